@@ -1,0 +1,54 @@
+"""What can go wrong, as one family: every app's errors are these, and pages and API answer them alike."""
+
+from collections.abc import Mapping, Sequence
+
+
+class ConcordError(Exception):
+    """A refusal in words.
+
+    `code` is a short name for programs; `fields` maps the path of an input field to its sentences.
+    """
+
+    status = 400
+    code = "error"
+
+    def __init__(self, message: str, *, code: str = "", fields: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.code
+        self.fields = {name: list(sentences) for name, sentences in (fields or {}).items()}
+
+
+class Unreadable(ConcordError):
+    """The input can't be read at all."""
+
+    status = 400
+    code = "unreadable"
+
+
+class Forbidden(ConcordError):
+    """Known, but not allowed to this person or token."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(ConcordError):
+    """Not there, or this person may not know that it is."""
+
+    status = 404
+    code = "not_found"
+
+
+class Conflict(ConcordError):
+    """The wrong state for it, or stale."""
+
+    status = 409
+    code = "conflict"
+
+
+class Invalid(ConcordError):
+    """Readable but not valid; `fields` says where."""
+
+    status = 422
+    code = "invalid"

@@ -1,0 +1,136 @@
+"""What raters were given and what they said; their answers are only ever appended."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from annotation.models.rounds import Round
+from annotation.models.studies import Item, Membership
+
+
+class Assignment(models.Model):
+    """One item given to one rater in one round; it points to the blind and to the current revision of the answer."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        LEASED = "leased"
+        SUBMITTED = "submitted"
+        SKIPPED = "skipped"
+        WITHDRAWN = "withdrawn"
+
+    UNFINISHED = (State.WAITING, State.LEASED)
+    FINISHED = (State.SUBMITTED, State.SKIPPED)
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="assignments")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
+    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="assignments")
+    slot = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 … N; none for an arbiter.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    position = models.PositiveIntegerField(help_text="The item's place in this rater's own order.")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    blind = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    current = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["round", "item", "rater"], name="a_rater_gets_an_item_once_in_a_round"),
+            models.UniqueConstraint(
+                fields=["round", "item", "slot"],
+                condition=~Q(state="withdrawn"),
+                name="a_slot_of_an_item_is_held_by_one_rater",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["round", "rater", "position"],
+                condition=Q(state__in=["waiting", "leased"]),
+                name="next_in_a_raters_order",
+            ),
+            models.Index(fields=["round", "rater", "position"], name="a_raters_order"),
+            models.Index(fields=["round", "lease_until"], condition=Q(state="leased"), name="leases_by_end"),
+        ]
+
+
+class Annotation(models.Model):
+    """One revision of what a rater submitted for an assignment: labels in one or more parts, or a skip with its reason."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="annotations")
+    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    revision = models.PositiveIntegerField()
+    snapshot = models.ForeignKey(
+        "ingest.Snapshot", on_delete=models.PROTECT, null=True, blank=True, related_name="+", help_text="What was read."
+    )
+    skip_reason = models.TextField(blank=True)
+    n_parts = models.PositiveSmallIntegerField(default=1)
+    memo = models.TextField(blank=True)
+    part_memos = ArrayField(models.TextField(blank=True), default=list, blank=True)
+    confidence = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 unsure, 2 fairly sure, 3 sure.")
+    seconds = models.PositiveIntegerField(null=True, blank=True, help_text="Time spent with the tab in sight.")
+    n_proposals = models.PositiveSmallIntegerField(default=0)
+    answers_digest = models.CharField(max_length=64, help_text="SHA-256 of the labels alone: equal answers, equal digest.")
+    idempotency_key = models.CharField(max_length=200, blank=True)
+    request_digest = models.CharField(max_length=64, help_text="SHA-256 of the whole request, to tell a resend.")
+    submitted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "revision"], name="a_revision_number_is_used_once"),
+            models.UniqueConstraint(
+                fields=["rater", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="an_idempotency_key_is_used_once_by_a_rater",
+            ),
+        ]
+
+
+class Proposal(models.Model):
+    """A category asked for while labelling, because the taxonomy has no place for what was found."""
+
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="proposals")
+    dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)
+    memo = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
+class Rating(models.Model):
+    """The value of one part on one dimension: one row per category when multi, one empty row for the empty set.
+
+    Round, item and rater are carried along from the assignment; the database holds them to it.
+    """
+
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    part = models.PositiveSmallIntegerField(default=1)
+    dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
+    category = models.ForeignKey("taxonomy.Category", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    boolean = models.BooleanField(null=True, blank=True)
+    number = models.FloatField(null=True, blank=True)
+    text = models.TextField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotation", "part", "dimension", "category", "proposal"],
+                nulls_distinct=False,
+                name="a_category_is_given_once_to_a_part",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["round", "dimension"], name="ratings_of_a_dimension"),
+        ]
+
+
+class Draft(models.Model):
+    """What a rater has typed so far for an assignment; thrown away when they submit."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="draft")
+    body = models.JSONField(default=dict)
+    updated_at = models.DateTimeField(auto_now=True)

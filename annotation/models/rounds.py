@@ -1,0 +1,91 @@
+"""Rounds: which items are labelled under which version, by whom."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotation.models.studies import Item, Membership, Study
+
+
+class Round(models.Model):
+    """A wave of labelling under one published version of the taxonomy."""
+
+    class Kind(models.TextChoices):
+        SCREENING = "screening"
+        PILOT = "pilot"
+        MAIN = "main"
+        RELABEL = "relabel"
+
+    class Mode(models.TextChoices):
+        PLANNED = "planned", "every assignment is made when the round opens"
+        POOL = "pool", "raters take the next item from a pool, with leases"
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"
+        RESOLVING = "resolving"
+        CLOSED = "closed"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="rounds")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)
+    taxonomy_version = models.ForeignKey("taxonomy.TaxonomyVersion", on_delete=models.PROTECT, related_name="rounds")
+    raters_per_item = models.PositiveSmallIntegerField(default=2)
+    double_share = models.FloatField(default=1.0, help_text="Share of the items that get all the raters; others get one.")
+    mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.PLANNED)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+    seed = models.BigIntegerField(default=1)
+    sample = models.ForeignKey("annotation.Sample", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    resolving_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="a_round_number_is_used_once_in_a_study"),
+            models.CheckConstraint(condition=Q(raters_per_item__gte=1), name="a_round_has_at_least_one_rater_per_item"),
+            models.CheckConstraint(
+                condition=Q(double_share__gte=0) & Q(double_share__lte=1), name="a_double_share_lies_between_0_and_1"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Round {self.number}"
+
+
+class RoundRater(models.Model):
+    """A rater of a round and how far they are; in a pool, how far they have walked through its order."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="round_raters")
+    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    n_assigned = models.PositiveIntegerField(default=0)
+    n_finished = models.PositiveIntegerField(default=0, help_text="Submitted or skipped.")
+    walked = models.PositiveIntegerField(default=0, help_text="The last position taken from the pool.")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["round", "rater"], name="a_rater_is_in_a_round_once")]
+
+
+class RoundItem(models.Model):
+    """An item of a round, its place in the order, and how many raters it is to have."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="round_items")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="round_items")
+    position = models.PositiveIntegerField()
+    n_raters = models.PositiveSmallIntegerField()
+    n_free = models.PositiveSmallIntegerField(default=0, help_text="In a pool: slots that nobody holds.")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["round", "item"], name="an_item_is_in_a_round_once"),
+            models.UniqueConstraint(fields=["round", "position"], name="a_place_in_a_round_is_taken_once"),
+            models.CheckConstraint(
+                condition=Q(n_free__lte=models.F("n_raters")), name="no_more_slots_are_free_than_there_are"
+            ),
+        ]
+        indexes = [models.Index(fields=["round", "position"], condition=Q(n_free__gt=0), name="free_slots_in_order")]

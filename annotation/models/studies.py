@@ -1,0 +1,149 @@
+"""A study, its people, and the issues drawn for it."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+
+class Study(models.Model):
+    """Issues labelled against one taxonomy by several raters."""
+
+    class ResolveWhen(models.TextChoices):
+        ROUND = "round", "when the round's last assignment is in"
+        ITEM = "item", "item by item, as soon as its raters are done"
+
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=200)
+    guidelines = models.TextField(blank=True, help_text="What raters should know (Markdown).")
+    taxonomy = models.ForeignKey("taxonomy.Taxonomy", on_delete=models.PROTECT, related_name="studies")
+    primary = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Per dimension key: coefficient, threshold and fixed_at; fixed before labelling starts.",
+    )
+    resolve_when = models.CharField(max_length=10, choices=ResolveWhen.choices, default=ResolveWhen.ROUND)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Membership(models.Model):
+    """Somebody's part in a study: a user, or only a name for a rater who came in from a sheet."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        ADJUDICATOR = "adjudicator"
+        RATER = "rater"
+        READER = "reader"
+
+    class Kind(models.TextChoices):
+        PERSON = "person"
+        MACHINE = "machine"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="memberships"
+    )
+    name = models.CharField(max_length=150, blank=True, help_text="Only for a rater without a user.")
+    roles = ArrayField(models.CharField(max_length=12, choices=Role.choices))
+    code = models.CharField(max_length=20, null=True, blank=True, help_text="A rater's name in every answer: R1, R2 …")
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PERSON)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "user"], name="a_user_is_a_member_of_a_study_once"),
+            models.UniqueConstraint(fields=["study", "code"], name="a_rater_code_is_used_once_in_a_study"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False) | ~Q(name=""), name="a_member_is_a_user_or_has_a_name"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.code or self.display_name
+
+    @property
+    def display_name(self) -> str:
+        return self.user.display_name if self.user else self.name
+
+    def has_role(self, *roles: str) -> bool:
+        return any(role in self.roles for role in roles)
+
+
+class Sample(models.Model):
+    """Issues drawn from a frame, by seed, in an order that can be drawn again."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="samples")
+    filter = models.JSONField(default=dict, blank=True, help_text="The frame's query.")
+    counts = models.JSONField(default=list, blank=True, help_text="How many issues were left after each step.")
+    size = models.PositiveIntegerField()
+    seed = models.BigIntegerField()
+    stratify_by = models.CharField(max_length=40, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+
+class SampleIssue(models.Model):
+    """One drawn issue: where in the order, and from which stratum."""
+
+    sample = models.ForeignKey(Sample, on_delete=models.PROTECT, related_name="drawn")
+    issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, related_name="+")
+    position = models.PositiveIntegerField()
+    stratum = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "issue"], name="an_issue_is_drawn_once_in_a_sample"),
+            models.UniqueConstraint(fields=["sample", "position"], name="a_place_in_a_sample_is_taken_once"),
+        ]
+
+
+class Item(models.Model):
+    """An issue in a study, or any imported identifier without an issue."""
+
+    class Screening(models.TextChoices):
+        UNSCREENED = "unscreened"
+        IN = "in"
+        OUT = "out"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="items")
+    issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, null=True, blank=True, related_name="items")
+    identifier = models.CharField(max_length=500)
+    screening = models.CharField(max_length=10, choices=Screening.choices, default=Screening.UNSCREENED)
+    screening_reason = models.CharField(max_length=200, blank=True)
+    attributes = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "identifier"], name="an_item_is_in_a_study_once"),
+            models.UniqueConstraint(fields=["study", "issue"], name="an_issue_is_one_item_of_a_study"),
+        ]
+
+    def __str__(self) -> str:
+        return self.identifier
+
+
+class AuditEvent(models.Model):
+    """Who did what to a study, and when; only ever appended."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="audit_events")
+    at = models.DateTimeField(auto_now_add=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    verb = models.CharField(max_length=60)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["study", "-id"], name="audit_by_study")]

@@ -1,0 +1,7 @@
+"""The app that carries the commands of the whole house."""
+
+from django.apps import AppConfig
+
+
+class ConfigConfig(AppConfig):
+    name = "config"

@@ -1,0 +1,7 @@
+"""The app of what can be said about an issue."""
+
+from django.apps import AppConfig
+
+
+class TaxonomyConfig(AppConfig):
+    name = "taxonomy"
