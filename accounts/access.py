@@ -1,0 +1,20 @@
+"""From a person and an identifier to what they may touch."""
+
+from accounts.errors import NotFound
+from accounts.models import ApiToken, User
+
+
+def get_own_token(user: User, token_id: int) -> ApiToken:
+    """One of this person's tokens; raises NotFound for anyone else's."""
+    token = ApiToken.objects.filter(user=user, pk=token_id).first()
+    if token is None:
+        raise NotFound("There is no such token.")
+    return token
+
+
+def get_user(username: str) -> User:
+    """A person by name, whatever its case; raises NotFound."""
+    user = User.objects.filter(username__iexact=username.strip()).first()
+    if user is None:
+        raise NotFound(f"There is nobody named {username.strip()}.", code="no_such_user")
+    return user

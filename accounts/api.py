@@ -1,0 +1,135 @@
+"""Who is calling the API, with which scope, and how often."""
+
+import time
+from typing import Any
+
+from django.core.cache import cache
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from redis.exceptions import RedisError
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import SessionAuthentication as DjangoSession
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.settings import api_settings
+from rest_framework.throttling import BaseThrottle
+
+from accounts.actions import digest, touch_token
+from accounts.errors import Forbidden
+from accounts.models import ApiToken, User
+from accounts.queries import living_token
+
+SCOPES = (ApiToken.Scope.READ, ApiToken.Scope.RATE, ApiToken.Scope.MANAGE)
+PERIODS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+urlpatterns: list[Any] = []
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer TOKEN`; anything wrong with the token is one and the same 401."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        words = get_authorization_header(request).split()
+        if not words or words[0].lower() != b"bearer":
+            return None
+        if len(words) != 2:
+            raise AuthenticationFailed("Write the header as `Authorization: Bearer TOKEN`.")
+        token = living_token(digest(words[1].decode("latin-1")))
+        if token is None:
+            raise AuthenticationFailed("This token is not known, has expired or was revoked.")
+        touch_token(token=token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="Concord"'
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """Says in the OpenAPI description how a token is sent."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}
+
+
+class SessionAuthentication(DjangoSession):
+    """The browser's session, with its CSRF check."""
+
+
+class SessionScheme(OpenApiAuthenticationExtension):
+    """Says in the OpenAPI description that the browser's session counts, too."""
+
+    target_class = SessionAuthentication
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        from django.conf import settings
+
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+
+
+class TokenThrottle(BaseThrottle):
+    """Counts the requests of a token, a person or an address in windows of fixed length; one or two calls to Redis.
+
+    While Redis is away nothing is throttled: the truth is in Postgres and people go on working.
+    """
+
+    def __init__(self) -> None:
+        self.wait_seconds: float | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        n_allowed, period = rate(api_settings.DEFAULT_THROTTLE_RATES["token"])
+        now = time.time()
+        window = int(now // period)
+        key = f"throttle:{self._who(request)}:{window}"
+        try:
+            n_made = 1 if cache.add(key, 1, period) else cache.incr(key)
+        except (RedisError, ValueError, OSError):
+            return True
+        self.wait_seconds = (window + 1) * period - now
+        return n_made <= n_allowed
+
+    def wait(self) -> float | None:
+        return self.wait_seconds
+
+    def _who(self, request: Request) -> str:
+        if isinstance(request.auth, ApiToken):
+            return f"token:{request.auth.pk}"
+        if request.user is not None and request.user.is_authenticated:
+            return f"user:{request.user.pk}"
+        return f"address:{request.META.get('REMOTE_ADDR', '')}"
+
+
+def rate(text: str) -> tuple[int, int]:
+    """`6000/min` → (6000, 60 seconds)."""
+    number, _, period = text.partition("/")
+    return int(number), PERIODS[period.strip()[:1].lower()]
+
+
+def covers(held: str, needed: str) -> bool:
+    """Whether a scope includes another: read ⊂ rate ⊂ manage."""
+    return SCOPES.index(ApiToken.Scope(held)) >= SCOPES.index(ApiToken.Scope(needed))
+
+
+def require_scope(request: Request, needed: str) -> None:
+    """Raises Forbidden where a token is used whose scope is too small; people in a browser have every scope."""
+    if isinstance(request.auth, ApiToken) and not covers(request.auth.scope, needed):
+        raise Forbidden(
+            f"This needs a token of scope {needed}; this one has {request.auth.scope}.", code="scope_too_small"
+        )
+
+
+def scope(write: str, read: str = "read") -> type[BasePermission]:
+    """A permission class: `read` is needed for GET, HEAD and OPTIONS, `write` for all else; nobody anonymous."""
+
+    class NeedsScope(BasePermission):
+        def has_permission(self, request: Request, view: Any) -> bool:
+            if request.user is None or not request.user.is_authenticated:
+                return False
+            require_scope(request, read if request.method in SAFE_METHODS else write)
+            return True
+
+    NeedsScope.__name__ = NeedsScope.__qualname__ = f"Needs{read.title()}Or{write.title()}"
+    return NeedsScope

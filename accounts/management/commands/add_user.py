@@ -1,0 +1,32 @@
+"""Adds a person and prints their first password, once."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.actions import add_user
+from accounts.errors import ConcordError
+
+
+class Command(BaseCommand):
+    help = "Add a person and print their first password, once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--email", default="")
+        parser.add_argument("--staff", action="store_true", help="sees all studies")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON alone")
+
+    def handle(self, *args: Any, name: str, email: str, staff: bool, as_json: bool, **options: Any) -> None:
+        try:
+            user, password = add_user(username=name, email=email, is_staff=staff)
+        except ConcordError as error:
+            sentences = [sentence for of_field in error.fields.values() for sentence in of_field]
+            raise CommandError(" ".join([error.message, *sentences])) from error
+        if as_json:
+            answer = {"user": user.username, "email": user.email, "staff": user.is_staff, "password": password}
+            self.stdout.write(json.dumps(answer))
+        else:
+            self.stdout.write(f"Added {user.username}. First password, shown this once: {password}")
