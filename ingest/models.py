@@ -1,0 +1,335 @@
+"""Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Left, Lower
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+    from accounts.models import User
+
+    Viewer = User | AnonymousUser
+
+GITHUB_HOST = "github.com"
+SEARCHED_CHARACTERS = 100_000
+
+_issue_rules: list[Callable[[Any], Q]] = []
+
+
+def also_visible(rule: Callable[[Any], Q]) -> Callable[[Any], Q]:
+    """Let `rule(user)` (a Q over Issue, by subquery and not by join) show issues of private repositories as well."""
+    if rule not in _issue_rules:
+        _issue_rules.append(rule)
+    return rule
+
+
+def searched_text(prefix: str = "") -> SearchVector:
+    """The text a search looks through, as the index has it."""
+    return SearchVector(
+        F(f"{prefix}title"),
+        Left(F(f"{prefix}body"), SEARCHED_CHARACTERS, output_field=models.TextField()),
+        config="english",
+    )
+
+
+class RepositoryQuerySet(models.QuerySet["Repository"]):
+    def visible_to(self, user: "Viewer") -> "RepositoryQuerySet":
+        """Public ones, those the user fetched, and all for staff."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self
+        return self.filter(Q(private=False) | Q(pk__in=_readable_ids(user)))
+
+    def named(self, host: str, owner: str, name: str) -> "RepositoryQuerySet":
+        return self.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
+
+
+class Repository(models.Model):
+    """Where issues come from."""
+
+    host = models.CharField(max_length=255, default=GITHUB_HOST)
+    owner = models.CharField(max_length=100)
+    name = models.CharField(max_length=100)
+    github_id = models.BigIntegerField(null=True, blank=True, help_text="Stays the same when the repository moves.")
+    private = models.BooleanField(default=False, help_text="Seen only by who fetched it and by studies that use it.")
+    readers = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="+", help_text="Who brought issues of it in."
+    )
+    added_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[Any] = RepositoryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "repositories"
+        constraints = [
+            models.UniqueConstraint(
+                Lower("host"), Lower("owner"), Lower("name"), name="a_repository_is_stored_once_whatever_its_case"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.full_name
+
+    @property
+    def full_name(self) -> str:
+        """`owner/name`, or `host/owner/name` when it is not on github.com."""
+        return f"{self.owner}/{self.name}" if self.host == GITHUB_HOST else f"{self.host}/{self.owner}/{self.name}"
+
+
+def _readable_ids(user: "Viewer") -> models.QuerySet[Any, Any]:
+    return Repository.readers.through.objects.filter(user_id=user.pk).values("repository_id")
+
+
+class FetchRunQuerySet(models.QuerySet["FetchRun"]):
+    def visible_to(self, user: "Viewer") -> "FetchRunQuerySet":
+        """A run shows rows of its file and names of repositories: to who started it, and to staff."""
+        if not user.is_authenticated:
+            return self.none()
+        return self if user.is_staff else self.filter(created_by=user.pk)
+
+
+class FetchRun(models.Model):
+    """One import: what was asked, how far it came, and what stopped it, in words."""
+
+    class Kind(models.TextChoices):
+        GITHUB = "github"
+        FILE = "file"
+        WEBHOOK = "webhook"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        WAITING = "waiting"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    repository = models.ForeignKey(
+        Repository, null=True, blank=True, on_delete=models.PROTECT, related_name="runs",
+        help_text="Known once GitHub has answered; a file may bring several.",
+    )  # fmt: skip
+    target = models.CharField(
+        max_length=460,
+        blank=True,
+        help_text="host/owner/name in lower case: two runs of one target never work at once.",
+    )
+    requested = models.JSONField(default=dict, help_text="repository, state, labels, since, private, file name.")
+    upload = models.FileField(upload_to="uploads/%Y/%m/", null=True, blank=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    waiting_until = models.DateTimeField(null=True, blank=True)
+    cursor = models.JSONField(default=dict, help_text="How far the run came; it goes on from here.")
+    n_claims = models.PositiveIntegerField(
+        default=0, help_text="How often a worker took it up; one that lost it stores no more."
+    )
+    n_failures = models.PositiveIntegerField(default=0, help_text="Failed attempts since the last progress.")
+    n_expected = models.PositiveIntegerField(null=True, blank=True)
+    n_seen = models.PositiveIntegerField(default=0, help_text="New, changed, unchanged and refused together.")
+    n_new = models.PositiveIntegerField(default=0)
+    n_changed = models.PositiveIntegerField(default=0)
+    n_unchanged = models.PositiveIntegerField(default=0)
+    n_refused = models.PositiveIntegerField(default=0)
+    n_pull_requests = models.PositiveIntegerField(default=0, help_text="Listed among issues, but not issues.")
+    n_comments = models.PositiveIntegerField(default=0, help_text="Comments read.")
+    n_requests = models.PositiveIntegerField(default=0, help_text="Requests spent at GitHub.")
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[Any] = FetchRunQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["state"], condition=Q(state__in=["queued", "running", "waiting"]), name="runs_that_are_not_over"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["target"],
+                condition=Q(state="running") & ~Q(target=""),
+                name="two_runs_of_one_repository_never_work_at_once",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="waiting") | Q(waiting_until__isnull=False), name="who_waits_knows_until_when"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"fetch {self.pk} of {self.title}"
+
+    @property
+    def title(self) -> str:
+        """What is fetched, for people."""
+        if self.repository_id and self.repository:
+            return self.repository.full_name
+        return self.requested.get("repository") or self.requested.get("file") or "a file"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in self.UNFINISHED
+
+
+class Refusal(models.Model):
+    """A row that could not come in, with its line and the reason."""
+
+    run = models.ForeignKey(FetchRun, on_delete=models.CASCADE, related_name="refusals")
+    line = models.PositiveIntegerField(null=True, blank=True, help_text="From 1; none for what GitHub answered.")
+    reason = models.TextField()
+    row = models.TextField(blank=True, help_text="The beginning of the row as it was.")
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class IssueQuerySet(models.QuerySet["Issue"]):
+    def visible_to(self, user: "Viewer") -> "IssueQuerySet":
+        """Issues of public repositories, of those the user fetched, and what `also_visible` adds; all for staff."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self
+        allowed = Q(repository__private=False) | Q(repository__in=_readable_ids(user))
+        for rule in _issue_rules:
+            allowed |= rule(user)
+        return self.filter(allowed)
+
+    def identified(self, host: str, owner: str, name: str, number: int) -> "IssueQuerySet":
+        return self.filter(
+            repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name, number=number
+        )
+
+    def with_titles(self) -> "IssueQuerySet":
+        """For lists: repository and current snapshot in one query, without bodies."""
+        return self.select_related("repository", "current_snapshot").defer("current_snapshot__body")
+
+
+class Issue(models.Model):
+    """The identity of an issue; what it says stands in its snapshots."""
+
+    repository = models.ForeignKey(Repository, on_delete=models.PROTECT, related_name="issues")
+    number = models.PositiveIntegerField()
+    current_snapshot = models.ForeignKey(
+        "Snapshot", null=True, blank=True, on_delete=models.PROTECT, related_name="+", help_text="The newest state."
+    )
+    updated_at = models.DateTimeField(null=True, blank=True, help_text="When GitHub says it last changed.")
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[Any] = IssueQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["repository", "number"], name="an_issue_is_stored_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.identifier
+
+    @property
+    def identifier(self) -> str:
+        """`owner/name#number`; reads the repository, so select it along."""
+        return f"{self.repository.full_name}#{self.number}"
+
+
+class Snapshot(models.Model):
+    """One immutable state of an issue, addressed by the SHA-256 of its content."""
+
+    issue = models.ForeignKey(Issue, on_delete=models.PROTECT, related_name="snapshots")
+    sha256 = models.CharField(max_length=64)
+    title = models.TextField()
+    body = models.TextField(blank=True)
+    state = models.CharField(max_length=20, blank=True, help_text="open or closed; empty where the source did not say.")
+    state_reason = models.CharField(max_length=40, blank=True)
+    github_labels = ArrayField(models.TextField(), default=list, blank=True)
+    author_login = models.CharField(max_length=255, blank=True, help_text="Empty: not known, or a deleted account.")
+    author_id = models.BigIntegerField(null=True, blank=True)
+    locked = models.BooleanField(default=False)
+    created_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    html_url = models.URLField(max_length=600, blank=True)
+    n_comments = models.PositiveIntegerField(null=True, blank=True, help_text="As the source counts them.")
+    comments_known = models.BooleanField(default=False, help_text="No: the source only counted them, if that.")
+    fetched_at = models.DateTimeField(auto_now_add=True)
+    run = models.ForeignKey(FetchRun, null=True, blank=True, on_delete=models.PROTECT, related_name="snapshots")
+    comments: "models.ManyToManyField[Comment, SnapshotComment]" = models.ManyToManyField(
+        "Comment", through="SnapshotComment", related_name="snapshots"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issue", "sha256"], name="a_state_of_an_issue_is_stored_once"),
+        ]
+        indexes = [
+            GinIndex(searched_text(), name="snapshots_by_words"),
+            GinIndex(fields=["github_labels"], name="snapshots_by_github_label"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title[:60]} ({self.sha256[:8]})"
+
+    def thread(self) -> models.QuerySet["Comment"]:
+        """The comments in order; one query."""
+        return self.comments.order_by("snapshotcomment__position")
+
+
+class Comment(models.Model):
+    """One immutable comment, addressed by its content: a new comment does not copy the thread."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    github_id = models.BigIntegerField(null=True, blank=True, db_index=True)
+    author_login = models.CharField(max_length=255, blank=True)
+    author_id = models.BigIntegerField(null=True, blank=True)
+    body = models.TextField(blank=True)
+    created_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.author_login}: {self.body[:60]}"
+
+
+class SnapshotComment(models.Model):
+    """Which comments a snapshot has, in which order."""
+
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.PROTECT)
+    comment = models.ForeignKey(Comment, on_delete=models.PROTECT)
+    position = models.PositiveIntegerField(help_text="From 1.")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["snapshot", "position"], name="a_place_in_a_thread_holds_one_comment"),
+        ]
+
+
+class StagedComment(models.Model):
+    """A comment that a run has read before its issue; gone when the run is done."""
+
+    run = models.ForeignKey(FetchRun, on_delete=models.CASCADE, related_name="staged_comments")
+    number = models.PositiveIntegerField()
+    github_id = models.BigIntegerField()
+    content = models.JSONField(help_text="author_login, author_id, body, created_at.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "github_id"], name="a_run_reads_a_comment_once"),
+        ]
+        indexes = [models.Index(fields=["run", "number"], name="staged_comments_by_issue")]
