@@ -1,0 +1,168 @@
+"""Keeps child processes running: starts them, restarts what dies, and stops all of them when told."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RESTART_SECONDS_FIRST = 0.5
+RESTART_SECONDS_MOST = 30.0
+STEADY_SECONDS = 30.0  # a child that lived this long starts again at once when it dies
+LOG_BYTES_MOST = 10 * 1024 * 1024
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Ask Linux to send the calling process this signal when its parent is gone, `kill -9` included.
+
+    To be called in the child after any change of user, because that clears the wish.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """One process to keep running; its output is appended to `log`."""
+
+    name: str
+    command: Sequence[str | Path]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    stop_signal: int = signal.SIGTERM
+    stop_seconds: float = 10.0
+    become: Callable[[], None] | None = None
+    """Called in the new process before the program starts, to change its user."""
+
+
+class _Running:
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started_at = 0.0
+        self.due_at = 0.0
+        self.n_failures = 0
+
+    def start(self) -> None:
+        child, parent = self.child, os.getpid()
+
+        def prepare() -> None:
+            if child.become:
+                child.become()
+            die_with_parent(child.stop_signal)
+            if os.getppid() != parent:  # the parent died before the wish was known
+                os._exit(1)
+
+        self.started_at = time.monotonic()
+        try:
+            with open_log(child.log) as log:
+                self.process = subprocess.Popen(
+                    [str(part) for part in child.command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=child.folder,
+                    env={**os.environ, **child.environment},
+                    start_new_session=True,
+                    preexec_fn=prepare,
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            with open_log(child.log) as log:
+                log.write(f"{child.name} did not start: {error}\n".encode())
+            self.plan_restart()
+
+    def plan_restart(self) -> None:
+        steady = time.monotonic() - self.started_at > STEADY_SECONDS
+        self.n_failures = 1 if steady else self.n_failures + 1
+        wait_seconds = min(RESTART_SECONDS_FIRST * 2 ** (self.n_failures - 1), RESTART_SECONDS_MOST)
+        self.due_at = time.monotonic() + wait_seconds
+
+    def sweep(self, signal_number: int = signal.SIGKILL) -> None:
+        """Signal whatever is left of the child's session: workers whose master is gone."""
+        if self.process:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal_number)
+
+
+def open_log(path: Path):  # type: ignore[no-untyped-def]  # a binary file, open for appending
+    """The log file, opened for appending; one that has grown too large is put aside as `….old` first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES_MOST:
+            path.replace(path.with_suffix(".old"))
+    return path.open("ab", buffering=0)
+
+
+class Supervisor:
+    """Runs children until told to stop. One thread; `tick` has to be called a few times a second."""
+
+    def __init__(self, children: Sequence[Child], *, say: Callable[[str], None] = lambda _: None) -> None:
+        self._running = [_Running(child) for child in children]
+        self._say = say
+
+    def start(self) -> None:
+        for running in self._running:
+            running.start()
+
+    def tick(self) -> None:
+        """Take note of what died, and start again what is due."""
+        for running in self._running:
+            process = running.process
+            if process and process.poll() is not None:
+                running.sweep()
+                running.process = None
+                running.plan_restart()
+                wait_seconds = max(0.0, running.due_at - time.monotonic())
+                self._say(
+                    f"{running.child.name} ended ({_how(process.returncode)}), starting again in {wait_seconds:.1f} s; "
+                    f"see {running.child.log}"
+                )
+            elif not process and time.monotonic() >= running.due_at:
+                running.start()
+
+    def alive(self, name: str) -> bool:
+        return any(
+            running.child.name == name and running.process is not None and running.process.poll() is None
+            for running in self._running
+        )
+
+    def n_failures(self, name: str) -> int:
+        """How often in a row this child has died without running steadily in between."""
+        return max((running.n_failures for running in self._running if running.child.name == name), default=0)
+
+    def pids(self) -> dict[str, int]:
+        return {running.child.name: running.process.pid for running in self._running if running.process}
+
+    def stop(self) -> None:
+        """Stop all children, last started first to be told, and return when none is left."""
+        told = [running for running in reversed(self._running) if running.process]
+        for running in told:
+            assert running.process
+            with suppress(ProcessLookupError):
+                running.process.send_signal(running.child.stop_signal)
+        started_at = time.monotonic()
+        for running in told:
+            assert running.process
+            left_seconds = running.child.stop_seconds - (time.monotonic() - started_at)
+            try:
+                running.process.wait(max(0.1, left_seconds))
+            except subprocess.TimeoutExpired:
+                self._say(f"{running.child.name} did not stop in time and was killed.")
+            running.sweep()
+            running.process.wait()
+            running.process = None
+
+
+def _how(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exit {returncode}"
+    with suppress(ValueError):
+        return signal.Signals(-returncode).name
+    return f"signal {-returncode}"

@@ -1,0 +1,166 @@
+"""Servers, worker and browser for the tests: the real ones, on a data folder that lives as long as the tests."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from config import embedded
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(tempfile.mkdtemp(prefix="concord tests "))
+
+# Before Django reads its settings, which happens after this file is imported.
+os.environ["DATA_DIR"] = str(DATA_DIR)
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", "ALLOWED_HOSTS"):
+    os.environ.pop(name, None)
+
+_hold = embedded.Hold(DATA_DIR)
+
+
+def pytest_sessionstart() -> None:
+    if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
+        return
+    _hold.take()
+    _forget_durability()
+
+
+def pytest_unconfigure() -> None:
+    _hold.leave()
+    shutil.rmtree(DATA_DIR, ignore_errors=True)
+
+
+def _forget_durability() -> None:
+    """Tests need not survive a power cut, and are a third quicker without."""
+    import psycopg2
+
+    connection = psycopg2.connect(embedded.database_url(DATA_DIR))
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SYSTEM SET fsync = off")
+        cursor.execute("SELECT pg_reload_conf()")
+    connection.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_passwords() -> Iterator[None]:
+    from django.test import override_settings
+
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(request: pytest.FixtureRequest) -> None:
+    """Every test that touches the database starts with an empty cache (throttles count in it)."""
+    if "db" not in request.fixturenames and not request.node.get_closest_marker("django_db"):
+        return
+    from django.conf import settings
+    from django.core.cache import cache
+
+    keys = list(_redis().scan_iter(f"{settings.CACHES['default']['KEY_PREFIX']}:*"))
+    if keys:
+        cache.delete_many([key.decode().split(":", 2)[2] for key in keys])
+
+
+def _redis():  # type: ignore[no-untyped-def]  # redis.Redis
+    import redis
+    from django.conf import settings
+
+    return redis.Redis.from_url(settings.CACHES["default"]["LOCATION"])
+
+
+@pytest.fixture(scope="session")
+def live_worker(django_db_setup: None) -> Iterator[subprocess.Popen[bytes]]:
+    """A real Celery worker on the test database and the real Valkey.
+
+    It sees committed rows only: mark the test `django_db(transaction=True)`, and `worker`.
+    """
+    from django.conf import settings
+    from django.db import connection
+
+    from config.celery import app
+
+    app.control.purge()
+    name = connection.settings_dict["NAME"]
+    host = connection.settings_dict["HOST"]
+    user = connection.settings_dict["USER"]
+    password = connection.settings_dict["PASSWORD"]
+    port = connection.settings_dict["PORT"]
+    where = f"/{name}?host={host}" if str(host).startswith("/") else f"{host}:{port}/{name}"
+    environment = {
+        **os.environ,
+        "DATABASE_URL": f"postgresql://{quote(user)}:{quote(password)}@{where}",
+        "REDIS_URL": settings.REDIS_URL,
+    }
+    log_path = DATA_DIR / "worker.log"
+    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads", "--concurrency", "2"]
+    with log_path.open("wb") as log:
+        worker = subprocess.Popen(
+            [*command, "--loglevel", "INFO", "--without-gossip", "--without-mingle"],
+            cwd=BASE_DIR,
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        ends_at = time.monotonic() + 60
+        while b" ready." not in log_path.read_bytes():
+            if worker.poll() is not None or time.monotonic() > ends_at:
+                pytest.fail(f"The worker did not start:\n{log_path.read_text()[-4000:]}")
+            time.sleep(0.1)
+        yield worker
+    finally:
+        worker.terminate()
+        try:
+            worker.wait(20)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+
+
+def chromium() -> str | None:
+    """The path of a Chromium to test with: CHROMIUM, else the system's."""
+    given = os.environ.get("CHROMIUM")
+    if given:
+        return given
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """A real Chromium without a window."""
+    path = chromium()
+    if not path:
+        pytest.skip("No Chromium was found: install it (`apt-get install chromium`) or set CHROMIUM to its path.")
+    from playwright.sync_api import sync_playwright
+
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's loop runs in the thread that asks the database
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        chrome = playwright.chromium.launch(executable_path=path, args=[*arguments, "--disable-dev-shm-usage"])
+        yield chrome
+        chrome.close()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> Iterator["Page"]:
+    """An empty page of a fresh visitor, 1280 × 800. Mark the test `browser`."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    yield page
+    context.close()
