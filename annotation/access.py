@@ -1,0 +1,103 @@
+"""The only road from an address to an object of a study: found and allowed, or 404, or 403."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.db.models import Q
+
+from accounts.models import User
+from annotation.errors import Blind, Forbidden, NotFound
+from annotation.models import Assignment, Item, Membership, Round, Study
+
+OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
+
+
+@dataclass
+class Seat:
+    """Somebody's place at a study: who they are there, what they may do, and what is hidden from them."""
+
+    user: User
+    study: Study
+    membership: Membership | None
+
+    def has_role(self, *roles: str) -> bool:
+        return self.membership is not None and self.membership.has_role(*roles)
+
+    def require(self, *roles: str) -> None:
+        """Raises Forbidden unless the person holds one of the roles."""
+        if not self.has_role(*roles):
+            wanted = " or ".join(roles)
+            raise Forbidden(f"This needs the role {wanted} in the study “{self.study.slug}”; ask its owner for it.")
+
+    def require_reading(self) -> None:
+        """Raises Forbidden unless the person may read results: any role, or staff."""
+        if self.membership is None and not self.user.is_staff:
+            raise Forbidden("Results are for members of the study.")
+
+    @cached_property
+    def blind_round_ids(self) -> frozenset[int]:
+        """Open rounds in which this person has an assignment; nothing that others said there may reach them."""
+        if self.membership is None:
+            return frozenset()
+        return frozenset(
+            Assignment.objects.filter(
+                rater__study=self.study, rater__user=self.user, round__state=Round.State.OPEN
+            )
+            .exclude(state=Assignment.State.WITHDRAWN)
+            .order_by()
+            .values_list("round_id", flat=True)
+            .distinct()
+            if self._may_be_blind
+            else ()
+        )
+
+    @cached_property
+    def _may_be_blind(self) -> bool:
+        return Round.objects.filter(study=self.study, state=Round.State.OPEN).exists()
+
+    def require_sight(self, round_: Round) -> None:
+        """Raises Blind when the person rates in this round while it is open."""
+        if round_.pk in self.blind_round_ids:
+            raise Blind(
+                f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
+            )
+
+
+def get_seat(user: User, slug: str) -> Seat:
+    """The study and the person's place in it; staff see every study. Raises NotFound."""
+    study = Study.objects.select_related("taxonomy").filter(slug=slug).first()
+    membership = study and Membership.objects.select_related("user").filter(study=study, user=user).first()
+    if study is None or (membership is None and not user.is_staff):
+        raise NotFound(f"There is no study “{slug}”, or you are not a member of it.")
+    return Seat(user, study, membership)
+
+
+def get_round(seat: Seat, number: int) -> Round:
+    found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
+    found.study = seat.study
+    return found
+
+
+def get_item(seat: Seat, identifier: str) -> Item:
+    found = Item.objects.select_related("issue__repository").filter(study=seat.study, identifier=identifier).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
+    return found
+
+
+def get_own_assignment(seat: Seat, identifier: object, *, lock: bool = False) -> Assignment:
+    """An assignment of this very person in this study; another's is not found. With `lock`, held until the commit."""
+    text = str(identifier)
+    found = None
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        assignments = Assignment.objects.select_related("round", "item", "rater")
+        if lock:
+            assignments = assignments.select_for_update(of=("self",))
+        found = assignments.filter(
+            Q(pk=int(text)), round__study=seat.study, rater__study=seat.study, rater__user=seat.user
+        ).first()
+    if found is None:
+        raise NotFound(f"You have no assignment {text[:40]} in the study “{seat.study.slug}”.")
+    return found

@@ -1,0 +1,263 @@
+"""Making studies, adding members, drawing samples."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import OWNER, RATER, Seat
+from annotation.errors import Conflict, Invalid, NotFound
+from annotation.models import AuditEvent, Item, Membership, Round, Sample, SampleIssue, Study
+from annotation.sampling import draw
+from ingest import filters
+from ingest.models import Issue
+from taxonomy.models import Taxonomy
+
+COEFFICIENTS = (
+    "percent_agreement",
+    "cohen_kappa",
+    "weighted_kappa",
+    "scott_pi",
+    "fleiss_kappa",
+    "conger_kappa",
+    "brennan_prediger",
+    "krippendorff_alpha",
+    "gwet_ac1",
+    "gwet_ac2",
+)
+SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
+
+
+def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
+    """Appends a line to the study's audit."""
+    AuditEvent.objects.create(study=study, user=user, verb=verb, detail=detail)
+
+
+@transaction.atomic
+def create_study(
+    *,
+    user: User,
+    slug: str,
+    title: str,
+    taxonomy: str,
+    primary: Mapping[str, object] | None = None,
+    guidelines: str = "",
+    resolve_when: str = Study.ResolveWhen.ROUND,
+) -> Study:
+    """Makes a study that `user` owns. Raises Invalid with the fields, Conflict where the slug is taken."""
+    fields: dict[str, list[str]] = {}
+    if not SLUG.match(slug or "") or len(slug) > 80:
+        fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
+    if not (title or "").strip():
+        fields["title"] = ["Give the study a title."]
+    if resolve_when not in Study.ResolveWhen.values:
+        fields["resolve_when"] = ["Write round or item."]
+    found = Taxonomy.objects.filter(slug=taxonomy).first()
+    if found is None or not may_use_taxonomy(user, found):
+        fields["taxonomy"] = [f"There is no taxonomy “{taxonomy}” that you may use; load one first."]
+    if fields:
+        raise Invalid("The study could not be made.", fields=fields)
+    assert found is not None
+    checked = check_primary(primary or {}, found, timezone.now())
+    if Study.objects.filter(slug=slug).exists():
+        raise Conflict(f"There is a study “{slug}” already; choose another slug.", fields={"slug": ["Taken."]})
+    try:
+        with transaction.atomic():
+            study = Study.objects.create(
+                slug=slug,
+                title=title.strip(),
+                taxonomy=found,
+                primary=checked,
+                guidelines=guidelines,
+                resolve_when=resolve_when,
+                created_by=user,
+            )
+    except IntegrityError as error:
+        raise Conflict(f"There is a study “{slug}” already; choose another slug.") from error
+    Membership.objects.create(study=study, user=user, roles=[OWNER])
+    record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug)
+    return study
+
+
+def may_use_taxonomy(user: User, taxonomy: Taxonomy) -> bool:
+    """A taxonomy with a published version is for everybody; a draft for its maintainers and staff."""
+    return (
+        user.is_staff
+        or taxonomy.versions.exclude(state="draft").exists()
+        or taxonomy.maintainers.filter(pk=user.pk).exists()
+    )
+
+
+def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:
+    """The primary coefficient and threshold per dimension, with the day they were fixed. Raises Invalid."""
+    if not isinstance(primary, Mapping):
+        raise Invalid(
+            "The primary coefficients could not be read.", fields={"primary": ["Write a mapping by dimension."]}
+        )
+    newest = taxonomy.versions.order_by("-number").first()
+    keys = set(newest.dimensions.values_list("key", flat=True)) if newest else set()
+    fields: dict[str, list[str]] = {}
+    checked: dict[str, dict[str, object]] = {}
+    for key, entry in primary.items():
+        path = f"primary.{key}"
+        if key not in keys:
+            fields[path] = [f"The taxonomy {taxonomy.slug} has no dimension “{key}”."]
+            continue
+        entry = entry if isinstance(entry, Mapping) else {}
+        coefficient, threshold = entry.get("coefficient"), entry.get("threshold")
+        if coefficient not in COEFFICIENTS:
+            fields[path] = [f"Choose one of {', '.join(COEFFICIENTS)}."]
+        elif threshold is not None and (
+            isinstance(threshold, bool) or not isinstance(threshold, int | float) or not -1 <= threshold <= 1
+        ):
+            fields[path] = ["The threshold is a number from -1 to 1."]
+        else:
+            checked[key] = {"coefficient": coefficient, "threshold": threshold, "fixed_at": now.isoformat()}
+    if fields:
+        raise Invalid("The primary coefficients could not be taken.", fields=fields)
+    return checked
+
+
+@transaction.atomic
+def change_study(*, seat: Seat, **changes: object) -> Study:
+    """Changes title, guidelines, resolve_when or primary; primary only before the first round opens."""
+    seat.require(OWNER)
+    study = Study.objects.select_for_update().get(pk=seat.study.pk)
+    unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary"}
+    if unknown:
+        raise Invalid(
+            "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
+        )
+    if "title" in changes and not str(changes["title"]).strip():
+        raise Invalid("The study could not be changed.", fields={"title": ["Give the study a title."]})
+    if changes.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
+        raise Invalid("The study could not be changed.", fields={"resolve_when": ["Write round or item."]})
+    if "primary" in changes:
+        if study.rounds.exclude(state=Round.State.DRAFT).exists():
+            raise Conflict("Labelling has begun, so the primary coefficients stay as they were fixed.")
+        changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
+    for name, value in changes.items():
+        setattr(study, name, value.strip() if isinstance(value, str) else value)
+    study.save(update_fields=list(changes))
+    record(study=study, user=seat.user, verb="study changed", fields=sorted(changes))
+    seat.study = study
+    return study
+
+
+@transaction.atomic
+def add_member(*, seat: Seat, username: str, roles: Iterable[str], kind: str = Membership.Kind.PERSON) -> Membership:
+    """Gives a user roles in the study (a set: what is given replaces what was). Raises Invalid, Conflict."""
+    seat.require(OWNER)
+    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if _are_roles(roles) else []
+    fields: dict[str, list[str]] = {}
+    member = User.objects.filter(username__iexact=str(username or "")).first()
+    if member is None:
+        fields["user"] = [f"There is no user “{username}”; make one with `manage.py add_user`."]
+    if not wanted:
+        fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
+    if kind not in Membership.Kind.values:
+        fields["kind"] = ["Write person or machine."]
+    if fields:
+        raise Invalid("The member could not be added.", fields=fields)
+    Study.objects.select_for_update().get(pk=seat.study.pk)
+    membership = Membership.objects.filter(study=seat.study, user=member).first()
+    if membership is None:
+        membership = Membership(study=seat.study, user=member, kind=kind, roles=[])
+    elif OWNER in membership.roles and OWNER not in wanted and not _has_another_owner(membership):
+        raise Conflict("A study needs an owner; make somebody else owner first.")
+    membership.roles = wanted
+    if RATER in wanted and not membership.code:
+        membership.code = next_code(seat.study)
+    membership.save()
+    record(study=seat.study, user=seat.user, verb="member set", member=str(username), roles=wanted)
+    return membership
+
+
+def _are_roles(roles: object) -> bool:
+    return isinstance(roles, list | tuple | set) and all(role in Membership.Role.values for role in roles)
+
+
+def _has_another_owner(membership: Membership) -> bool:
+    others = Membership.objects.filter(study=membership.study, roles__contains=[OWNER])
+    return others.exclude(pk=membership.pk).exists()
+
+
+def next_code(study: Study) -> str:
+    """The first of R1, R2 … that nobody in the study has."""
+    taken = set(Membership.objects.filter(study=study, code__isnull=False).values_list("code", flat=True))
+    number = 1
+    while f"R{number}" in taken:
+        number += 1
+    return f"R{number}"
+
+
+@transaction.atomic
+def draw_sample(
+    *, seat: Seat, filter: Mapping[str, object] | None = None, size: int, seed: int = 1, stratify_by: str = ""
+) -> Sample:
+    """Draws issues that the owner may see; the frame's counts are stored with it. Raises Invalid."""
+    seat.require(OWNER)
+    steps = filters.steps(filter or {}, Issue.objects.visible_to(seat.user))
+    fields: dict[str, list[str]] = {}
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        fields["size"] = ["Write a whole number from 1."]
+    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+        fields["seed"] = ["Write a whole number."]
+    if stratify_by and stratify_by not in filters.STRATA:
+        fields["stratify_by"] = [f"Choose one of {', '.join(filters.STRATA)}."]
+    if fields:
+        raise Invalid("The sample could not be drawn.", fields=fields)
+    counts = [{"step": name, "n": queryset.count()} for name, queryset in steps]
+    frame = filters.frame(steps[-1][1], stratify_by)
+    if size > len(frame):
+        raise Invalid(
+            "The sample could not be drawn.",
+            fields={"size": [f"The filter leaves {len(frame)} issues, fewer than {size}."]},
+        )
+    drawn = draw([row.order for row in frame], size, seed, [row.stratum for row in frame] if stratify_by else None)
+    sample = Sample.objects.create(
+        study=seat.study,
+        filter=dict(filter or {}),
+        counts=counts,
+        size=size,
+        seed=seed,
+        stratify_by=stratify_by,
+        created_by=seat.user,
+    )
+    SampleIssue.objects.bulk_create(
+        [
+            SampleIssue(sample=sample, issue_id=frame[unit.index].issue_id, position=position, stratum=unit.stratum)
+            for position, unit in enumerate(drawn, start=1)
+        ],
+        batch_size=5000,
+    )
+    record(study=seat.study, user=seat.user, verb="sample drawn", sample=sample.pk, size=size, seed=seed)
+    return sample
+
+
+def items_for(study: Study, issues: Iterable[Issue]) -> list[Item]:
+    """The study's items of these issues (with their repositories), in order; made where they are missing."""
+    wanted = list(issues)
+    Item.objects.bulk_create(
+        [Item(study=study, issue=issue, identifier=issue.identifier) for issue in wanted],
+        ignore_conflicts=True,
+        batch_size=5000,
+    )
+    by_issue = {item.issue_id: item for item in Item.objects.filter(study=study, issue__in=[i.pk for i in wanted])}
+    missing = [issue.identifier for issue in wanted if issue.pk not in by_issue]
+    if missing:
+        by_name = {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=missing)}
+        linked = []
+        for issue in wanted:
+            if issue.pk not in by_issue:
+                item = by_name.get(issue.identifier)
+                if item is None or item.issue_id is not None:
+                    raise NotFound(f"{issue.identifier} could not be made an item of the study.")
+                item.issue = issue
+                linked.append(item)
+                by_issue[issue.pk] = item
+        Item.objects.bulk_update(linked, ["issue"])
+    return [by_issue[issue.pk] for issue in wanted]

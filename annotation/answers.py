@@ -1,0 +1,186 @@
+"""Reads what a rater sent against the version it was given for: values per dimension, or sentences per field."""
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotation.consensus import PENDING, Values
+from taxonomy.tree import Answer, TreeDimension, VersionTree
+
+LONGEST_TEXT = 20_000
+MOST_PARTS = 50
+
+
+@dataclass(frozen=True)
+class ProposalAsked:
+    """A category that a rater asks for."""
+
+    name: str
+    memo: str = ""
+
+
+@dataclass(frozen=True)
+class PartRead:
+    """One part as read: values per dimension key (PENDING among them where a category is proposed), proposals, memo."""
+
+    values: Mapping[str, Values]
+    proposals: Mapping[str, ProposalAsked] = field(default_factory=dict)
+    memo: str = ""
+
+
+def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]]) -> list[PartRead]:
+    """The parts of a request (`labels`, or `parts` with labels each); what is wrong is added to `fields` by its path."""
+    parts = body.get("parts")
+    if parts is None:
+        return [read_part(tree, body, fields, "")]
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
+        fields["parts"] = ['Give a list such as [{"labels": {…}, "memo": ""}, …].']
+        return []
+    if len(parts) > MOST_PARTS:
+        fields["parts"] = [f"An issue holds at most {MOST_PARTS} parts."]
+        return []
+    return [read_part(tree, part, fields, f"parts[{number}].") for number, part in enumerate(parts, start=1)]
+
+
+def read_part(
+    tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]], prefix: str = ""
+) -> PartRead:
+    """One part: every dimension that applies is read, a required one must be there, others must be left out."""
+    labels, asked = body.get("labels", {}), body.get("proposals") or {}
+    if not isinstance(labels, Mapping):
+        fields[f"{prefix}labels"] = ["Give a mapping from dimension to value."]
+        labels = {}
+    if not isinstance(asked, Mapping):
+        fields[f"{prefix}proposals"] = ["Give a mapping from dimension to name and memo."]
+        asked = {}
+    for key in [*labels, *asked]:
+        if key not in tree.by_key:
+            fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{nearest(str(key), list(tree.by_key))}"]
+    values: dict[str, Values] = {}
+    proposals: dict[str, ProposalAsked] = {}
+    for dimension in tree.dimensions:
+        path = f"{prefix}{dimension.key}"
+        given, proposal = labels.get(dimension.key), asked.get(dimension.key)
+        if not applies(tree, dimension.key, values):
+            if not _is_blank(given) or proposal:
+                when = dimension.applies_when
+                assert when is not None
+                fields[path] = [f"“{dimension.title}” does not apply: it hangs on the answer to “{when.dimension}”."]
+            continue
+        read = None if given is None else _read(dimension, given, path, fields)
+        if proposal is not None and (checked := _proposal(dimension, proposal, path, fields)):
+            proposals[dimension.key] = checked
+            kept = read if read and dimension.kind == "multi" else ()
+            read = tuple(sorted({*map(str, kept), PENDING}))
+        if read is None and dimension.kind == "multi" and not dimension.required:
+            read = ()
+        if read is not None:
+            values[dimension.key] = read
+        elif dimension.required and path not in fields:
+            fields[path] = [f"“{dimension.title}” needs an answer."]
+    memo = body.get("memo", "")
+    if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
+        fields[f"{prefix}memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
+        memo = ""
+    return PartRead(values, proposals, memo)
+
+
+def read_decided(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values:
+    """The values of a decision: as in an answer, a scalar alone or in a list; blank means that there is no value."""
+    if not dimension.has_categories and isinstance(given, list):
+        if len(given) > 1:
+            fields[path] = [f"“{dimension.title}” takes one value."]
+            return ()
+        given = given[0] if given else None
+    return () if given is None else _read(dimension, given, path, fields) or ()
+
+
+def applies(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
+    """Whether a dimension is asked under these values."""
+    answers: dict[str, Answer] = {
+        each: given[0] if given and not tree.by_key[each].has_categories else [str(value) for value in given]
+        for each, given in values.items()
+    }
+    return tree.applies(key, answers)
+
+
+def _is_blank(given: object) -> bool:
+    return given is None or given == "" or given == []
+
+
+def _read(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values | None:
+    """The values of one dimension, or None where it was left blank or is wrong."""
+    match dimension.kind:
+        case "boolean":
+            if isinstance(given, bool):
+                return (given,)
+            fields[path] = ["Answer true or false."]
+        case "number":
+            if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
+                return (float(given),)
+            fields[path] = ["Answer with a number."]
+        case "text":
+            if isinstance(given, str) and len(given) <= LONGEST_TEXT:
+                return (given.strip(),) if given.strip() else None
+            fields[path] = [f"Answer with text of at most {LONGEST_TEXT} characters."]
+        case _:
+            return _read_categories(dimension, given, path, fields)
+    return None
+
+
+def _read_categories(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values | None:
+    keys = [given] if isinstance(given, str) and given else given or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        fields[path] = ["Answer with a list of category keys."]
+        return None
+    wrong = []
+    for key in keys:
+        category = dimension.by_key.get(key)
+        if category is None:
+            wrong.append(f"“{key}” is no category of “{dimension.title}”.{nearest(key, list(dimension.by_key))}")
+        elif not category.selectable:
+            wrong.append(f"“{category.name}” only groups others; choose one below it.")
+    if dimension.kind != "multi" and len(set(keys)) > 1:
+        wrong.append(f"“{dimension.title}” takes one category.")
+    if wrong:
+        fields[path] = wrong
+        return None
+    if dimension.kind == "multi":
+        return tuple(sorted(set(keys)))
+    return (keys[0],) if keys else None
+
+
+def _proposal(
+    dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]
+) -> ProposalAsked | None:
+    if isinstance(given, str):
+        given = {"name": given}
+    name = given.get("name") if isinstance(given, Mapping) else None
+    memo = given.get("memo") or "" if isinstance(given, Mapping) else ""
+    if not dimension.has_categories:
+        fields[path] = [f"“{dimension.title}” has no categories, so none can be proposed."]
+    elif not isinstance(name, str) or not name.strip() or len(name) > 200 or not isinstance(memo, str):
+        fields[path] = ["A proposal has a name of at most 200 characters and a memo."]
+    else:
+        return ProposalAsked(" ".join(name.split()), memo)
+    return None
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A sentence with the nearest known word, or nothing."""
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f" Did you mean “{close[0]}”?" if close else ""
+
+
+def digest(value: object) -> str:
+    """SHA-256 of a JSON value, the same for equal values whatever the order of their keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def answers_digest(parts: Sequence[Mapping[str, Values]]) -> str:
+    """SHA-256 of the labels of all parts: equal answers, equal digest."""
+    return digest([{key: list(values) for key, values in part.items()} for part in parts])

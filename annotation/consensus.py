@@ -1,0 +1,176 @@
+"""Where the raters of one item agree, where they differ, and what counts as agreed; computed, never stored.
+
+Values are tuples: `("crash",)` for a single dimension, sorted keys for a multi one (`()` is the empty set and a
+rating), `(True,)`, `(3.5,)` or `("words",)` for the others, and `PENDING` among them where a category was proposed. A
+dimension that a rater left blank is missing from the part's mapping: a blank is no rating.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+PENDING = "PENDING"
+
+Values = tuple[str | bool | float, ...]
+Part = Mapping[str, Values]
+Applies = Callable[[str, Mapping[str, Values]], bool]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What consensus has to know of a dimension: key, the dimension it hangs on, required, and several values or not."""
+
+    key: str
+    hangs_on: str | None = None
+    required: bool = True
+    multi: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one rater said of an item: one mapping per part, or a skip."""
+
+    rater: str
+    parts: Sequence[Part] = ()
+    skip_reason: str = ""
+    memo: str = ""
+    part_memos: Sequence[str] = ()
+
+    def memo_of(self, part: int) -> str:
+        own = self.part_memos[part - 1] if part <= len(self.part_memos) else ""
+        return own or self.memo
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The newest resolution of a part on a dimension; no values: it has none there (multi: the empty set)."""
+
+    id: int
+    values: Values
+    method: str
+    rationale: str = ""
+    decided_by: str = ""
+    decided_at: object = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """One rater's values on a dimension, None where they gave none."""
+
+    rater: str
+    values: Values | None
+    memo: str = ""
+    skip_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one part of an item stands on one dimension.
+
+    `reason` is differ, parts, one_sided, skipped or pending where the raters do not agree, else None. `values` are the
+    agreed ones, None where nothing is agreed (yet). `state` is agreed, open (waits for a decision) or resolved.
+    """
+
+    part: int
+    dimension: str
+    state: str
+    reason: str | None
+    values: Values | None
+    method: str | None
+    ratings: Sequence[Given] = field(default=())
+    decision: Decision | None = None
+
+
+def verdicts(
+    questions: Sequence[Question],
+    applies: Applies,
+    answers: Sequence[Answer],
+    decisions: Mapping[tuple[int, str], Decision],
+    n_raters: int,
+) -> list[Verdict]:
+    """How each part of an item stands on each dimension that applies under the agreed values.
+
+    `questions` come in the order of the version, each after the one it hangs on. `answers` holds one entry per rater
+    who is done; `n_raters` is how many were planned: one of one is `single`, two of two alike are `unanimous`. A
+    dimension that hangs on an open one is left out until that one is decided. An item that everybody skipped has no
+    verdict but those decided anyway.
+    """
+    given = [answer for answer in answers if not answer.skip_reason]
+    n_parts = max([len(answer.parts) for answer in given] + [part for part, _ in decisions], default=0)
+    return [
+        verdict
+        for part in range(1, n_parts + 1)
+        for verdict in _verdicts_of_part(part, questions, applies, answers, decisions, n_raters)
+    ]
+
+
+def _verdicts_of_part(
+    part: int,
+    questions: Sequence[Question],
+    applies: Applies,
+    answers: Sequence[Answer],
+    decisions: Mapping[tuple[int, str], Decision],
+    n_raters: int,
+) -> list[Verdict]:
+    found: list[Verdict] = []
+    agreed: dict[str, Values] = {}
+    undecided: set[str] = set()
+    for question in questions:
+        if question.hangs_on in undecided:
+            undecided.add(question.key)
+            continue
+        if question.hangs_on is not None and not applies(question.key, agreed):
+            continue
+        verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters)
+        if verdict is None:
+            continue
+        found.append(verdict)
+        if verdict.state == "open":
+            undecided.add(question.key)
+        elif verdict.values is not None:
+            agreed[question.key] = verdict.values
+    return found
+
+
+def _verdict(
+    part: int, question: Question, answers: Sequence[Answer], decision: Decision | None, n_raters: int
+) -> Verdict | None:
+    ratings = [_given(answer, part, question.key) for answer in answers]
+    reason = _reason(part, question, answers, ratings, n_raters)
+    if decision is not None:
+        values = decision.values if question.multi else decision.values or None
+        return Verdict(part, question.key, "resolved", reason, values, decision.method, ratings, decision)
+    if reason is not None:
+        return Verdict(part, question.key, "open", reason, None, None, ratings)
+    present = [rating.values for rating in ratings if rating.values is not None]
+    if not present:
+        return None
+    method = "single" if n_raters == 1 else "unanimous"
+    return Verdict(part, question.key, "agreed", None, present[0], method, ratings)
+
+
+def _given(answer: Answer, part: int, key: str) -> Given:
+    if answer.skip_reason:
+        return Given(answer.rater, None, answer.memo, answer.skip_reason)
+    if part > len(answer.parts):
+        return Given(answer.rater, None, answer.memo)
+    return Given(answer.rater, answer.parts[part - 1].get(key), answer.memo_of(part))
+
+
+def _reason(
+    part: int, question: Question, answers: Sequence[Answer], ratings: Sequence[Given], n_raters: int
+) -> str | None:
+    """Why this is a disagreement, or None; raters who skipped count only where fewer than two others answered."""
+    present = [rating.values for rating in ratings if rating.values is not None]
+    if any(PENDING in values for values in present):
+        return "pending"
+    if any(set(values) != set(present[0]) for values in present):
+        return "differ"
+    holders = [answer for answer in answers if not answer.skip_reason and part <= len(answer.parts)]
+    given = [answer for answer in answers if not answer.skip_reason]
+    if holders and len(holders) < len(given) and (present or question.required):
+        return "parts"
+    if n_raters < 2 or len(present) > 1:
+        return None
+    if not present:
+        return "one_sided" if question.required and holders else None
+    return "skipped" if any(answer.skip_reason for answer in answers) else "one_sided"

@@ -1,0 +1,27 @@
+"""What can go wrong in a study, in words."""
+
+from accounts.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
+
+__all__ = ["Blind", "ConcordError", "Conflict", "Forbidden", "Invalid", "NotFound", "Stale", "Unreadable", "WrongState"]
+
+
+class Blind(Forbidden):
+    """Hidden while the round is open and this person rates in it."""
+
+    code = "blind"
+
+
+class WrongState(Conflict):
+    """The round, assignment or study is not in the state for it."""
+
+    code = "wrong_state"
+
+
+class Stale(Conflict):
+    """Somebody else was quicker; `newer` is what they wrote."""
+
+    code = "stale"
+
+    def __init__(self, message: str, *, newer: dict[str, object]) -> None:
+        super().__init__(message)
+        self.newer = newer

@@ -1,0 +1,231 @@
+"""Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+
+from annotation.answers import applies
+from annotation.consensus import PENDING, Answer, Decision, Question, Values, Verdict, verdicts
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Membership,
+    Proposal,
+    Rating,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+)
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
+
+CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class ItemVerdicts:
+    """An item of a round with the verdicts of all its parts and dimensions."""
+
+    round_item: RoundItem
+    verdicts: Sequence[Verdict]
+    is_complete: bool
+
+    @property
+    def identifier(self) -> str:
+        return self.round_item.item.identifier
+
+
+def questions(tree: VersionTree) -> list[Question]:
+    return [
+        Question(
+            dimension.key,
+            dimension.applies_when.dimension if dimension.applies_when else None,
+            dimension.required,
+            dimension.kind == "multi",
+        )
+        for dimension in tree.dimensions
+    ]
+
+
+def round_verdicts(
+    round_: Round, *, items: Iterable[int] | None = None, disputed_only: bool = False, after_position: int = 0
+) -> Iterator[ItemVerdicts]:
+    """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
+
+    `items` are item ids; `disputed_only` leaves out those where all raters said the same and nothing was decided.
+    """
+    rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
+    if items is not None:
+        rows = rows.filter(item__in=list(items))
+    if disputed_only:
+        rows = rows.filter(item__in=disputed_items(round_))
+    tree = published_version(round_.taxonomy_version_id)
+    asked = questions(tree)
+    position = after_position
+    while chunk := list(rows.filter(position__gt=position)[:CHUNK]):
+        position = chunk[-1].position
+        answers, unfinished = _answers(round_, tree, [row.item_id for row in chunk])
+        decisions = _decisions(round_, tree, [row.item_id for row in chunk])
+        for row in chunk:
+            given = answers.get(row.item_id, [])
+            is_complete = round_.state != Round.State.OPEN or (
+                row.item_id not in unfinished and len(given) >= row.n_raters
+            )
+            judged = (
+                verdicts(
+                    asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters
+                )
+                if is_complete
+                else []
+            )
+            yield ItemVerdicts(row, judged, is_complete)
+        if len(chunk) < CHUNK:
+            return
+
+
+def disputed_items(round_: Round) -> QuerySet[Assignment]:
+    """Ids of items where answers differ, somebody skipped or proposed, fewer answered than planned, or was decided."""
+    planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
+    decided = Resolution.objects.filter(round=round_).values("item")
+    return (
+        Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.FINISHED)
+        .order_by()
+        .values("item")
+        .annotate(
+            n_kinds=Count("current__answers_digest", distinct=True),
+            n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+            n_proposing=Count("pk", filter=Q(current__n_proposals__gt=0)),
+            n_done=Count("pk"),
+        )
+        .annotate(n_planned=planned)
+        .filter(
+            Q(n_kinds__gt=1)
+            | Q(n_skipped__gt=0)
+            | Q(n_proposing__gt=0)
+            | Q(n_done__lt=F("n_planned"))
+            | Q(item__in=decided)
+        )
+        .values("item")
+    )
+
+
+def has_open_disagreements(round_: Round) -> bool:
+    """Whether any item of the round waits for a decision; stops at the first."""
+    return any(
+        verdict.state == "open" for each in round_verdicts(round_, disputed_only=True) for verdict in each.verdicts
+    )
+
+
+def open_proposals(round_: Round) -> QuerySet[Proposal]:
+    """Categories asked for in current answers of a round that nobody has decided on yet."""
+    decided = Resolution.objects.filter(
+        round=round_, item=OuterRef("annotation__assignment__item"), dimension=OuterRef("dimension")
+    )
+    return Proposal.objects.filter(
+        ~Exists(decided),
+        annotation__assignment__round=round_,
+        annotation__assignment__current=F("annotation"),
+    ).select_related("annotation__assignment__item", "annotation__rater", "dimension")
+
+
+def n_open_proposals(round_: Round) -> int:
+    return open_proposals(round_).count()
+
+
+def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[dict[int, list[Answer]], set[int]]:
+    """Per item the current answers of its raters (arbiters too), in the order of their codes; and unfinished items."""
+    assignments = list(
+        Assignment.objects.filter(round=round_, item__in=items)
+        .exclude(state=Assignment.State.WITHDRAWN)
+        .select_related("rater__user", "current")
+    )
+    assignments.sort(key=lambda each: code_order(each.rater))
+    unfinished = {each.item_id for each in assignments if each.state in Assignment.UNFINISHED}
+    done = [each for each in assignments if each.state in Assignment.FINISHED and each.current]
+    values = read_values(tree, [each.current_id for each in done if each.current_id])
+    found: dict[int, list[Answer]] = defaultdict(list)
+    for assignment in done:
+        current = assignment.current
+        assert current is not None
+        found[assignment.item_id].append(answer_of(current, assignment.rater, values))
+    return found, unfinished
+
+
+def code_order(rater: Membership) -> tuple[int, str]:
+    """Sorts R2 before R10."""
+    return len(rater.code or ""), rater.code or ""
+
+
+def answer_of(
+    annotation: Annotation, rater: Membership, values: Mapping[tuple[int, int], Mapping[str, Values]]
+) -> Answer:
+    return Answer(
+        rater=rater.code or "",
+        parts=[]
+        if annotation.skip_reason
+        else [values.get((annotation.pk, part), {}) for part in range(1, annotation.n_parts + 1)],
+        skip_reason=annotation.skip_reason,
+        memo=annotation.memo,
+        part_memos=annotation.part_memos,
+    )
+
+
+def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:
+    """The values of annotations: (annotation id, part) → dimension key → values; one query."""
+    gathered: dict[tuple[int, int], dict[str, list[str | bool | float]]] = defaultdict(dict)
+    rows = Rating.objects.filter(annotation__in=annotations).values_list(
+        "annotation_id", "part", "dimension_id", "category_id", "proposal_id", "boolean", "number", "text"
+    )
+    for annotation_id, part, dimension_id, category_id, proposal_id, boolean, number, text in rows:
+        dimension = tree.by_id[dimension_id]
+        kept = gathered[annotation_id, part].setdefault(dimension.key, [])
+        if proposal_id is not None:
+            kept.append(PENDING)
+        elif category_id is not None:
+            kept.append(dimension.by_id[category_id].key)
+        else:
+            kept.extend(value for value in (boolean, number, text) if value is not None)
+    return {
+        place: {key: tuple(sorted(values, key=str)) for key, values in dimensions.items()}
+        for place, dimensions in gathered.items()
+    }
+
+
+def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[int, dict[tuple[int, str], Decision]]:
+    """Per item the newest resolution of each part and dimension; two queries."""
+    newest = list(
+        Resolution.objects.filter(round=round_, item__in=items)
+        .select_related("decided_by")
+        .order_by("item", "part", "dimension", "-revision")
+        .distinct("item", "part", "dimension")
+    )
+    values = resolution_values(tree, newest)
+    found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)
+    for resolution in newest:
+        key = tree.by_id[resolution.dimension_id].key
+        found[resolution.item_id][resolution.part, key] = Decision(
+            id=resolution.pk,
+            values=values.get(resolution.pk, ()),
+            method=resolution.method,
+            rationale=resolution.rationale,
+            decided_by=resolution.decided_by.username if resolution.decided_by else "",
+            decided_at=resolution.created_at,
+        )
+    return found
+
+
+def resolution_values(tree: VersionTree, resolutions: Sequence[Resolution]) -> dict[int, Values]:
+    """Resolution id → its values, as consensus writes them."""
+    by_id = {resolution.pk: resolution for resolution in resolutions}
+    gathered: dict[int, list[str | bool | float]] = defaultdict(list)
+    for row in ResolutionValue.objects.filter(resolution__in=list(by_id)):
+        dimension = tree.by_id[by_id[row.resolution_id].dimension_id]
+        if row.category_id is not None:
+            gathered[row.resolution_id].append(dimension.by_id[row.category_id].key)
+        else:
+            gathered[row.resolution_id].extend(v for v in (row.boolean, row.number, row.text) if v is not None)
+    return {pk: tuple(sorted(values, key=str)) for pk, values in gathered.items()}
