@@ -1,6 +1,8 @@
 """All settings, from the environment; see .env.example for what each one does."""
 
+import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -18,14 +20,26 @@ def _secret_key() -> str:
     """SECRET_KEY, or one made once and kept in the data folder."""
     if given := env.text("SECRET_KEY"):
         if len(given) < 32:
-            raise ImproperlyConfigured("SECRET_KEY is shorter than 32 characters; make one with `openssl rand -hex 32`.")
+            raise ImproperlyConfigured(
+                "SECRET_KEY is shorter than 32 characters; make one with `openssl rand -hex 32`."
+            )
         return given
     path = DATA_DIR / "secret_key"
-    if not path.exists():
-        DATA_DIR.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_hex(32))
-    return path.read_text().strip()
+    try:
+        DATA_DIR.mkdir(mode=0o711, parents=True, exist_ok=True)
+        if not path.exists():
+            draft = path.with_name(f"secret_key.{os.getpid()}")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_hex(32))
+            with suppress(FileExistsError):  # another process was quicker
+                os.link(draft, path)
+            draft.unlink()
+        return path.read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data folder {DATA_DIR} cannot be used ({error.strerror}: {error.filename}). Give it to yourself "
+            f"(`sudo chown -R $(id -un) '{DATA_DIR}'`), or choose another with DATA_DIR=…"
+        ) from error
 
 
 SECRET_KEY = _secret_key()
@@ -171,7 +185,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "config.api.Pages",
+    "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.api.TokenThrottle"],
     "DEFAULT_THROTTLE_RATES": {"token": env.text("THROTTLE", "6000/min")},
     "EXCEPTION_HANDLER": "config.api.error_answer",
