@@ -1,0 +1,50 @@
+"""From a person and an address to a taxonomy or one of its versions, or 404; who may change what."""
+
+from accounts.errors import Forbidden
+from accounts.models import User
+from taxonomy.errors import TaxonomyNotFound
+from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import taxonomies, versions
+
+
+def get_taxonomy(user: User, slug: str) -> Taxonomy:
+    """A taxonomy of which this person may read at least one version; raises TaxonomyNotFound."""
+    found = taxonomies(user).filter(slug=slug).first()
+    if found is None:
+        raise TaxonomyNotFound(f"There is no taxonomy {slug}.")
+    return found
+
+
+def get_version(user: User, slug: str, number: int) -> TaxonomyVersion:
+    """One version, with its taxonomy; a draft only for who maintains it and for staff. Raises TaxonomyNotFound."""
+    found = None
+    if number < 2**31:
+        found = versions(user).filter(taxonomy__slug=slug, number=number).select_related("taxonomy").first()
+    if found is None:
+        raise TaxonomyNotFound(f"There is no version {number} of a taxonomy {slug}.")
+    return found
+
+
+def get_maintained_taxonomy(user: User, slug: str) -> Taxonomy:
+    """A taxonomy that this person may change; raises TaxonomyNotFound, or Forbidden where they may only read."""
+    found = get_taxonomy(user, slug)
+    require_maintainer(user, found)
+    return found
+
+
+def get_maintained_version(user: User, slug: str, number: int) -> TaxonomyVersion:
+    """A version that this person may change or publish; raises TaxonomyNotFound or Forbidden."""
+    found = get_version(user, slug, number)
+    require_maintainer(user, found.taxonomy)
+    return found
+
+
+def may_maintain(user: User, taxonomy: Taxonomy) -> bool:
+    """Whether this person writes its versions; one query unless they are staff."""
+    return user.is_staff or taxonomy.maintainers.filter(pk=user.pk).exists()
+
+
+def require_maintainer(user: User, taxonomy: Taxonomy) -> None:
+    """Raises Forbidden for who may not write its versions."""
+    if not may_maintain(user, taxonomy):
+        raise Forbidden(f"Only its maintainers change the taxonomy {taxonomy.slug}; you may read it, or load a copy.")

@@ -1,0 +1,56 @@
+"""What can be wrong with a taxonomy, its document or a change to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accounts.errors import Conflict, Invalid, NotFound, Unreadable
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to mend in a document: the path of the field, where it stands (from 1) and a sentence."""
+
+    path: str
+    line: int
+    column: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"Line {self.line}, column {self.column}: {self.sentence}"
+
+
+class TaxonomyNotFound(NotFound):
+    """No such taxonomy or version, or a draft of someone else."""
+
+    code = "taxonomy_not_found"
+
+
+class TaxonomyConflict(Conflict):
+    """The slug is taken, or the version is no draft any more."""
+
+    code = "taxonomy_conflict"
+
+
+class UnreadableDocument(Unreadable):
+    """The text is neither YAML nor JSON; `line` and `column` (from 1) say where it breaks."""
+
+    code = "unreadable_document"
+
+    def __init__(self, sentence: str, *, line: int = 1, column: int = 1) -> None:
+        super().__init__(f"Line {line}, column {column}: {sentence}")
+        self.problems = (Problem("", line, column, sentence),)
+
+
+class InvalidDocument(Invalid):
+    """A readable document that is no taxonomy; `problems` holds all that is wrong, in the order of the text."""
+
+    code = "invalid_document"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+        fields: dict[str, list[str]] = {}
+        for problem in self.problems:
+            fields.setdefault(problem.path or "document", []).append(str(problem))
+        first = str(self.problems[0])
+        rest = len(self.problems) - 1
+        super().__init__(first if not rest else f"{first} (And {rest} more.)", fields=fields)

@@ -1,0 +1,253 @@
+"""What is read about taxonomies: lists, a version as a tree or as its document, and what changed between two."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+
+from accounts.models import User
+from taxonomy import comparison, tree
+from taxonomy.comparison import Change, DimensionChange, Sources
+from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
+from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
+from taxonomy.tree import TreeDimension, VersionTree
+
+
+def versions(user: User) -> QuerySet[TaxonomyVersion]:
+    """The versions this person may read: all that were published, and the drafts of taxonomies they maintain."""
+    if user.is_staff:
+        return TaxonomyVersion.objects.all()
+    maintained = Taxonomy.maintainers.through.objects.filter(taxonomy_id=OuterRef("taxonomy_id"), user_id=user.pk)
+    return TaxonomyVersion.objects.filter(~Q(state=TaxonomyVersion.State.DRAFT) | Exists(maintained))
+
+
+def taxonomies(user: User) -> QuerySet[Taxonomy]:
+    """The taxonomies of which this person may read a version, by slug."""
+    readable = versions(user).filter(taxonomy_id=OuterRef("pk"))
+    return Taxonomy.objects.filter(Exists(readable)).order_by("slug")
+
+
+def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
+    """The same taxonomies with maintainers and with their readable versions, newest first, as `readable_versions`."""
+    readable = versions(user).select_related("created_by", "published_by").order_by("-number")
+    return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
+
+
+def publishable_versions(user: User) -> QuerySet[TaxonomyVersion]:
+    """Published versions of all taxonomies, newest first within each, to choose one for a round."""
+    return (
+        versions(user)
+        .filter(state=TaxonomyVersion.State.PUBLISHED)
+        .select_related("taxonomy")
+        .order_by("taxonomy__slug", "-number")
+    )
+
+
+def newest_published(taxonomy: Taxonomy) -> TaxonomyVersion | None:
+    """The published version with the highest number; retired ones don't count."""
+    return taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED).order_by("-number").first()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """All rows of a version."""
+
+    version: TaxonomyVersion
+    dimensions: Sequence[Dimension]
+    categories: dict[int, list[Category]]
+
+
+def _rows(version_id: int) -> _Rows:
+    version = TaxonomyVersion.objects.select_related("taxonomy").get(pk=version_id)
+    dimensions = list(Dimension.objects.filter(version_id=version_id).order_by("position"))
+    categories: dict[int, list[Category]] = defaultdict(list)
+    for category in Category.objects.filter(dimension__version_id=version_id).order_by("dimension_id", "position"):
+        categories[category.dimension_id].append(category)
+    return _Rows(version, dimensions, categories)
+
+
+class _Draft(Exception):
+    """Carries the tree of a draft past the cache."""
+
+    def __init__(self, found: VersionTree) -> None:
+        self.tree = found
+
+
+def published_version(version_id: int) -> VersionTree:
+    """The tree of a version. No query where it was read before in this process, else three; drafts are read anew.
+
+    Raises TaxonomyVersion.DoesNotExist. That it is published is the caller's rule: a draft is given as it stands.
+    """
+    try:
+        return _frozen_tree(version_id)
+    except _Draft as draft:
+        return draft.tree
+
+
+@lru_cache(maxsize=256)
+def _frozen_tree(version_id: int) -> VersionTree:
+    rows = _rows(version_id)
+    found = _tree(rows)
+    if rows.version.is_draft:
+        raise _Draft(found)
+    return found
+
+
+def forget_trees() -> None:
+    """Empties the cache of trees: a publication that is rolled back must not leave one behind."""
+    _frozen_tree.cache_clear()
+
+
+def _tree(rows: _Rows) -> VersionTree:
+    version = rows.version
+    dimensions = tuple(
+        TreeDimension(
+            id=dimension.pk,
+            key=dimension.key,
+            title=dimension.title,
+            kind=dimension.kind,
+            required=dimension.required,
+            applies_when=_condition(dimension),
+            help=dimension.help,
+            position=dimension.position,
+            categories=tree.grown(
+                (
+                    category.pk,
+                    category.parent_id,
+                    category.key,
+                    category.name,
+                    {
+                        "definition": category.definition,
+                        "include": tuple(category.include),
+                        "exclude": tuple(category.exclude),
+                        "examples": tuple(category.examples),
+                        "shortcut": category.shortcut,
+                        "selectable": category.selectable,
+                    },
+                )
+                for category in rows.categories[dimension.pk]
+            ),
+        )
+        for dimension in rows.dimensions
+    )
+    return VersionTree(version.pk, version.taxonomy.slug, version.number, version.title, version.note, dimensions)
+
+
+def document(version: TaxonomyVersion) -> Document:
+    """The document of a version, just as it came in; three queries."""
+    rows = _rows(version.pk)
+    return Document(
+        slug=rows.version.taxonomy.slug,
+        title=rows.version.title,
+        note=rows.version.note,
+        stated=frozenset(rows.version.stated),
+        dimensions=tuple(
+            DimensionSpec(
+                key=dimension.key,
+                title=dimension.title,
+                kind=dimension.kind,
+                required=dimension.required,
+                applies_when=_condition(dimension),
+                help=dimension.help,
+                stated=frozenset(dimension.stated),
+                categories=_specs(rows.categories[dimension.pk]),
+            )
+            for dimension in rows.dimensions
+        ),
+    )
+
+
+def _condition(dimension: Dimension) -> AppliesWhen | None:
+    condition = dimension.applies_when
+    return AppliesWhen(condition["dimension"], tuple(condition["is"])) if condition else None
+
+
+def _specs(categories: Sequence[Category]) -> tuple[CategorySpec, ...]:
+    """The tree of the rows of one dimension, which come in its order."""
+    below: dict[int | None, list[Category]] = defaultdict(list)
+    for category in categories:
+        below[category.parent_id].append(category)
+
+    def specs(parent_id: int | None) -> tuple[CategorySpec, ...]:
+        return tuple(
+            CategorySpec(
+                key=category.key,
+                name=category.name,
+                definition=category.definition,
+                include=tuple(category.include),
+                exclude=tuple(category.exclude),
+                examples=tuple(category.examples),
+                shortcut=category.shortcut,
+                selectable=category.selectable,
+                was=tuple(category.was),
+                categories=specs(category.pk),
+                stated=frozenset(category.stated),
+            )
+            for category in below[parent_id]
+        )
+
+    return specs(None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two versions of a taxonomy and what became of each dimension and category from the first to the second."""
+
+    old: TaxonomyVersion
+    new: TaxonomyVersion
+    old_document: Document
+    new_document: Document
+    dimensions: tuple[DimensionChange, ...]
+    changes: tuple[Change, ...]
+
+
+def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
+    """What changed between two versions of one taxonomy, in either direction; eight queries, however far apart.
+
+    Between a version and one that came from it the recorded changes are followed step by step; between versions of
+    different branches keys are compared.
+    """
+    before, after = document(old), document(new)
+    told: Sources | None = None
+    if old.pk != new.pk:
+        forwards = old.number <= new.number
+        told = _recorded_sources(*((old, new) if forwards else (new, old)))
+        if told is not None and not forwards:
+            told = comparison.inverted(told, after)
+    return Comparison(
+        old,
+        new,
+        before,
+        after,
+        tuple(comparison.compare_dimensions(before, after)),
+        tuple(comparison.compare(before, after, told)),
+    )
+
+
+def _recorded_sources(old: TaxonomyVersion, new: TaxonomyVersion) -> Sources | None:
+    """Where the newer version's categories come from by the recorded changes; None where it does not descend from old."""
+    parents = dict(TaxonomyVersion.objects.filter(taxonomy_id=old.taxonomy_id).values_list("pk", "parent_id"))
+    chain: list[int] = []
+    at: int | None = new.pk
+    while at is not None and at != old.pk:
+        chain.append(at)
+        at = parents.get(at)
+    if at is None:
+        return None
+    steps: dict[int, dict[tuple[str, str], list[str]]] = {version_id: defaultdict(list) for version_id in chain}
+    rows = (
+        CategoryChange.objects.filter(version_id__in=chain, new__isnull=False)
+        .order_by("pk")
+        .values_list("version_id", "new__dimension__key", "new__key", "old__key")
+    )
+    for version_id, dimension, key, source in rows:
+        sources = steps[version_id][dimension, key]
+        if source is not None:
+            sources.append(source)
+    told: Sources | None = None
+    for version_id in reversed(chain):
+        step = {place: tuple(keys) for place, keys in steps[version_id].items()}
+        told = step if told is None else comparison.composed(told, step)
+    return told

@@ -1,0 +1,271 @@
+"""Reads YAML or JSON into plain nodes that know their line and column; knows nothing of taxonomies."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from json.decoder import scanstring
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from taxonomy.errors import UnreadableDocument
+
+BYTES_MAX = 2_000_000
+DEPTH_MAX = 70
+
+NULLS = {"", "~", "null", "Null", "NULL"}
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A single value: `text` as written; `value` is that text, or a boolean or None if it was written as one."""
+
+    line: int
+    column: int
+    text: str
+    value: str | bool | None
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A list."""
+
+    line: int
+    column: int
+    items: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Fields with values in the order of the text; a key may occur twice."""
+
+    line: int
+    column: int
+    entries: tuple[tuple["Node", "Node"], ...]
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def read(text: str | bytes) -> Node:
+    """The node of a whole document; raises UnreadableDocument.
+
+    Refused: more than 2 MB, what is not UTF-8, nesting deeper than 70, several documents in one text, and
+    YAML's anchors, aliases and tags (nothing in a taxonomy needs them).
+    """
+    if len(text) > BYTES_MAX:
+        raise UnreadableDocument("The document is larger than 2 MB; a taxonomy is a few hundred kilobytes at most.")
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+        except UnicodeDecodeError as error:
+            line = text[: error.start].count(b"\n") + 1
+            column = error.start - text.rfind(b"\n", 0, error.start)
+            raise UnreadableDocument(
+                "The text is not UTF-8; save the file in that encoding.", line=line, column=column
+            ) from None
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise UnreadableDocument("The document is empty.")
+    if not text.lstrip().startswith(("{", "[")):
+        return _read_yaml(text)
+    try:
+        return _JsonReader(text).document()
+    except UnreadableDocument:
+        try:
+            return _read_yaml(text)
+        except UnreadableDocument:
+            pass
+        raise
+
+
+def _read_yaml(text: str) -> Node:
+    try:
+        events = YAML(typ="safe", pure=True).parse(text)
+        return _YamlReader(events).document()
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = {"line": mark.line + 1, "column": mark.column + 1} if mark else {}
+        raise UnreadableDocument(
+            f"This is not YAML: {_plain_words(error.problem or error.context)}.", **where
+        ) from None
+    except YAMLError as error:
+        position = getattr(error, "position", 0) or 0
+        line, column = _place(text, position if isinstance(position, int) else 0)
+        raise UnreadableDocument(
+            "This is not YAML: it holds a character that text files don't have.", line=line, column=column
+        ) from None
+
+
+def _plain_words(problem: str | None) -> str:
+    words = (problem or "it can't be parsed").strip()
+    hints = {
+        "mapping values are not allowed here": "a colon too many; put text that holds “: ” in quotes",
+        "could not find expected ':'": "a key without a colon; check the indentation and the colon after the key",
+        "found character '\\t' that cannot start any token": "a tab; indent with spaces",
+        "did not find expected '-' indicator": "a line stands at the wrong depth; check the indentation",
+        "expected <block end>, but found": "a line stands at the wrong depth; check the indentation",
+    }
+    for found, hint in hints.items():
+        if found in words:
+            return f"{words} ({hint})"
+    return words
+
+
+class _YamlReader:
+    """Builds nodes from parser events, so that neither depth nor aliases cost anything before they are refused."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+
+    def document(self) -> Node:
+        root: Node | None = None
+        for event in self.events:
+            name = type(event).__name__
+            if name in {"StreamStartEvent", "StreamEndEvent", "DocumentEndEvent", "CommentEvent"}:
+                continue
+            if name == "DocumentStartEvent":
+                if root is not None:
+                    self._refuse(event, "A second document begins here; a text holds one taxonomy.")
+                continue
+            root = self._node(event, 0)
+        if root is None:
+            raise UnreadableDocument("The document is empty.")
+        return root
+
+    def _refuse(self, event: Any, sentence: str) -> None:
+        mark = event.start_mark
+        raise UnreadableDocument(sentence, line=mark.line + 1, column=mark.column + 1)
+
+    def _node(self, event: Any, depth: int) -> Node:
+        name = type(event).__name__
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        if name == "AliasEvent":
+            self._refuse(event, f"*{event.anchor} is an alias; write the text out instead.")
+        if event.anchor:
+            self._refuse(event, f"&{event.anchor} is an anchor; a taxonomy is written without.")
+        if event.tag and event.tag != "!":
+            self._refuse(event, f"{event.tag} is a tag; a taxonomy is written without.")
+        if depth > DEPTH_MAX:
+            self._refuse(event, "This is nested too deeply; thirty levels of categories are the most.")
+        if name == "ScalarEvent":
+            plain = not event.style
+            value: str | bool | None = event.value
+            if plain and event.value in NULLS:
+                value = None
+            elif plain:
+                value = BOOLEANS.get(event.value, event.value)
+            return Scalar(line, column, event.value, value)
+        if name == "SequenceStartEvent":
+            items = []
+            while type(inner := next(self.events)).__name__ != "SequenceEndEvent":
+                items.append(self._node(inner, depth + 1))
+            return Sequence(line, column, tuple(items))
+        entries = []
+        while type(inner := next(self.events)).__name__ != "MappingEndEvent":
+            key = self._node(inner, depth + 1)
+            entries.append((key, self._node(next(self.events), depth + 1)))
+        return Mapping(line, column, tuple(entries))
+
+
+class _JsonReader:
+    """JSON by the standard library's own string scanner, keeping the places that `json.loads` forgets."""
+
+    BLANK = re.compile(r"[ \t\n\r]*")
+    NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+    WORDS = (("true", True), ("false", False), ("null", None))
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def document(self) -> Node:
+        node, end = self._node(self._skip(0), 0)
+        end = self._skip(end)
+        if end < len(self.text):
+            self._refuse(end, "more text follows after the document's end")
+        return node
+
+    def _skip(self, at: int) -> int:
+        match = self.BLANK.match(self.text, at)
+        return match.end() if match else at
+
+    def _refuse(self, at: int, what: str) -> None:
+        line, column = _place(self.text, at)
+        raise UnreadableDocument(f"This is not JSON: {what}.", line=line, column=column)
+
+    def _string(self, at: int) -> tuple[str, int]:
+        try:
+            return scanstring(self.text, at + 1, True)
+        except json.JSONDecodeError as error:
+            self._refuse(error.pos, error.msg[0].lower() + error.msg[1:])
+            raise
+
+    def _node(self, at: int, depth: int) -> tuple[Node, int]:
+        line, column = _place(self.text, at, self.line_starts)
+        if depth > DEPTH_MAX:
+            raise UnreadableDocument(
+                "This is nested too deeply; thirty levels of categories are the most.", line=line, column=column
+            )
+        first = self.text[at : at + 1]
+        if first == '"':
+            value, end = self._string(at)
+            return Scalar(line, column, value, value), end
+        if first == "{":
+            return self._mapping(at, depth)
+        if first == "[":
+            return self._sequence(at, depth)
+        for word, meaning in self.WORDS:
+            if self.text.startswith(word, at):
+                return Scalar(line, column, word, meaning), at + len(word)
+        if match := self.NUMBER.match(self.text, at):
+            return Scalar(line, column, match[0], match[0]), match.end()
+        self._refuse(at, "a value is missing here" if first else "it ends too early")
+        raise AssertionError
+
+    def _sequence(self, at: int, depth: int) -> tuple[Node, int]:
+        line, column = _place(self.text, at, self.line_starts)
+        items = []
+        at = self._skip(at + 1)
+        while self.text[at : at + 1] != "]":
+            if items:
+                at = self._comma(at)
+            node, at = self._node(at, depth + 1)
+            items.append(node)
+            at = self._skip(at)
+        return Sequence(line, column, tuple(items)), at + 1
+
+    def _mapping(self, at: int, depth: int) -> tuple[Node, int]:
+        line, column = _place(self.text, at, self.line_starts)
+        entries: list[tuple[Node, Node]] = []
+        at = self._skip(at + 1)
+        while self.text[at : at + 1] != "}":
+            if entries:
+                at = self._comma(at)
+            if self.text[at : at + 1] != '"':
+                self._refuse(at, "a key in double quotes is missing here")
+            key, at = self._node(at, depth + 1)
+            at = self._skip(at)
+            if self.text[at : at + 1] != ":":
+                self._refuse(at, "a colon is missing after the key")
+            node, at = self._node(self._skip(at + 1), depth + 1)
+            entries.append((key, node))
+            at = self._skip(at)
+        return Mapping(line, column, tuple(entries)), at + 1
+
+    def _comma(self, at: int) -> int:
+        if self.text[at : at + 1] != ",":
+            self._refuse(at, "a comma or a closing bracket is missing here")
+        return self._skip(at + 1)
+
+
+def _place(text: str, at: int, line_starts: list[int] | None = None) -> tuple[int, int]:
+    """Line and column, from 1, of a position; quick where the starts of the lines are known."""
+    if line_starts is None:
+        return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    line = bisect_right(line_starts, at)
+    return line, at - line_starts[line - 1] + 1
