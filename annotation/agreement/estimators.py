@@ -1,0 +1,327 @@
+"""How each coefficient follows from pattern counts: its value for many resamples at once, and its standard error.
+
+All but percent agreement are 1 − observed / expected disagreement and differ only in what they expect by chance.
+Letters: B resamples × P patterns, K categories, R raters, n units, π the mean share of each category, δ the distance
+(0 or 1 when nominal), which is 1 − w for weights w.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from .metrics import Distance, Floats, Matrix, Nominal, symmetric
+from .patterns import category_label
+from .tallies import Tallies, Tally
+
+NO_PAIR = "No unit was rated by two raters."
+TINY = 1e-12
+
+
+class Estimator(ABC):
+    """One coefficient on one set of patterns."""
+
+    width = 0
+    """The numbers one resample needs at a time, beyond P."""
+
+    def __init__(self, tallies: Tallies, distance: Distance | None = None) -> None:
+        self.tallies = tallies
+        self.distance: Distance = Nominal(tallies.n_categories) if distance is None else distance
+
+    def undefined(self) -> str | None:
+        """Why the coefficient has no value, as a sentence, or None."""
+        patterns = self.tallies.patterns
+        if not patterns.n_units:
+            return NO_PAIR
+        if np.isnan(self.point()):
+            return (
+                self._one_category()
+                or "No disagreement is to be expected by chance, so nothing can be said about agreement beyond it."
+            )
+        return None
+
+    def _one_category(self) -> str | None:
+        patterns = self.tallies.patterns
+        if len(patterns.used_categories) != 1:
+            return None
+        label = category_label(patterns.categories[patterns.used_categories[0]])
+        return (
+            f"Every compared rating is “{label}”: with one category nothing can be said about agreement beyond chance."
+        )
+
+    def point(self) -> float:
+        """The value on the patterns as they are, NaN where undefined."""
+        return float(self(self.tallies.counts)[0])
+
+    @abstractmethod
+    def __call__(self, counts: Floats) -> Floats:
+        """B values for B × P counts, NaN where undefined."""
+
+    @abstractmethod
+    def standard_error(self) -> float | None:
+        """The analytic standard error, None where none is published or there is only one unit."""
+
+
+def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
+    """1 − observed / expected, NaN where nothing is expected."""
+    possible = expected > TINY
+    kept = np.where(observed < TINY * expected, 0.0, observed)
+    return 1 - np.divide(kept, expected, out=np.full(expected.shape, np.nan), where=possible)
+
+
+class PercentAgreement(Estimator):
+    """The share of agreeing pairs of ratings within a unit, averaged over units with at least two ratings."""
+
+    def __init__(self, tallies: Tallies, distance: Distance | None = None) -> None:
+        super().__init__(tallies, distance)
+        self.distance = symmetric(self.distance)
+        self.within = tallies.disagreement(self.distance)
+
+    def observed(self, counts: Floats) -> Floats:
+        paired = self.tallies.paired(counts)
+        return np.divide(counts @ self.within, paired, out=np.full(len(counts), np.nan), where=paired > 0)
+
+    def __call__(self, counts: Floats) -> Floats:
+        return 1 - self.observed(counts)
+
+    def linearised(self) -> Floats:
+        """P: what each pattern contributes to the value (Gwet 2014, ch. 5); its mean over units is the value."""
+        return self._per_pair(1 - self.within)
+
+    def standard_error(self) -> float | None:
+        counts = self.tallies.counts[0]
+        n = counts.sum()
+        if n < 2:
+            return None
+        return float(np.sqrt(counts @ (self.linearised() - self.point()) ** 2 / (n * (n - 1))))
+
+    def _per_pair(self, contribution: Floats) -> Floats:
+        n = self.tallies.units(self.tallies.counts)[0]
+        paired = self.tallies.paired(self.tallies.counts)[0]
+        return np.where(self.tallies.pairable, contribution * n / paired, 0.0)
+
+
+class AnyRaters(PercentAgreement):
+    """1 − observed / expected, whoever gave the ratings; units with one rating still count for the category shares.
+
+    Standard errors by Gwet's linearisation (Gwet 2008, doi:10.1348/000711006X126600; Gwet 2014, ch. 5).
+    """
+
+    @abstractmethod
+    def expected(self, counts: Floats) -> Floats:
+        """B: the disagreement expected by chance."""
+
+    @abstractmethod
+    def expected_per_unit(self) -> Floats:
+        """P: what each pattern contributes to it."""
+
+    def __call__(self, counts: Floats) -> Floats:
+        return _beyond_chance(self.observed(counts), self.expected(counts))
+
+    def linearised(self) -> Floats:
+        expected = float(self.expected(self.tallies.counts)[0])
+        seen = self._per_pair((expected - self.within) / expected)
+        return seen + 2 * (1 - self.point()) * (self.expected_per_unit() - expected) / expected
+
+    def mean_shares(self, counts: Floats) -> Floats:
+        """B × K: π."""
+        return self.tallies.shares(counts) / self.tallies.units(counts)[:, None]
+
+
+class FleissKappa(AnyRaters):
+    """Chance: two draws from the pooled shares π."""
+
+    def expected(self, counts: Floats) -> Floats:
+        shares = self.mean_shares(counts)
+        return self.distance.between(shares, shares)
+
+    def expected_per_unit(self) -> Floats:
+        return self.tallies.shares.per_row(self.distance.toward(self.mean_shares(self.tallies.counts)[0]))
+
+
+class GwetAC(AnyRaters):
+    """Chance: that a rating is random, times that random ratings agree, T/(q(q−1)) · Σ π(1−π), T the sum of weights."""
+
+    @property
+    def _scale(self) -> float:
+        q = self.tallies.n_categories
+        return (q * q - self.distance.total) / (q * (q - 1))
+
+    def undefined(self) -> str | None:
+        return self._one_category() or super().undefined()
+
+    def expected(self, counts: Floats) -> Floats:
+        shares = self.mean_shares(counts)
+        return 1 - self._scale * np.einsum("bk,bk->b", shares, 1 - shares)
+
+    def expected_per_unit(self) -> Floats:
+        return 1 - self._scale * self.tallies.shares.per_row(1 - self.mean_shares(self.tallies.counts)[0])
+
+
+class BrennanPrediger(AnyRaters):
+    """Chance: all q categories are equally likely."""
+
+    def expected(self, counts: Floats) -> Floats:
+        return np.full(len(counts), self.distance.total / max(self.tallies.n_categories, 1) ** 2)
+
+    def expected_per_unit(self) -> Floats:
+        return np.full(self.tallies.n_patterns, self.expected(self.tallies.counts)[0])
+
+
+class CongerKappa(AnyRaters):
+    """Chance: two different raters, each drawing from their own shares; the mean over all pairs of raters."""
+
+    def __init__(self, tallies: Tallies, distance: Distance | None = None) -> None:
+        super().__init__(tallies, distance)
+        self.width = tallies.n_raters * tallies.n_categories
+
+    def _rater_shares(self, counts: Floats) -> tuple[Floats, Floats]:
+        """B × R × K shares, all 0 for a rater without a rating, and B × R ratings."""
+        given = self.tallies.rater_categories(counts)
+        given = given.reshape(len(counts), self.tallies.n_raters, self.tallies.n_categories)
+        n = given.sum(axis=2)
+        return given / np.maximum(n, TINY)[:, :, None], n
+
+    def expected(self, counts: Floats) -> Floats:
+        shares, n = self._rater_shares(counts)
+        size = shares.shape
+        together = shares.sum(axis=1)
+        flat = shares.reshape(size[0] * size[1], size[2])
+        own = self.distance.between(flat, flat).reshape(size[:2]).sum(axis=1)
+        raters = (n > 0).sum(axis=1)
+        added = self.distance.between(together, together) - own
+        return np.divide(added, raters * (raters - 1.0), out=np.zeros(len(counts)), where=raters > 1)
+
+    def expected_per_unit(self) -> Floats:
+        shares, n = (array[0] for array in self._rater_shares(self.tallies.counts))
+        raters = (n > 0).sum()
+        others = self.distance.toward(shares.sum(axis=0)[None, :] - shares)
+        own = np.einsum("rk,rk->r", shares, others)
+        weight = self.tallies.counts.sum() / np.maximum(n, 1) / (raters * (raters - 1))
+        scores = (others - own[:, None]) * weight[:, None]
+        expected = float(self.expected(self.tallies.counts)[0])
+        return expected + self.tallies.rater_categories.per_row(scores.ravel())
+
+
+class TwoRaters(Estimator):
+    """Cohen's kappa (each rater's own shares) and Scott's pi (`pooled`), on the units that both rated.
+
+    Standard error for n large: Fleiss, Cohen and Everitt 1969, doi:10.1037/h0028106, in Gwet's form for Scott's pi.
+    """
+
+    def __init__(
+        self, tallies: Tallies, distance: Distance | None = None, *, called: str = "Cohen's kappa", pooled: bool = False
+    ) -> None:
+        super().__init__(tallies, distance)
+        self.called, self.pooled = called, pooled
+        active = tallies.patterns.active
+        if len(active) != 2:
+            return
+        left, right = (tallies.patterns.values[:, column].astype(np.int64) for column in active)
+        self.rows = np.flatnonzero((left >= 0) & (right >= 0))
+        self.left, self.right = left[self.rows], right[self.rows]
+        self.within = self.distance.pairwise(self.left, self.right)
+        place, ones = np.arange(len(self.rows)), np.ones(len(self.rows))
+        shape = (len(self.rows), tallies.n_categories)
+        self.left_tally, self.right_tally = (Tally(place, side, ones, *shape) for side in (self.left, self.right))
+
+    def undefined(self) -> str | None:
+        n_raters = len(self.tallies.patterns.active)
+        if n_raters > 2:
+            return f"{self.called} is defined for exactly two raters, and here are {n_raters}: look at the pairs."
+        return super().undefined()
+
+    def _shares(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
+        n = np.maximum(counts.sum(axis=1), TINY)
+        left, right = self.left_tally(counts) / n[:, None], self.right_tally(counts) / n[:, None]
+        if self.pooled:
+            left = right = (left + right) / 2
+        return left, right, n
+
+    def __call__(self, counts: Floats) -> Floats:
+        both = counts[:, self.rows]
+        left, right, n = self._shares(both)
+        return _beyond_chance(both @ self.within / n, self.distance.between(left, right))
+
+    def standard_error(self) -> float | None:
+        both = self.tallies.counts[:, self.rows]
+        n = both.sum()
+        if n < 2:
+            return None
+        left, right, _ = self._shares(both)
+        expected = float(self.distance.between(left, right)[0])
+        value = self.point()
+        turned = Matrix(self.distance.cells.T) if isinstance(self.distance, Matrix) else self.distance
+        by_chance = self.distance.toward(right[0])[self.left] + turned.toward(left[0])[self.right]
+        linear = (expected - self.within) / expected + (1 - value) * (by_chance - 2 * expected) / expected
+        return float(np.sqrt(both[0] @ (linear - value) ** 2)) / float(n)
+
+
+class KrippendorffAlpha(Estimator):
+    """Chance: two draws without replacement from all pairable values. Distances that do not depend on the ratings.
+
+    Standard error by Gwet's linearisation over the units with at least two ratings (Gwet 2014, ch. 5).
+    """
+
+    def __init__(self, tallies: Tallies, distance: Distance | None = None) -> None:
+        super().__init__(tallies, distance)
+        self.distance = symmetric(self.distance)
+        self.ratings = np.where(tallies.pairable, tallies.per_unit, 0).astype(np.float64)
+        self.within = self.ratings * tallies.disagreement(self.distance)
+
+    def _parts(self, counts: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """B × K pairable values, their number, observed and expected disagreement."""
+        values = self.tallies.pairable_ratings(counts)
+        n = counts @ self.ratings
+        observed = np.divide(counts @ self.within, n, out=np.full(len(n), np.nan), where=n > 0)
+        expected = np.divide(self.distance.between(values, values), n * (n - 1), out=np.zeros(len(n)), where=n > 1)
+        return values, n, observed, expected
+
+    def __call__(self, counts: Floats) -> Floats:
+        _, _, observed, expected = self._parts(counts)
+        return _beyond_chance(observed, expected)
+
+    def standard_error(self) -> float | None:
+        counts = np.where(self.tallies.pairable, self.tallies.counts[0], 0.0)
+        units = counts.sum()
+        if units < 2:
+            return None
+        values, n, seen, _ = self._parts(self.tallies.counts)
+        shares, observed, mean_ratings = values / n[:, None], float(seen[0]), float(n[0]) / units
+        expected = float(self.distance.between(shares, shares)[0])
+        size = self.ratings / mean_ratings
+        pull = self.tallies.pairable_ratings.per_row(self.distance.toward(shares[0])) / mean_ratings
+        alike = expected - self.within / mean_ratings + (size - 1) * observed * (1 - 1 / float(n[0]))
+        linear = (alike - 2 * observed / expected * (size * expected - pull)) / expected
+        return float(np.sqrt(counts @ (linear - (1 - observed / expected)) ** 2 / (units * (units - 1))))
+
+
+class OrdinalAlpha(KrippendorffAlpha):
+    """Krippendorff's alpha with the ordinal metric: the squared difference of mid-ranks, which move with the ratings.
+
+    No standard error is published for it; the interval comes from the bootstrap.
+    """
+
+    def __init__(self, tallies: Tallies) -> None:
+        super().__init__(tallies)
+        row, category, weight = (getattr(tallies.pairable_ratings, name) for name in ("row", "column", "weight"))
+        shape = (tallies.n_patterns, tallies.n_categories)
+        spread = weight * np.where(tallies.pairable, self.ratings / np.maximum(self.ratings - 1, 1), 0.0)[row]
+        self.spread = Tally(row, category, spread, *shape)
+        self.per_partner = np.where(tallies.pairable, 1 / np.maximum(self.ratings - 1, 1), 0.0)
+        self.width = tallies.n_patterns
+
+    def __call__(self, counts: Floats) -> Floats:
+        values = self.tallies.pairable_ratings(counts)
+        n = np.maximum(values.sum(axis=1), TINY)
+        ranks = (np.cumsum(values, axis=1) - values / 2) / n[:, None] - 0.5
+        mean, square = np.einsum("bk,bk->b", values, ranks), np.einsum("bk,bk->b", values, ranks**2)
+        expected = 2 * (square * n - mean**2) / np.maximum(n * (n - 1), TINY)
+        apart = np.einsum("bk,bk->b", self.spread(counts), ranks**2)
+        sums = np.stack([self.tallies.pairable_ratings.per_row(rank) for rank in ranks])
+        together = np.einsum("bp,bp,p->b", counts, sums**2, self.per_partner)
+        return np.where(n > 1, _beyond_chance(2 * (apart - together) / n, expected), np.nan)
+
+    def standard_error(self) -> float | None:
+        return None

@@ -1,0 +1,144 @@
+"""Sums that are linear in the pattern counts: what coefficients need to know, for one or a thousand resamples at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from .metrics import Distance, Floats, Nominal
+from .patterns import Ints, Patterns
+
+DENSE_CELLS = 8_000_000
+PAIRS_AT_ONCE = 4_000_000
+
+
+class Tally:
+    """A linear map from P pattern counts to F sums, given as (row, column, weight) entries."""
+
+    def __init__(self, row: Ints, column: Ints, weight: Floats, n_rows: int, n_columns: int) -> None:
+        self.row, self.column, self.weight = row, column, weight
+        self.shape = (n_rows, n_columns)
+
+    @cached_property
+    def _dense(self) -> Floats:
+        n_rows, n_columns = self.shape
+        cells = np.zeros(n_rows * n_columns)
+        cells += np.bincount(self.row * n_columns + self.column, weights=self.weight, minlength=len(cells))
+        return cells.reshape(self.shape)
+
+    def __call__(self, counts: Floats) -> Floats:
+        """B × F sums for B × P counts."""
+        if len(counts) > 1 and self.shape[0] * self.shape[1] <= DENSE_CELLS:
+            return counts @ self._dense
+        return np.stack(
+            [np.bincount(self.column, weights=self.weight * n[self.row], minlength=self.shape[1]) for n in counts]
+        )
+
+    def per_row(self, scores: Floats) -> Floats:
+        """P: for each pattern the weighted sum of `scores` (F)."""
+        sums: Floats = np.bincount(self.row, weights=self.weight * scores[self.column], minlength=self.shape[0])
+        return sums
+
+
+class Tallies:
+    """The entries of P × R patterns, one per rating, and the maps that coefficients are built from.
+
+    `row`, `rater`, `value` have one entry per rating in `patterns.values`; `per_unit` (P) is the number of ratings.
+    """
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = patterns
+        self.n_patterns, self.n_raters = patterns.values.shape
+        self.n_categories = len(patterns.categories)
+        self.row, self.rater = np.nonzero(patterns.values >= 0)
+        self.value = patterns.values[self.row, self.rater].astype(np.int64)
+        self.per_unit = patterns.ratings_per_unit
+        self.pairable = patterns.pairable
+        self.counts = patterns.counts.astype(np.float64)[None, :]
+
+    def units(self, counts: Floats) -> Floats:
+        """B: units with at least one rating."""
+        return counts.sum(axis=1)
+
+    def paired(self, counts: Floats) -> Floats:
+        """B: units with at least two ratings."""
+        return counts @ self.pairable.astype(np.float64)
+
+    @cached_property
+    def _cells(self) -> tuple[Ints, Ints, Floats]:
+        """Row, category and number of ratings of every pattern × category that occurs."""
+        keys, n = np.unique(self.row * self.n_categories + self.value, return_counts=True)
+        return keys // self.n_categories, keys % self.n_categories, n.astype(np.float64)
+
+    def _by_category(self, factor: Floats) -> Tally:
+        row, category, n = self._cells
+        return Tally(row, category, n * factor[row], self.n_patterns, self.n_categories)
+
+    @cached_property
+    def shares(self) -> Tally:
+        """P → K: the share of a unit's ratings in each category, summed over units (Gwet's π before division by n)."""
+        return self._by_category(1 / self.per_unit)
+
+    @cached_property
+    def pairable_ratings(self) -> Tally:
+        """P → K: ratings in each category, in units with at least two: Krippendorff's pairable values."""
+        return self._by_category(self.pairable.astype(np.float64))
+
+    @cached_property
+    def rater_categories(self) -> Tally:
+        """P → R·K: each rater's number of ratings in each category."""
+        column = self.rater * self.n_categories + self.value
+        return Tally(self.row, column, np.ones(len(self.row)), self.n_patterns, self.n_raters * self.n_categories)
+
+    def disagreement(self, distance: Distance) -> Floats:
+        """P: the mean distance over all pairs of ratings within a pattern; 0 where there is no pair."""
+        n = self.per_unit
+        pairs = np.where(self.pairable, n * (n - 1.0), 1.0)
+        if isinstance(distance, Nominal):
+            row, _, ratings = self._cells
+            equal = np.bincount(row, weights=ratings * (ratings - 1), minlength=self.n_patterns)
+            return np.where(self.pairable, 1 - equal / pairs, 0.0)
+        added = np.zeros(self.n_patterns)
+        for rows, left, right in self._pairs():
+            added[rows] += distance.pairwise(left, right) + distance.pairwise(right, left)
+        return np.where(self.pairable, added / pairs, 0.0)
+
+    def _pairs(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Every pair of ratings within a pattern once, as (patterns, left values, right values), a place pair at a time."""
+        n = self.per_unit
+        start = np.concatenate(([0], np.cumsum(n)[:-1])).astype(np.int64)
+        by_size = np.argsort(-n, kind="stable")
+        descending = n[by_size]
+        for j in range(1, int(n.max(initial=0))):
+            rows = by_size[: np.searchsorted(-descending, -j, side="left")]
+            right = self.value[start[rows] + j]
+            for i in range(j):
+                yield rows, self.value[start[rows] + i], right
+
+    def category_pairs(self) -> tuple[Ints, Ints, Ints]:
+        """(a, b, n): how many pairs of ratings of one unit fall into categories a ≤ b, where n > 0."""
+        found: Counter[int] = Counter()
+        codes: list[Ints] = []
+        weights: list[Ints] = []
+
+        def add_up() -> None:
+            code, weight = np.concatenate(codes), np.concatenate(weights)
+            distinct, inverse = np.unique(code, return_inverse=True)
+            for key, n in zip(distinct.tolist(), np.bincount(inverse, weights=weight).tolist(), strict=True):
+                found[key] += int(n)
+            codes.clear()
+            weights.clear()
+
+        for rows, left, right in self._pairs():
+            codes.append(np.minimum(left, right) * self.n_categories + np.maximum(left, right))
+            weights.append(self.patterns.counts[rows])
+            if sum(map(len, codes)) > PAIRS_AT_ONCE:
+                add_up()
+        if codes:
+            add_up()
+        keys = np.array(sorted(found), dtype=np.int64)
+        n = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
+        return keys // self.n_categories, keys % self.n_categories, n
