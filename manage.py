@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
+    from config import shell
 
-    execute_from_command_line(sys.argv)
+    shell.run(sys.argv)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def redis_url(data_dir: Path) -> str:
 def servers(data_dir: Path) -> Iterator["Hold"]:
     """Both servers, answering, until the block is left; then stopped unless somebody else holds them.
 
-    Raises ServersUnavailable. Takes about three seconds the first time, one when the data exists, nothing when they run.
+    Raises ServersUnavailable. Takes some two seconds the first time, one when the data exists, nothing when they run.
     """
     hold = Hold(data_dir)
     hold.take()
@@ -66,7 +66,7 @@ class Hold:
         self._claim: IO[str] | None = None
 
     def take(self) -> None:
-        self._claim = _open_lock(self._data_dir, "users")
+        self._claim = open_lock(self._data_dir, "users")
         _wait_for_lock(self._claim, fcntl.LOCK_SH, self._data_dir)
         try:
             self.ensure()
@@ -76,7 +76,7 @@ class Hold:
 
     def ensure(self) -> None:
         """Start the keeper if it does not run: at first, or after it was killed. Raises ServersUnavailable."""
-        with _open_lock(self._data_dir, "turn") as turn:
+        with open_lock(self._data_dir, "turn") as turn:
             _wait_for_lock(turn, fcntl.LOCK_EX, self._data_dir)
             if not self.is_kept():
                 _start_keeper(self._data_dir)
@@ -85,7 +85,7 @@ class Hold:
 
     def is_kept(self) -> bool:
         """Whether the keeper lives."""
-        with _open_lock(self._data_dir, "keeper") as keeper:
+        with open_lock(self._data_dir, "keeper") as keeper:
             return not _try_lock(keeper, fcntl.LOCK_SH)
 
     def leave(self) -> None:
@@ -97,7 +97,7 @@ class Hold:
             fcntl.flock(claim, fcntl.LOCK_UN)
             if not _try_lock(claim, fcntl.LOCK_EX):
                 return
-            with _open_lock(self._data_dir, "keeper") as keeper:
+            with open_lock(self._data_dir, "keeper") as keeper:
                 if _try_lock(keeper, fcntl.LOCK_EX):
                     return
                 with suppress(ValueError, ProcessLookupError):
@@ -114,7 +114,7 @@ def _socket_folder(data_dir: Path) -> Path:
     return root / f"concord-{name}"
 
 
-def _open_lock(data_dir: Path, name: str) -> IO[str]:
+def open_lock(data_dir: Path, name: str) -> IO[str]:
     folder = data_dir / "locks"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _wait_for_answers(data_dir: Path, may_still: Callable[[], bool]) -> None:
     while not (_postgres_answers(data_dir) and _valkey_answers(data_dir)):
         if not may_still() or time.monotonic() > ends_at:
             raise ServersUnavailable(
-                f"The servers of {data_dir} do not answer; see {data_dir / 'logs' / 'postgres.log'} and valkey.log there."
+                f"The servers of {data_dir} do not answer; see postgres.log and valkey.log in {data_dir / 'logs'}."
             )
         time.sleep(0.05)
 
@@ -209,7 +209,7 @@ def _keep(data_dir: Path) -> None:
     signal.signal(signal.SIGTERM, stop)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
-    with _open_lock(data_dir, "keeper") as keeper, _open_lock(data_dir, "users") as users:
+    with open_lock(data_dir, "keeper") as keeper, open_lock(data_dir, "users") as users:
         if not _try_lock(keeper, fcntl.LOCK_EX):
             raise ServersUnavailable(f"The servers of {data_dir} are already kept by another process.")
         keeper.truncate()
@@ -316,6 +316,7 @@ def _make_cluster(data_dir: Path, cluster: Path, user: server_user.ServerUser | 
 def _run(command: list[str | Path], user: server_user.ServerUser | None, text: str = "") -> None:
     done = subprocess.run(
         [str(part) for part in command],
+        check=False,
         input=text,
         text=True,
         stdout=subprocess.PIPE,
@@ -332,9 +333,9 @@ def _run(command: list[str | Path], user: server_user.ServerUser | None, text: s
 def _refuse_unfit_cluster(cluster: Path) -> None:
     if not (cluster / "PG_VERSION").is_file() or not (cluster / "global" / "pg_control").is_file():
         raise ServersUnavailable(
-            f"{cluster} is not a whole PostgreSQL folder (PG_VERSION or global/pg_control is missing), perhaps from an "
-            f"unfinished copy. If it holds nothing you need, move it away (`mv '{cluster}' '{cluster}.broken'`) and start "
-            "again: an empty database is made. Else copy it again, or restore a backup."
+            f"{cluster} is not a whole PostgreSQL folder (PG_VERSION or global/pg_control is missing), perhaps from "
+            f"an unfinished copy. If it holds nothing you need, move it away (`mv '{cluster}' '{cluster}.broken'`) and "
+            "start again: an empty database is made. Else copy it again, or restore a backup."
         )
     version = (cluster / "PG_VERSION").read_text().strip()
     if version != str(POSTGRES_MAJOR):

@@ -46,7 +46,7 @@ class ServerUser:
         for folder, _, files in os.walk(path):
             os.chown(folder, self.uid, self.gid)
             for file in files:
-                os.lchown(os.path.join(folder, file), self.uid, self.gid)
+                os.lchown(Path(folder, file), self.uid, self.gid)
 
 
 def server_user(*, folder: Path, owned: Path, program: Path) -> ServerUser | None:
@@ -86,7 +86,7 @@ def _entry() -> pwd.struct_passwd:
         ["adduser", "-S", "-D", "-H", "-s", "/bin/false", NAME],
     ]
     for way in ways:
-        if shutil.which(way[0]) and subprocess.run(way, capture_output=True).returncode == 0:
+        if shutil.which(way[0]) and subprocess.run(way, check=False, capture_output=True).returncode == 0:
             return pwd.getpwnam(NAME)
     raise NoServerUser(
         f"PostgreSQL does not run as root, and the user it would run as could not be added. Add one "
@@ -101,7 +101,7 @@ def _reaches(user: ServerUser, folder: Path, program: Path) -> bool:
 
 def _runs(become: Callable[[], None], command: list[str]) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, cwd="/", preexec_fn=become).returncode == 0
+        return subprocess.run(command, check=False, capture_output=True, cwd="/", preexec_fn=become).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from config import embedded
+from tests.find_chromium import chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -129,15 +130,6 @@ def live_worker(django_db_setup: None) -> Iterator[subprocess.Popen[bytes]]:
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.wait()
-
-
-def chromium() -> str | None:
-    """The path of a Chromium to test with: CHROMIUM, else the system's."""
-    given = os.environ.get("CHROMIUM")
-    if given:
-        return given
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next((path for path in map(shutil.which, names) if path), None)
 
 
 @pytest.fixture(scope="session")
