@@ -37,12 +37,12 @@ help:
 
 .venv/.installed: requirements.lock | .venv/bin/python
 	@echo 'Installing the packages of requirements.lock (a minute or two, only now) …'
-	@$(PIP) -r requirements.lock || { echo '$(MISSING_PACKAGE)' >&2; exit 1; }
+	@$(PIP) -r requirements.lock || { echo "$(MISSING_PACKAGE)" >&2; exit 1; }
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python
 	@echo 'Installing the packages of requirements-dev.lock (a minute or two, only now) …'
-	@$(PIP) -r requirements-dev.lock || { echo '$(MISSING_PACKAGE)' >&2; exit 1; }
+	@$(PIP) -r requirements-dev.lock || { echo "$(MISSING_PACKAGE)" >&2; exit 1; }
 	@touch $@
 
 run: .venv/.installed
