@@ -4,12 +4,11 @@ from accounts.errors import Forbidden
 from accounts.models import User
 from taxonomy.errors import TaxonomyNotFound
 from taxonomy.models import Taxonomy, TaxonomyVersion
-from taxonomy.queries import taxonomies, versions
 
 
 def get_taxonomy(user: User, slug: str) -> Taxonomy:
     """A taxonomy of which this person may read at least one version; raises TaxonomyNotFound."""
-    found = taxonomies(user).filter(slug=slug).first()
+    found = Taxonomy.objects.readable_by(user).filter(slug=slug).first()
     if found is None:
         raise TaxonomyNotFound(f"There is no taxonomy {slug}.")
     return found
@@ -19,7 +18,8 @@ def get_version(user: User, slug: str, number: int) -> TaxonomyVersion:
     """One version, with its taxonomy; a draft only for who maintains it and for staff. Raises TaxonomyNotFound."""
     found = None
     if number < 2**31:
-        found = versions(user).filter(taxonomy__slug=slug, number=number).select_related("taxonomy").first()
+        rows = TaxonomyVersion.objects.readable_by(user).select_related("taxonomy")
+        found = rows.filter(taxonomy__slug=slug, number=number).first()
     if found is None:
         raise TaxonomyNotFound(f"There is no version {number} of a taxonomy {slug}.")
     return found

@@ -12,7 +12,7 @@ from taxonomy.checking import load
 from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
-from taxonomy.queries import forget_trees, newest_published
+from taxonomy.queries import forget_trees, newest_published, version_of
 from taxonomy.schema import CategorySpec, Document
 
 IGNORED = ("number", "state", "published_at")
@@ -20,9 +20,10 @@ IGNORED = ("number", "state", "published_at")
 
 
 @transaction.atomic
-def load_document(*, user: User, text: str | bytes) -> TaxonomyVersion:
+def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
     """Makes a taxonomy from a document (YAML or JSON), maintained by this person, with its draft version 1.
 
+    Without a person (from the shell of a house without people) only staff can see the draft.
     Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken.
     """
     document = load(text, ignored=IGNORED)
@@ -35,14 +36,30 @@ def load_document(*, user: User, text: str | bytes) -> TaxonomyVersion:
             code="slug_taken",
             fields={"slug": ["This slug is taken."]},
         ) from None
-    taxonomy.maintainers.add(user)
+    if user is not None:
+        taxonomy.maintainers.add(user)
     version = TaxonomyVersion.objects.create(taxonomy=taxonomy, number=1, title=document.title, created_by=user)
     _write(version, document)
     return version
 
 
+def add_document(*, user: User | None, text: str | bytes) -> tuple[TaxonomyVersion, bool]:
+    """Loads a document as a new taxonomy or, where there is one of its slug, as its next draft; and whether it is new.
+
+    A document that says just what the newest version says adds nothing: that version comes back. Raises what
+    load_document and new_draft raise.
+    """
+    document = load(text, ignored=IGNORED)
+    newest = version_of(document.slug)
+    if newest is None:
+        return load_document(user=user, text=text), True
+    if document_of(newest) == document:
+        return newest, False
+    return new_draft(user=user, taxonomy=newest.taxonomy, text=text), True
+
+
 @transaction.atomic
-def new_draft(*, user: User, taxonomy: Taxonomy, text: str | bytes) -> TaxonomyVersion:
+def new_draft(*, user: User | None, taxonomy: Taxonomy, text: str | bytes) -> TaxonomyVersion:
     """The next version of a taxonomy as a draft, with what became of each category of the newest published version.
 
     Raises UnreadableDocument, InvalidDocument (also where `was` names what isn't there), Invalid for another slug.
@@ -79,7 +96,7 @@ def replace_draft(*, version: TaxonomyVersion, text: str | bytes) -> TaxonomyVer
 
 
 @transaction.atomic
-def publish_version(*, user: User, version: TaxonomyVersion) -> TaxonomyVersion:
+def publish_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVersion:
     """Freezes a draft for good, so that rounds can use it; its changes are those from the version published last.
 
     Raises TaxonomyConflict where it is no draft any more, or where a later version was published already, and
@@ -92,7 +109,8 @@ def publish_version(*, user: User, version: TaxonomyVersion) -> TaxonomyVersion:
     parent = newest_published(taxonomy)
     if parent and parent.number > version.number:
         raise TaxonomyConflict(
-            f"Version {parent.number} is published already, so version {version.number} can't be; load it as a new draft.",
+            f"Version {parent.number} is published already, so version {version.number} can't be; "
+            "load it as a new draft.",
             code="later_version_published",
         )
     if parent and parent.pk != version.parent_id:

@@ -145,8 +145,8 @@ class _Checker:
             self.add(
                 node,
                 path,
-                f"“{_short(text)}” can't be a key: keys are lower-case letters a-z and digits, joined by single hyphens "
-                "or underscores" + (f", such as “{better}”." if better else "."),
+                f"“{_short(text)}” can't be a key: keys are lower-case letters a-z and digits, joined by single "
+                "hyphens or underscores" + (f", such as “{better}”." if better else "."),
             )
         return text
 
@@ -234,10 +234,10 @@ class _Checker:
             else:
                 found["categories"] = self.categories(value, f"{path}.categories", self.past.get(found["key"]))
         if found["kind"] in schema.KINDS_WITH_CATEGORIES and isinstance(node, Mapping):
-            value = given.get("categories", (None, None))[1]
-            if value is None or not _is_filled(value):
+            listed = given.get("categories", (None, None))[1]
+            if listed is None or not _is_filled(listed):
                 self.add(
-                    value or node,
+                    listed or node,
                     f"{path}.categories",
                     f"A {found['kind']} dimension needs categories; add at least one, with key and name.",
                 )

@@ -3,7 +3,28 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
+
+from accounts.models import User
+
+
+class TaxonomyQuerySet(models.QuerySet["Taxonomy"]):
+    """Taxonomies by who may read them."""
+
+    def readable_by(self, user: User) -> "TaxonomyQuerySet":
+        """Those of which this person may read at least one version."""
+        return self.filter(Exists(TaxonomyVersion.objects.readable_by(user).filter(taxonomy_id=OuterRef("pk"))))
+
+
+class TaxonomyVersionQuerySet(models.QuerySet["TaxonomyVersion"]):
+    """Versions by who may read them."""
+
+    def readable_by(self, user: User) -> "TaxonomyVersionQuerySet":
+        """All that were published, and the drafts of the taxonomies this person maintains; staff read all."""
+        if user.is_staff:
+            return self
+        maintained = Taxonomy.maintainers.through.objects.filter(taxonomy_id=OuterRef("taxonomy_id"), user_id=user.pk)
+        return self.filter(~Q(state=TaxonomyVersion.State.DRAFT) | Exists(maintained))
 
 
 class Taxonomy(models.Model):
@@ -12,8 +33,12 @@ class Taxonomy(models.Model):
     slug = models.SlugField(max_length=100, unique=True)
     title = models.CharField(max_length=200, help_text="The title of its newest version.")
     maintainers = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="taxonomies", blank=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TaxonomyQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug"]
@@ -43,12 +68,16 @@ class TaxonomyVersion(models.Model):
         help_text="Fields that the document wrote out though they hold their default; it goes out as it came in.",
     )
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="children")
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     published_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     published_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TaxonomyVersionQuerySet.as_manager()
 
     class Meta:
         ordering = ["taxonomy", "-number"]
@@ -129,7 +158,7 @@ class Category(models.Model):
         models.CharField(max_length=100),
         default=list,
         blank=True,
-        help_text="Keys of the version before from which it comes, as its document says; CategoryChange is what counts.",
+        help_text="Keys of the version before that it comes from, as its document says; CategoryChange is what counts.",
     )
     stated = ArrayField(models.CharField(max_length=20), default=list, blank=True)
 

@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from accounts.models import User
 from taxonomy import comparison, tree
@@ -15,31 +14,18 @@ from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from taxonomy.tree import TreeDimension, VersionTree
 
 
-def versions(user: User) -> QuerySet[TaxonomyVersion]:
-    """The versions this person may read: all that were published, and the drafts of taxonomies they maintain."""
-    if user.is_staff:
-        return TaxonomyVersion.objects.all()
-    maintained = Taxonomy.maintainers.through.objects.filter(taxonomy_id=OuterRef("taxonomy_id"), user_id=user.pk)
-    return TaxonomyVersion.objects.filter(~Q(state=TaxonomyVersion.State.DRAFT) | Exists(maintained))
-
-
-def taxonomies(user: User) -> QuerySet[Taxonomy]:
-    """The taxonomies of which this person may read a version, by slug."""
-    readable = versions(user).filter(taxonomy_id=OuterRef("pk"))
-    return Taxonomy.objects.filter(Exists(readable)).order_by("slug")
-
-
 def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
     """The same taxonomies with maintainers and with their readable versions, newest first, as `readable_versions`."""
-    readable = versions(user).select_related("created_by", "published_by").order_by("-number")
+    readable = (
+        TaxonomyVersion.objects.readable_by(user).select_related("created_by", "published_by").order_by("-number")
+    )
     return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
 
 
-def publishable_versions(user: User) -> QuerySet[TaxonomyVersion]:
+def published_versions() -> QuerySet[TaxonomyVersion]:
     """Published versions of all taxonomies, newest first within each, to choose one for a round."""
     return (
-        versions(user)
-        .filter(state=TaxonomyVersion.State.PUBLISHED)
+        TaxonomyVersion.objects.filter(state=TaxonomyVersion.State.PUBLISHED)
         .select_related("taxonomy")
         .order_by("taxonomy__slug", "-number")
     )
@@ -48,6 +34,12 @@ def publishable_versions(user: User) -> QuerySet[TaxonomyVersion]:
 def newest_published(taxonomy: Taxonomy) -> TaxonomyVersion | None:
     """The published version with the highest number; retired ones don't count."""
     return taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED).order_by("-number").first()
+
+
+def version_of(slug: str, number: int | None = None) -> TaxonomyVersion | None:
+    """A version by its number, or the newest one in any state; for the shell, which may read all."""
+    rows = TaxonomyVersion.objects.filter(taxonomy__slug=slug).select_related("taxonomy").order_by("-number")
+    return (rows if number is None else rows.filter(number=number)).first()
 
 
 @dataclass(frozen=True)
@@ -68,11 +60,8 @@ def _rows(version_id: int) -> _Rows:
     return _Rows(version, dimensions, categories)
 
 
-class _Draft(Exception):
-    """Carries the tree of a draft past the cache."""
-
-    def __init__(self, found: VersionTree) -> None:
-        self.tree = found
+TREES_MAX = 256
+_trees: dict[int, VersionTree] = {}
 
 
 def published_version(version_id: int) -> VersionTree:
@@ -80,24 +69,20 @@ def published_version(version_id: int) -> VersionTree:
 
     Raises TaxonomyVersion.DoesNotExist. That it is published is the caller's rule: a draft is given as it stands.
     """
-    try:
-        return _frozen_tree(version_id)
-    except _Draft as draft:
-        return draft.tree
-
-
-@lru_cache(maxsize=256)
-def _frozen_tree(version_id: int) -> VersionTree:
+    if version_id in _trees:
+        return _trees[version_id]
     rows = _rows(version_id)
     found = _tree(rows)
-    if rows.version.is_draft:
-        raise _Draft(found)
+    if not rows.version.is_draft:
+        if len(_trees) >= TREES_MAX:
+            _trees.clear()
+        _trees[version_id] = found
     return found
 
 
 def forget_trees() -> None:
-    """Empties the cache of trees: a publication that is rolled back must not leave one behind."""
-    _frozen_tree.cache_clear()
+    """Empties the memory of trees: a publication that is rolled back must not leave one behind."""
+    _trees.clear()
 
 
 def _tree(rows: _Rows) -> VersionTree:
@@ -227,7 +212,7 @@ def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
 
 
 def _recorded_sources(old: TaxonomyVersion, new: TaxonomyVersion) -> Sources | None:
-    """Where the newer version's categories come from by the recorded changes; None where it does not descend from old."""
+    """Where the newer version's categories come from by the recorded changes; None where it isn't a descendant."""
     parents = dict(TaxonomyVersion.objects.filter(taxonomy_id=old.taxonomy_id).values_list("pk", "parent_id"))
     chain: list[int] = []
     at: int | None = new.pk

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -63,8 +63,8 @@ def read(text: str | bytes) -> Node:
         try:
             text = text.decode("utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
         except UnicodeDecodeError as error:
-            line = text[: error.start].count(b"\n") + 1
-            column = error.start - text.rfind(b"\n", 0, error.start)
+            head = error.object[: error.start]
+            line, column = head.count(b"\n") + 1, len(head) - head.rfind(b"\n")
             raise UnreadableDocument(
                 "The text is not UTF-8; save the file in that encoding.", line=line, column=column
             ) from None
@@ -229,7 +229,7 @@ class _JsonReader:
 
     def _sequence(self, at: int, depth: int) -> tuple[Node, int]:
         line, column = _place(self.text, at, self.line_starts)
-        items = []
+        items: list[Node] = []
         at = self._skip(at + 1)
         while self.text[at : at + 1] != "]":
             if items:

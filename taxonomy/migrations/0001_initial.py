@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=100),
                         blank=True,
                         default=list,
-                        help_text="Keys of the version before from which it comes, as its document says; CategoryChange is what counts.",
+                        help_text="Keys of the version before that it comes from, as its document says; CategoryChange is what counts.",
                         size=None,
                     ),
                 ),
@@ -151,7 +151,11 @@ class Migration(migrations.Migration):
                 (
                     "created_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
@@ -194,7 +198,11 @@ class Migration(migrations.Migration):
                 (
                     "created_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (

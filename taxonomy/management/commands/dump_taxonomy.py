@@ -1,0 +1,28 @@
+"""Prints a version of a taxonomy as its YAML document."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from taxonomy import schema
+from taxonomy.queries import document, version_of
+
+
+class Command(BaseCommand):
+    help = "Print a taxonomy as YAML: its newest version, draft or not, or the one named."
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Lets `--version` name a taxonomy's version instead of Django's."""
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("--version", dest="number", type=int, metavar="N", help="the version's number")
+
+    def handle(self, *args: Any, slug: str, number: int | None, **options: Any) -> None:
+        found = version_of(slug, number)
+        if found is None:
+            which = "taxonomy" if number is None else f"version {number} of a taxonomy"
+            raise CommandError(f"There is no {which} {slug}.")
+        self.stdout.write(schema.dump(document(found)), ending="")

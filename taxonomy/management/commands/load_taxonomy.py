@@ -1,0 +1,58 @@
+"""Loads a taxonomy from a file or a ready-made one, as a new taxonomy or as the next version of one."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.access import get_user
+from accounts.errors import ConcordError
+from accounts.models import User
+from taxonomy.actions import add_document, publish_version
+from taxonomy.errors import InvalidDocument
+from taxonomy.reading import BYTES_MAX
+from taxonomy.ready_made import preset, presets
+
+
+class Command(BaseCommand):
+    help = (
+        "Load a taxonomy from a YAML or JSON file, or a ready-made one by its name. A taxonomy that is there already "
+        "gets a new draft version, unless its newest version says just the same."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("source", metavar="FILE|PRESET", help="a file, or a ready-made taxonomy such as liu-2023")
+        parser.add_argument("--publish", action="store_true", help="publish the version at once")
+        parser.add_argument("--user", metavar="NAME", help="who maintains it (default: the first of the staff)")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON alone")
+
+    def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
+        try:
+            person = get_user(user) if user else User.objects.order_by("-is_staff", "pk").first()
+            version, is_new = add_document(user=person, text=self._text(source))
+            if publish and version.is_draft:
+                version = publish_version(user=person, version=version)
+        except InvalidDocument as error:
+            raise CommandError("\n".join([f"{source}:", *(str(problem) for problem in error.problems)])) from error
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+        slug = version.taxonomy.slug
+        if as_json:
+            answer = {"slug": slug, "version": version.number, "state": version.state, "new": is_new}
+            self.stdout.write(json.dumps(answer))
+        elif is_new:
+            self.stdout.write(f"{slug} version {version.number} ({version.state})")
+        else:
+            self.stdout.write(f"{slug} version {version.number} ({version.state}) says just this already.")
+
+    def _text(self, source: str) -> str | bytes:
+        path = Path(source)
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(BYTES_MAX + 1)
+        if any(each.name == source for each in presets()):
+            return preset(source).text
+        names = ", ".join(each.name for each in presets())
+        raise CommandError(f"{source} is neither a file nor a ready-made taxonomy; ready-made are: {names}.")
