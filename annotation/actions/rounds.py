@@ -24,7 +24,7 @@ from annotation.models import (
 )
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from ingest.models import Issue
-from ingest.queries import parse_identifier
+from ingest.identifiers import parse_identifier
 from taxonomy.models import TaxonomyVersion
 
 

@@ -55,8 +55,8 @@ def create_study(
         fields["title"] = ["Give the study a title."]
     if resolve_when not in Study.ResolveWhen.values:
         fields["resolve_when"] = ["Write round or item."]
-    found = Taxonomy.objects.filter(slug=taxonomy).first()
-    if found is None or not may_use_taxonomy(user, found):
+    found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
+    if found is None:
         fields["taxonomy"] = [f"There is no taxonomy “{taxonomy}” that you may use; load one first."]
     if fields:
         raise Invalid("The study could not be made.", fields=fields)
@@ -80,15 +80,6 @@ def create_study(
     Membership.objects.create(study=study, user=user, roles=[OWNER])
     record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug)
     return study
-
-
-def may_use_taxonomy(user: User, taxonomy: Taxonomy) -> bool:
-    """A taxonomy with a published version is for everybody; a draft for its maintainers and staff."""
-    return (
-        user.is_staff
-        or taxonomy.versions.exclude(state="draft").exists()
-        or taxonomy.maintainers.filter(pk=user.pk).exists()
-    )
 
 
 def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:

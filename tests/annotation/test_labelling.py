@@ -1,0 +1,223 @@
+"""Submitting, skipping, asking for the next: stored once, only by the right rater, only what fits the version."""
+
+import threading
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from annotation.access import get_round
+from annotation.actions import labelling, rounds
+from annotation.actions.labelling import submit_annotation, take_next
+from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.models import Annotation, Assignment, Rating, Round
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+
+def test_opening_a_planned_round_gives_every_item_to_exactly_its_raters() -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    round_ = make.open_round(study, 6, raters=("bob", "carol", "dan"), raters_per_item=2)
+    per_item = list(Assignment.objects.filter(round=round_).values_list("item", "slot"))
+    assert len(per_item) == len(set(per_item)) == 12
+    assert sorted(slot for _, slot in per_item) == [1] * 6 + [2] * 6
+    shares = {name: Assignment.objects.filter(rater__user__username=name).count() for name in ("bob", "carol", "dan")}
+    assert set(shares.values()) == {4}
+
+
+def test_next_gives_the_same_assignment_until_it_is_submitted() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    bob = make.seat(study, "bob")
+    first = take_next(seat=bob, round_=round_)
+    assert first is not None and take_next(seat=bob, round_=round_) == first
+    submit_annotation(seat=bob, assignment=first.pk, body={"labels": {"symptom": ["crash"]}})
+    second = take_next(seat=bob, round_=round_)
+    assert second is not None and second != first
+
+
+def test_a_rater_who_asks_for_anothers_assignment_finds_nothing() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    carols = make.assignment(round_, "carol", 1)
+    with pytest.raises(NotFound):
+        submit_annotation(seat=make.seat(study, "bob"), assignment=carols.pk, body={"labels": {"symptom": ["crash"]}})
+    assert not Annotation.objects.exists()
+
+
+def test_the_same_submit_twice_is_stored_once_with_and_without_a_key() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    bob = make.seat(study, "bob")
+    for key, number in (("k1", 1), ("", 2)):
+        place = make.assignment(round_, "bob", number).pk
+        body = {"labels": {"symptom": ["crash"]}}
+        one = submit_annotation(seat=bob, assignment=place, body=body, idempotency_key=key)
+        two = submit_annotation(seat=bob, assignment=place, body=body, idempotency_key=key)
+        assert (one.is_new, two.is_new) == (True, False) and one.annotation == two.annotation
+    assert Annotation.objects.count() == 2
+
+
+def test_a_key_used_for_another_request_is_a_conflict() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    bob = make.seat(study, "bob")
+    place = make.assignment(round_, "bob", 1).pk
+    submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["crash"]}}, idempotency_key="k")
+    for other, labels in ((place, ["hang"]), (make.assignment(round_, "bob", 2).pk, ["crash"])):
+        with pytest.raises(Conflict):
+            submit_annotation(seat=bob, assignment=other, body={"labels": {"symptom": labels}}, idempotency_key="k")
+    assert Annotation.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "field"),
+    [
+        ({}, "kind"),
+        ({"kind": ["bug"]}, "kind"),
+        ({"kind": ["how-to"], "symptom": ["crash"]}, "symptom"),
+        ({"kind": ["fault"], "distributed": True}, "symptom"),
+        ({"kind": ["fault"], "symptom": ["failure"], "distributed": True}, "symptom"),
+        ({"kind": ["fault"], "symptom": ["crash", "hang"], "distributed": True}, "symptom"),
+        ({"kind": ["fault"], "symptom": ["crash"], "distributed": "yes"}, "distributed"),
+        ({"kind": ["fault"], "symptom": ["crash"], "distributed": True, "colour": ["red"]}, "colour"),
+        ({"kind": 3}, "kind"),
+    ],
+)
+def test_what_does_not_fit_the_version_is_refused_with_its_field_and_nothing_is_stored(labels, field) -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study)
+    with pytest.raises(Invalid) as refused:
+        make.submit(round_, "bob", 1, labels)
+    assert list(refused.value.fields) == [field]
+    assert not Annotation.objects.exists() and not Rating.objects.exists()
+
+
+def test_an_empty_multi_dimension_is_the_empty_set_and_a_rating() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study)
+    make.submit(round_, "bob", 1, {"kind": ["fault"], "symptom": ["crash"], "distributed": False})
+    empty = Rating.objects.get(dimension__key="fixes")
+    assert empty.category is None
+    make.submit(
+        round_, "bob", 2, {"kind": ["fault"], "symptom": ["crash"], "distributed": False, "fixes": ["code", "config"]}
+    )
+    assert Rating.objects.filter(dimension__key="fixes", category__isnull=False).count() == 2
+
+
+def test_a_further_submit_appends_a_revision_and_leaves_the_blind_one_once_the_round_is_over() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    make.submit(round_, "carol", 1, {"symptom": ["slow"]})
+    assert Round.objects.get(pk=round_.pk).state == Round.State.RESOLVING
+    make.submit(round_, "bob", 1, {"symptom": ["slow"]})
+    place = make.assignment(round_, "bob", 1)
+    assert (place.blind.revision, place.current.revision) == (2, 3)
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    with pytest.raises(WrongState):
+        make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+
+
+def test_the_last_submit_or_skip_moves_the_round_to_resolving() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2)
+    make.rate(round_, "item bob carol\n1 crash crash")
+    assert Round.objects.get(pk=round_.pk).state == Round.State.OPEN
+    make.rate(round_, "item bob carol\n2 hang -")
+    assert Round.objects.get(pk=round_.pk).state == Round.State.RESOLVING
+
+
+def test_submit_and_next_take_the_same_queries_whatever_the_size_of_the_round() -> None:
+    counts = []
+    for slug, n_items in (("small", 3), ("large", 60)):
+        study = make.study(slug, text=make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}"))
+        round_ = make.open_round(study, n_items)
+        bob = make.seat(study, "bob")
+        first = take_next(seat=bob, round_=round_)
+        with assert_queries(17):
+            submit_annotation(seat=bob, assignment=first.pk, body={"labels": {"symptom": ["crash"]}})
+            take_next(seat=bob, round_=round_)
+        counts.append(n_items)
+    assert counts == [3, 60]
+
+
+def test_what_a_rater_said_cannot_be_edited_or_deleted_in_the_database() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    for statement in (
+        "UPDATE annotation_annotation SET memo = 'other'",
+        "DELETE FROM annotation_rating",
+        "UPDATE annotation_rating SET part = 2",
+    ):
+        with pytest.raises(DatabaseError, match="can't be changed or deleted"), transaction.atomic():
+            connection.cursor().execute(statement)
+
+
+def test_the_database_refuses_a_rating_outside_its_version_dimension_or_assignment() -> None:
+    study, other = make.study(), make.study("other", text=make.FAULTS)
+    round_ = make.open_round(study)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    good = Rating.objects.get()
+    foreign = other.taxonomy.versions.get().dimensions.get(key="symptom")
+    for wrong in (
+        {"dimension": foreign, "category": foreign.categories.get(key="crash")},
+        {"part": 2},
+        {"rater": make.member(study, "carol")},
+        {"category": None},
+    ):
+        row = {name: getattr(good, name) for name in ("annotation", "round", "item", "rater", "dimension", "category")}
+        with pytest.raises(DatabaseError), transaction.atomic():
+            Rating.objects.create(**{**row, **wrong})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pool_gives_each_item_to_exactly_two_of_four_raters_who_work_at_once() -> None:
+    names = ("bob", "carol", "dan", "eve")
+    study = make.study(raters=names)
+    round_ = make.open_round(study, 12, raters=names, raters_per_item=2, mode="pool")
+    wrong: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            own = make.seat(study, name)
+            while place := take_next(seat=own, round_=get_round(own, 1)):
+                submit_annotation(seat=own, assignment=place.pk, body={"labels": {"symptom": ["crash"]}})
+        except BaseException as error:
+            wrong.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    done = list(Assignment.objects.filter(state="submitted").values_list("item", "rater"))
+    assert len(done) == len(set(done)) == 24
+    assert Round.objects.get(pk=round_.pk).state == Round.State.RESOLVING
+
+
+def test_a_lease_that_ran_out_goes_to_another_rater() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1, raters_per_item=1, mode="pool")
+    held = take_next(seat=make.seat(study, "bob"), round_=round_)
+    assert take_next(seat=make.seat(study, "carol"), round_=round_) is None
+    Assignment.objects.filter(pk=held.pk).update(lease_until="2020-01-01T00:00Z")
+    assert take_next(seat=make.seat(study, "carol"), round_=round_).item == held.item
+    with pytest.raises(WrongState):
+        submit_annotation(seat=make.seat(study, "bob"), assignment=held.pk, body={"labels": {"symptom": ["crash"]}})
+
+
+def test_a_draft_is_kept_and_thrown_away_by_the_submit() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    place = make.assignment(round_, "bob", 1)
+    labelling.keep_draft(seat=make.seat(study, "bob"), assignment=place.pk, body={"labels": {"symptom": ["cra"]}})
+    assert make.assignment(round_, "bob", 1).draft.body == {"labels": {"symptom": ["cra"]}}
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    assert not labelling.Draft.objects.exists()

@@ -1,0 +1,171 @@
+"""Makes users, taxonomies, issues, studies and ratings for tests, by the same actions that users call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from accounts.models import User
+from annotation.access import Seat, get_round, get_seat
+from annotation.actions import labelling, rounds, studies
+from annotation.models import Assignment, Membership, Round, Study
+from ingest.models import Issue, Repository, Snapshot
+from taxonomy import actions as taxonomy_actions
+from taxonomy.models import TaxonomyVersion
+
+SYMPTOMS = """
+slug: symptoms
+title: Symptoms
+dimensions:
+  - key: symptom
+    title: Symptom
+    kind: single
+    categories:
+      - {key: crash, name: Crash}
+      - {key: hang, name: Hang}
+      - {key: slow, name: Slow}
+"""
+
+FAULTS = """
+slug: faults
+title: Faults
+dimensions:
+  - key: kind
+    title: Kind of issue
+    kind: single
+    categories: [{key: fault, name: Fault}, {key: how-to, name: How-to question}]
+  - key: symptom
+    title: Symptom
+    kind: single
+    applies_when: {dimension: kind, is: [fault]}
+    categories:
+      - key: failure
+        name: Failure
+        selectable: false
+        categories: [{key: crash, name: Crash}, {key: hang, name: Hang}]
+      - {key: slow, name: Slow, definition: Too slow.}
+  - key: fixes
+    title: Fix patterns
+    kind: multi
+    required: false
+    applies_when: {dimension: kind, is: [fault]}
+    categories: [{key: config, name: Configuration}, {key: version, name: Version}, {key: code, name: Code}]
+  - key: distributed
+    title: Only distributed
+    kind: boolean
+    applies_when: {dimension: kind, is: [fault]}
+"""
+
+
+def user(name: str, *, staff: bool = False, password: str = "") -> User:
+    made = User.objects.filter(username=name).first()
+    return made or User.objects.create_user(name, password=password or None, is_staff=staff)
+
+
+def version(text: str = SYMPTOMS, owner: str = "olga") -> TaxonomyVersion:
+    """A published first version of a document."""
+    draft = taxonomy_actions.load_document(user=user(owner), text=text)
+    return taxonomy_actions.publish_version(user=user(owner), version=draft)
+
+
+def issues(n: int, repository: str = "acme/rocket", *, first: int = 1, private: bool = False) -> list[Issue]:
+    """Issues numbered from `first`, each with one snapshot; every third is closed, every second labelled bug."""
+    owner, name = repository.split("/")
+    home, _ = Repository.objects.get_or_create(
+        host="github.com", owner=owner, name=name, defaults={"private": private, "added_by": user("olga")}
+    )
+    made = Issue.objects.bulk_create(
+        [Issue(repository=home, number=number) for number in range(first, first + n)], batch_size=5000
+    )
+    snapshots = Snapshot.objects.bulk_create(
+        [
+            Snapshot(
+                issue=issue,
+                sha256=f"{issue.pk:064x}",
+                title=f"Issue {issue.number} of {name}",
+                body=f"Training **hangs** after step {issue.number}.",
+                state="closed" if issue.number % 3 == 0 else "open",
+                github_labels=["bug"] if issue.number % 2 == 0 else [],
+                author_login="ghost",
+                comments_known=True,
+                n_comments=0,
+            )
+            for issue in made
+        ],
+        batch_size=5000,
+    )
+    for issue, snapshot in zip(made, snapshots, strict=True):
+        issue.current_snapshot = snapshot
+    Issue.objects.bulk_update(made, ["current_snapshot"], batch_size=5000)
+    return made
+
+
+def study(
+    slug: str = "study", *, text: str = SYMPTOMS, owner: str = "olga", raters: Sequence[str] = ("bob", "carol"), **more: Any
+) -> Study:
+    """A study with an owner, raters R1, R2 … in order, adjudicator ada and reader rea."""
+    taxonomy = version(text, owner).taxonomy
+    made = studies.create_study(user=user(owner), slug=slug, title=slug.title(), taxonomy=taxonomy.slug, **more)
+    seat = get_seat(user(owner), slug)
+    for name in raters:
+        studies.add_member(seat=seat, username=user(name).username, roles=["rater"])
+    studies.add_member(seat=seat, username=user("ada").username, roles=["adjudicator"])
+    studies.add_member(seat=seat, username=user("rea").username, roles=["reader"])
+    return made
+
+
+def seat(study: Study, name: str) -> Seat:
+    return get_seat(user(name), study.slug)
+
+
+def owner_seat(study: Study) -> Seat:
+    return get_seat(study.created_by, study.slug)
+
+
+def open_round(
+    study: Study, n_items: int = 3, *, raters: Sequence[str] = ("bob", "carol"), first: int = 1, **more: Any
+) -> Round:
+    """An open round over new issues first, first + 1 … of acme/rocket, each to be rated by all raters."""
+    numbers = range(first, first + n_items)
+    have = set(Issue.objects.filter(repository__name="rocket").values_list("number", flat=True))
+    for number in numbers:
+        if number not in have:
+            issues(1, first=number)
+    more.setdefault("raters_per_item", len(raters))
+    made = rounds.create_round(
+        seat=owner_seat(study), raters=list(raters), issues=[f"acme/rocket#{number}" for number in numbers], **more
+    )
+    return rounds.open_round(seat=owner_seat(study), number=made.number)
+
+
+def assignment(round_: Round, name: str, number: int) -> Assignment:
+    """The assignment of a rater on acme/rocket#number."""
+    return Assignment.objects.get(round=round_, rater__user__username=name, item__identifier=f"acme/rocket#{number}")
+
+
+def submit(round_: Round, name: str, number: int, labels: Mapping[str, Any] | None = None, **more: Any) -> None:
+    """Submits for a rater on acme/rocket#number: labels, or `parts`, or `skip`."""
+    key = more.pop("key", "")
+    body = dict(more) if labels is None else {"labels": dict(labels), **more}
+    labelling.submit_annotation(
+        seat=seat(round_.study, name),
+        assignment=assignment(round_, name, number).pk,
+        body=body,
+        idempotency_key=key,
+    )
+
+
+def rate(round_: Round, table: str, dimension: str = "symptom") -> Round:
+    """Submits a table of labels: a head line `item bob carol`, then one line per issue number; `-` skips."""
+    lines = [line.split() for line in table.strip().splitlines()]
+    for number, *values in lines[1:]:
+        for name, value in zip(lines[0][1:], values, strict=True):
+            if value == "-":
+                submit(round_, name, int(number), skip="not in English")
+            elif value == "PENDING":
+                submit(round_, name, int(number), {}, proposals={dimension: {"name": "New", "memo": "none fits"}})
+            else:
+                submit(round_, name, int(number), {dimension: value.split(",")})
+    return get_round(owner_seat(round_.study), round_.number)
+
+
+def member(study: Study, name: str) -> Membership:
+    return Membership.objects.get(study=study, user__username=name)
