@@ -1,6 +1,6 @@
 """What can go wrong while issues come in."""
 
-from accounts.errors import Conflict, ConcordError, Invalid, NotFound
+from accounts.errors import ConcordError, Conflict, Invalid, NotFound
 
 __all__ = ["Conflict", "FetchError", "FetchFailed", "FetchMustWait", "Invalid", "NotFound", "RowError", "TooLarge"]
 

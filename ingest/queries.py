@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Repository, Viewer, searched_text
 
-__all__ = ["full_name", "issues", "parse_identifier", "parse_repository", "repositories", "runs"]
+__all__ = ["full_name", "issues", "parse_identifier", "parse_repository", "repositories", "run_as_document", "runs"]
 
 
 def issues(
@@ -46,3 +46,24 @@ def runs(user: "Viewer") -> QuerySet[FetchRun]:
     """The runs the user may see, newest first, with repository and who."""
     found: Any = FetchRun.objects.visible_to(user)
     return found.select_related("repository", "created_by").order_by("-pk")
+
+
+def run_as_document(run: FetchRun, *, refusals_most: int = 100) -> dict[str, Any]:
+    """A run as the API and the command show it, with its first refusals; one query."""
+    counts = ("seen", "new", "changed", "unchanged", "refused", "pull_requests", "comments", "requests", "expected")
+    return {
+        "id": run.pk,
+        "kind": run.kind,
+        "repository": run.repository.full_name if run.repository else run.requested.get("repository"),
+        "file": run.requested.get("file"),
+        "requested": {key: run.requested.get(key) for key in ("state", "labels", "since")},
+        "state": run.state,
+        "waiting_until": run.waiting_until,
+        "error": run.error,
+        **{f"n_{name}": getattr(run, f"n_{name}") for name in counts},
+        "created_by": run.created_by.username if run.created_by else None,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "refusals": list(run.refusals.values("line", "reason", "row")[:refusals_most]),
+    }

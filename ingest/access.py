@@ -1,0 +1,33 @@
+"""From a person and an identifier to a run, a repository or an issue, or 404."""
+
+from ingest.errors import NotFound
+from ingest.identifiers import parse_repository
+from ingest.models import FetchRun, Issue, Repository, Viewer
+
+
+def get_run(user: "Viewer", run_id: int) -> FetchRun:
+    """A run the user started (staff: any); raises NotFound."""
+    run: FetchRun | None = (
+        FetchRun.objects.visible_to(user).select_related("repository", "created_by").filter(pk=run_id).first()
+    )
+    if run is None:
+        raise NotFound("There is no such fetch, or it is someone else's.")
+    return run
+
+
+def get_issue(user: "Viewer", repository: str, number: int) -> Issue:
+    """An issue the user may see, with its repository and current snapshot; raises NotFound."""
+    host, owner, name = parse_repository(repository)
+    found = Issue.objects.visible_to(user).identified(host, owner, name, number)
+    issue: Issue | None = found.select_related("repository", "current_snapshot").first()
+    if issue is None or issue.current_snapshot is None:
+        raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
+    return issue
+
+
+def get_repository(user: "Viewer", repository: str) -> Repository:
+    """A repository the user may see; raises NotFound, or Invalid for what is no name of one."""
+    found: Repository | None = Repository.objects.visible_to(user).named(*parse_repository(repository)).first()
+    if found is None:
+        raise NotFound(f"{repository} is not stored here, or not open to you.")
+    return found

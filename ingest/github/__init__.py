@@ -1,0 +1,1 @@
+"""GitHub as a source: how it is asked, and what its answers mean."""

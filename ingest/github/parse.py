@@ -1,0 +1,250 @@
+"""What a JSON object of an issue or a comment means: GitHub's REST answers and the output of the command `gh`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from ingest.errors import Invalid, RowError
+from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, parse_identifier, parse_repository
+from ingest.records import CommentRecord, IssueRecord, storable
+
+Repository = tuple[str, str, str]
+BIGGEST_ID = 2**63 - 1
+
+
+class NotAnIssue(Exception):
+    """A pull request, which GitHub lists among the issues."""
+
+
+def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
+    """An issue from GitHub's REST shape or that of `gh … --json`; labels may be names, comments a mere count.
+
+    `repository` (host, owner, name) stands in where the row does not say which it is of. Raises RowError with the
+    reason in words, NotAnIssue for a pull request.
+    """
+    if not isinstance(row, Mapping):
+        raise RowError(f"This is {_kind(row)}, not an object with the fields of an issue.")
+    address = _address(row)
+    if row.get("pull_request") or row.get("isPullRequest") is True or "/pull/" in _split(address).path:
+        raise NotAnIssue
+    number = _number(row, address)
+    title = _text(row, "title")
+    if title is None or not title.strip():
+        raise RowError("The title is missing.")
+    host, owner, name = _repository(row, address, repository)
+    comments, n_comments = _comments(row.get("comments"))
+    author_login, author_id = _author(row)
+    return IssueRecord(
+        host=host,
+        owner=owner,
+        name=name,
+        number=number,
+        title=title,
+        body=(_text(row, "body") or "") if "body" in row else None,
+        state=_state(row),
+        state_reason=_word(row, "state_reason", "stateReason"),
+        github_labels=_labels(row),
+        author_login=author_login,
+        author_id=author_id,
+        locked=_flag(row, "locked"),
+        created_at=_time(row, "created_at", "createdAt"),
+        updated_at=_time(row, "updated_at", "updatedAt"),
+        closed_at=_time(row, "closed_at", "closedAt"),
+        html_url=address[:600],
+        n_comments=n_comments,
+        comments=comments,
+    )
+
+
+def parse_comment(row: Any) -> CommentRecord:
+    """A comment from either shape; raises RowError."""
+    if not isinstance(row, Mapping):
+        raise RowError(f"A comment is {_kind(row)}, not an object.")
+    login, author_id = _author(row)
+    body = _text(row, "body")
+    return CommentRecord(
+        author_login=login or "",
+        author_id=author_id,
+        body=body or "",
+        created_at=_time(row, "created_at", "createdAt"),
+        github_id=_comment_id(row),
+    )
+
+
+def parse_listed_comment(row: Any) -> tuple[int, CommentRecord]:
+    """The number of the issue and the comment, from a listing of all comments of a repository; raises RowError."""
+    comment = parse_comment(row)
+    last = _split(str(row.get("issue_url") or "")).path.rpartition("/")[2]
+    if not (last.isascii() and last.isdigit() and 1 <= int(last[:12]) <= NUMBER_MAX):
+        raise RowError("The comment does not say which issue it belongs to.")
+    if comment.github_id is None:
+        raise RowError("The comment has no number.")
+    return int(last), comment
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        raise RowError(f"“{address[:100]}” is not an address.") from None
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "true or false", str: "a text", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")
+
+
+def _first(row: Mapping[str, Any], *keys: str) -> Any:
+    return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def _text(row: Mapping[str, Any], *keys: str) -> str | None:
+    value = _first(row, *keys)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RowError(f"{keys[0]} is {_kind(value)}, not a text.")
+    return storable(value)
+
+
+def _word(row: Mapping[str, Any], *keys: str) -> str | None:
+    """An enumerated value in lower case; empty when the source says null, None when it does not say."""
+    if not any(key in row for key in keys):
+        return None
+    return (_text(row, *keys) or "").strip().lower()[:40]
+
+
+def _state(row: Mapping[str, Any]) -> str | None:
+    state = _word(row, "state")
+    if state and state not in {"open", "closed"}:
+        raise RowError(f"state is “{state}”, not open or closed.")
+    return state or None
+
+
+def _flag(row: Mapping[str, Any], key: str) -> bool | None:
+    value = row.get(key)
+    if value is None or isinstance(value, bool):
+        return value
+    raise RowError(f"{key} is {_kind(value)}, not true or false.")
+
+
+def _number(row: Mapping[str, Any], address: str) -> int:
+    value = row.get("number")
+    if value is None:
+        try:
+            return parse_identifier(address)[3]
+        except Invalid:
+            raise RowError("The number is missing.") from None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RowError(f"number is {_kind(value)}, not a whole number.")
+    if not 1 <= value <= NUMBER_MAX:
+        raise RowError(f"number is {str(value)[:20]}, which no issue has.")
+    return value
+
+
+def _time(row: Mapping[str, Any], *keys: str) -> datetime | None:
+    text = _text(row, *keys)
+    if not text or text.startswith("0001-"):
+        return None
+    try:
+        when = datetime.fromisoformat(text.strip())
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise RowError(f"{keys[0]} is “{text[:40]}”, not a date and time.") from None
+
+
+def _address(row: Mapping[str, Any]) -> str:
+    for key in ("html_url", "url"):
+        value = row.get(key)
+        if isinstance(value, str) and value.startswith(("https://", "http://")):
+            path = _split(value).path
+            if key == "html_url" or not path.startswith(("/repos/", "/api/v3/repos/")):
+                return storable(value)
+    return ""
+
+
+def _repository(row: Mapping[str, Any], address: str, given: Repository | None) -> Repository:
+    found = _named_repository(row, address)
+    if found is None:
+        if given is None:
+            raise RowError("It is not known which repository this issue is of; give one.")
+        return given
+    if given is not None and tuple(part.lower() for part in found) != tuple(part.lower() for part in given):
+        raise RowError(f"This issue is of {'/'.join(found[1:])}, not of {'/'.join(given[1:])}.")
+    return found
+
+
+def _named_repository(row: Mapping[str, Any], address: str) -> Repository | None:
+    named = row.get("repository")
+    if isinstance(named, Mapping):
+        named = _first(named, "full_name", "nameWithOwner")
+    try:
+        if address:
+            return parse_identifier(address)[:3]
+        if isinstance(named, str) and named.strip():
+            return parse_repository(named)
+        for key in ("repository_url", "url"):
+            if isinstance(link := row.get(key), str) and "/repos/" in link:
+                host = _split(link).netloc.lower().removeprefix("api.")
+                owner, _, rest = link.partition("/repos/")[2].partition("/")
+                return parse_repository(f"{host or GITHUB_HOST}/{owner}/{rest.partition('/')[0]}")
+    except Invalid as error:
+        raise RowError(f"It can't be told which repository this issue is of: {error.message}") from None
+    return None
+
+
+def _author(row: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """Login and number; an author who is null is a deleted account, one who is not mentioned is not known."""
+    if not any(key in row for key in ("user", "author")):
+        return None, None
+    author = _first(row, "user", "author")
+    if author is None:
+        return "", None
+    if isinstance(author, str):
+        return storable(author)[:255], None
+    if not isinstance(author, Mapping):
+        raise RowError(f"The author is {_kind(author)}, not an object.")
+    login = (_text(author, "login") or "")[:255]
+    if login.startswith("app/"):
+        login = f"{login.removeprefix('app/')}[bot]"
+    return login, _id(author.get("id"))
+
+
+def _id(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= BIGGEST_ID else None
+
+
+def _comment_id(row: Mapping[str, Any]) -> int | None:
+    if (number := _id(row.get("id"))) is not None:
+        return number
+    fragment = _split(str(_first(row, "html_url", "url") or "")).fragment.removeprefix("issuecomment-")
+    return _id(int(fragment)) if fragment.isascii() and fragment.isdigit() and len(fragment) < 19 else None
+
+
+def _labels(row: Mapping[str, Any]) -> tuple[str, ...] | None:
+    if "labels" not in row:
+        return None
+    labels = row["labels"]
+    if labels is None:
+        return ()
+    if not isinstance(labels, list):
+        raise RowError(f"labels is {_kind(labels)}, not a list.")
+    names = [label.get("name") if isinstance(label, Mapping) else label for label in labels]
+    if not all(isinstance(name, str) for name in names):
+        raise RowError("A label is neither a name nor an object with a name.")
+    return tuple(dict.fromkeys(storable(name) for name in names if name))
+
+
+def _comments(value: Any) -> tuple[tuple[CommentRecord, ...] | None, int | None]:
+    """The comments, if the row has them, and how many there are."""
+    if value is None:
+        return None, None
+    if isinstance(value, list):
+        comments = tuple(parse_comment(row) for row in value)
+        return comments, len(comments)
+    if isinstance(value, Mapping) and isinstance(value.get("totalCount"), int):
+        return None, value["totalCount"]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUMBER_MAX:
+        raise RowError(f"comments is {_kind(value)}, neither a list nor a count.")
+    return None, value

@@ -1,0 +1,92 @@
+"""`manage.py fetch`: issues of a repository or of a file, in the foreground."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.files.base import File
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.access import get_user
+from accounts.errors import ConcordError
+from ingest.actions import run_now, start_fetch, start_file_fetch
+from ingest.models import FetchRun
+from ingest.queries import run_as_document
+
+REFUSALS_SHOWN = 20
+FILE_BYTES_MAX = 1 << 50
+
+
+class Command(BaseCommand):
+    help = "Fetch the issues of a repository from GitHub, or take them from a file; returns when it is done."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("repository_name", nargs="?", metavar="OWNER/NAME")
+        parser.add_argument("--state", choices=["open", "closed", "all"], default="all")
+        parser.add_argument("--labels", default="", help="Names separated by commas: issues that have all of them.")
+        parser.add_argument("--since", default="", help="Only what changed since this date or time (UTC).")
+        parser.add_argument("--file", metavar="PATH", help="JSON, JSON Lines, or what gh issue list --json … printed.")
+        parser.add_argument("--repository", metavar="OWNER/NAME", help="For rows that don't say where they are from.")
+        parser.add_argument("--private", action="store_true", help="Repositories new here are not for everybody.")
+        parser.add_argument("--user", metavar="NAME", help="In whose name (otherwise nobody's).")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object alone.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if bool(options["repository_name"]) == bool(options["file"]):
+            raise CommandError("Give either OWNER/NAME or --file PATH.")
+        try:
+            run = run_now(run=self._start(options), on_wait=self._tell)
+        except ConcordError as error:
+            details = " ".join(sentence for sentences in error.fields.values() for sentence in sentences)
+            raise CommandError(f"{error.message} {details}".strip()) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(run_as_document(run), default=str))
+        else:
+            self._report(run)
+        if run.state != FetchRun.State.DONE:
+            if options["json"]:
+                sys.exit(1)
+            raise CommandError(run.error or f"The fetch is {run.state}.")
+
+    def _start(self, options: dict[str, Any]) -> FetchRun:
+        user = get_user(options["user"]) if options["user"] else None
+        if not options["file"]:
+            return start_fetch(
+                user=user,
+                repository=options["repository_name"],
+                state=options["state"],
+                labels=options["labels"].split(","),
+                since=options["since"],
+                send=False,
+            )
+        path = Path(options["file"])
+        try:
+            with path.open("rb") as file:
+                return start_file_fetch(
+                    user=user,
+                    file=File(file, name=path.name),
+                    repository=options["repository"],
+                    private=options["private"],
+                    bytes_max=FILE_BYTES_MAX,
+                    send=False,
+                )
+        except OSError as error:
+            raise CommandError(f"{path} can't be read: {error.strerror}.") from error
+
+    def _tell(self, run: FetchRun) -> None:
+        until = f" until {run.waiting_until:%Y-%m-%d %H:%M:%S} UTC" if run.waiting_until else ""
+        self.stderr.write(f"{run.state}{until}: {run.error}" if run.error else f"{run.state}{until}")
+
+    def _report(self, run: FetchRun) -> None:
+        pull_requests = f"; {run.n_pull_requests} pull requests left out" if run.n_pull_requests else ""
+        self.stdout.write(
+            f"{run.title}: {run.n_seen} rows, {run.n_new} new, {run.n_changed} changed, {run.n_unchanged} unchanged, "
+            f"{run.n_refused} refused{pull_requests}; {run.n_comments} comments, {run.n_requests} requests."
+        )
+        for refusal in run.refusals.all()[:REFUSALS_SHOWN]:
+            where = f"line {refusal.line}: " if refusal.line else ""
+            self.stdout.write(f"  {where}{refusal.reason} {refusal.row[:100]}")
+        if run.n_refused > REFUSALS_SHOWN:
+            self.stdout.write(f"  … and {run.n_refused - REFUSALS_SHOWN} more")

@@ -1,0 +1,138 @@
+"""An issue and its comments as a source tells them, and the hash that says whether the content is the same."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from ingest.identifiers import full_name
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for what Postgres can't keep: NUL, and halves of surrogate pairs."""
+    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
+
+
+def digest(parts: Sequence[Any]) -> str:
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CommentRecord:
+    """One comment; `github_id` is its number at GitHub, None where the source does not give it."""
+
+    author_login: str
+    author_id: int | None
+    body: str
+    created_at: datetime | None
+    github_id: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        when = self.created_at.astimezone(UTC).isoformat() if self.created_at else None
+        return digest([self.github_id, self.author_id or self.author_login, self.body, when])
+
+    def as_json(self) -> dict[str, Any]:
+        """For staging; `CommentRecord.from_json` reads it back."""
+        when = self.created_at.isoformat() if self.created_at else None
+        return {"author_login": self.author_login, "author_id": self.author_id, "body": self.body, "created_at": when}
+
+    @classmethod
+    def from_json(cls, github_id: int, content: Mapping[str, Any]) -> "CommentRecord":
+        when = content["created_at"]
+        return cls(
+            content["author_login"],
+            content["author_id"],
+            content["body"],
+            datetime.fromisoformat(when) if when else None,
+            github_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IssueRecord:
+    """One issue; None means that the source does not say (not that there is none)."""
+
+    host: str
+    owner: str
+    name: str
+    number: int
+    title: str
+    body: str | None = None
+    state: str | None = None
+    state_reason: str | None = None
+    github_labels: tuple[str, ...] | None = None
+    author_login: str | None = None
+    author_id: int | None = None
+    locked: bool | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    closed_at: datetime | None = None
+    html_url: str = ""
+    n_comments: int | None = None
+    comments: tuple[CommentRecord, ...] | None = None
+
+    @property
+    def repository(self) -> tuple[str, str, str]:
+        """Host, owner and name in lower case: equal for the same repository."""
+        return self.host.lower(), self.owner.lower(), self.name.lower()
+
+    @property
+    def identifier(self) -> str:
+        return f"{full_name(self.host, self.owner, self.name)}#{self.number}"
+
+    @property
+    def sha256(self) -> str:
+        """Of title, body, state, reason, GitHub labels, author and comments in order; unknown comments are not none."""
+        comments = None if self.comments is None else [comment.sha256 for comment in self.comments]
+        return digest(
+            [
+                self.title,
+                self.body or "",
+                self.state or "",
+                self.state_reason or "",
+                sorted(self.github_labels or ()),
+                self.author_id or self.author_login or "",
+                comments,
+            ]
+        )
+
+
+def completed(record: IssueRecord, known: IssueRecord) -> IssueRecord:
+    """The record with what its source does not say taken from the state known before.
+
+    Comments are taken over only if nothing else changed: an old thread is not passed off as that of a new state.
+    """
+    ids = {known.author_login: known.author_id} | {c.author_login: c.author_id for c in known.comments or ()}
+    login = known.author_login if record.author_login is None else record.author_login
+    state = known.state if record.state is None else record.state
+    same_state = state == known.state
+    comments = record.comments
+    if comments is not None:
+        comments = tuple(c if c.author_id else replace(c, author_id=ids.get(c.author_login)) for c in comments)
+    filled = replace(
+        record,
+        body=known.body if record.body is None else record.body,
+        state=state,
+        state_reason=known.state_reason if record.state_reason is None and same_state else record.state_reason,
+        github_labels=known.github_labels if record.github_labels is None else record.github_labels,
+        author_login=login,
+        author_id=record.author_id or (ids.get(login) if login else None),
+        locked=known.locked if record.locked is None else record.locked,
+        created_at=record.created_at or known.created_at,
+        closed_at=record.closed_at or (known.closed_at if same_state else None),
+        html_url=record.html_url or known.html_url,
+        n_comments=known.n_comments if record.n_comments is None else record.n_comments,
+        comments=comments,
+    )
+    if record.comments is None and known.comments is not None:
+        with_thread = replace(filled, comments=known.comments)
+        if with_thread.sha256 == known.sha256:
+            return with_thread
+    return filled

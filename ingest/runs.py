@@ -1,0 +1,137 @@
+"""The life of a run: who works on it, how far it came, and how it ends; every step is fenced by the run's claim."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from ingest.errors import FetchMustWait
+from ingest.models import FetchRun, Refusal
+from ingest.records import IssueRecord
+from ingest.upsert import store
+
+REFUSALS_KEPT = 10_000
+RETRY_SECONDS = (5, 30, 120, 600)
+STALE_SECONDS = 60
+LOST_SECONDS = 30
+COUNTS = ("n_seen", "n_new", "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_requests")
+
+
+class ClaimLost(Exception):
+    """Someone else took the run up, or it was cancelled: store nothing more."""
+
+
+def claim(run_id: int) -> FetchRun | None:
+    """The run, now ours; None while another worker or another run of the same repository is at it."""
+    now = timezone.now()
+    with transaction.atomic():
+        free = Q(state=FetchRun.State.QUEUED) | Q(state=FetchRun.State.WAITING, waiting_until__lte=now)
+        run = FetchRun.objects.select_for_update(of=("self",)).filter(free, pk=run_id).first()
+        if run is None:
+            return None
+        run.state = FetchRun.State.RUNNING
+        run.waiting_until = None
+        run.error = ""
+        run.n_claims += 1
+        run.started_at = run.started_at or now
+        run.heartbeat_at = now
+        try:
+            with transaction.atomic():
+                run.save(update_fields=["state", "waiting_until", "error", "n_claims", "started_at", "heartbeat_at"])
+        except IntegrityError:
+            FetchRun.objects.filter(pk=run_id).update(heartbeat_at=now)
+            return None
+    return run
+
+
+@contextmanager
+def progress(run: FetchRun) -> Iterator[None]:
+    """A transaction around one batch, its cursor and its counts; raises ClaimLost when the run is no longer ours."""
+    with transaction.atomic():
+        ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
+        if not ours.select_for_update().exists():
+            raise ClaimLost
+        yield
+        run.heartbeat_at = timezone.now()
+        run.n_failures = 0
+        run.save(update_fields=["cursor", "repository", "target", "n_expected", "n_failures", "heartbeat_at", *COUNTS])
+
+
+def beat(run: FetchRun) -> None:
+    """Says that the run is alive where a batch takes long; raises ClaimLost."""
+    ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
+    if not ours.update(heartbeat_at=timezone.now()):
+        raise ClaimLost
+
+
+def refuse(run: FetchRun, refusals: list[Refusal]) -> None:
+    """Counts refused rows, and keeps the first ten thousand of a run."""
+    room = max(0, REFUSALS_KEPT - run.n_refused)
+    run.n_refused += len(refusals)
+    run.n_seen += len(refusals)
+    Refusal.objects.bulk_create(refusals[:room])
+
+
+def store_records(run: FetchRun, records: list[IssueRecord]) -> None:
+    """Stores a batch and counts what became of it; inside `progress`."""
+    stored = store(run, records)
+    run.n_new += stored.n_new
+    run.n_changed += stored.n_changed
+    run.n_unchanged += stored.n_unchanged
+    run.n_seen += stored.n_new + stored.n_changed + stored.n_unchanged
+    refuse(run, [Refusal(run=run, reason=reason, row=record.identifier) for record, reason in stored.refused])
+
+
+def pick_up() -> list[int]:
+    """Queues runs that are due, whose worker died or whose message was lost; their ids, to be sent to workers."""
+    now = timezone.now()
+    stale = Q(state=FetchRun.State.RUNNING, heartbeat_at__lt=now - timedelta(seconds=STALE_SECONDS))
+    due = Q(state=FetchRun.State.WAITING, waiting_until__lte=now)
+    lost = Q(state=FetchRun.State.QUEUED, heartbeat_at__lt=now - timedelta(seconds=LOST_SECONDS))
+    with transaction.atomic():
+        runs = list(FetchRun.objects.select_for_update(skip_locked=True, of=("self",)).filter(stale | due | lost))
+        for run in runs:
+            if run.state == FetchRun.State.RUNNING:
+                run.n_failures += 1
+            run.state = FetchRun.State.QUEUED
+            run.waiting_until = None
+            run.heartbeat_at = now
+            if run.n_failures > len(RETRY_SECONDS):
+                run.state = FetchRun.State.FAILED
+                run.finished_at = now
+                run.error = "The worker stopped several times at the same place; continue the run to try again."
+            run.save(update_fields=["state", "waiting_until", "heartbeat_at", "n_failures", "error", "finished_at"])
+    return [run.pk for run in runs if run.state == FetchRun.State.QUEUED]
+
+
+def finish(run: FetchRun) -> None:
+    """All is stored."""
+    _leave(run, state=FetchRun.State.DONE, error="")
+
+
+def fail(run: FetchRun, error: str) -> None:
+    """Stops for a reason that time does not cure; the run can be continued by hand."""
+    _leave(run, state=FetchRun.State.FAILED, error=error)
+
+
+def wait(run: FetchRun, error: FetchMustWait) -> None:
+    """Waits as long as the error says; failures that repeat without progress wait longer, and end as failed."""
+    if error.counts:
+        run.n_failures += 1
+        if run.n_failures > len(RETRY_SECONDS):
+            fail(run, f"{error.message} {run.n_failures} attempts failed; continue the run to try again.")
+            return
+    seconds = RETRY_SECONDS[max(0, run.n_failures - 1)] if error.wait_seconds is None else error.wait_seconds
+    until = timezone.now() + timedelta(seconds=seconds)
+    _leave(run, state=FetchRun.State.WAITING, error=error.message, waiting_until=until)
+
+
+def _leave(run: FetchRun, **changes: object) -> None:
+    """Ends the work on a run that is still ours; cursor and counts stay as the last batch left them."""
+    ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
+    over = changes["state"] != FetchRun.State.WAITING
+    finished_at = timezone.now() if over else None
+    ours.update(n_failures=run.n_failures, n_requests=run.n_requests, finished_at=finished_at, **changes)
