@@ -66,9 +66,18 @@ document.addEventListener("submit", (event) => {
     event.stopImmediatePropagation();
     return;
   }
-  if (event.target.method !== "post" || event.defaultPrevented) return;
-  if (event.target.getAttribute("aria-busy") === "true") event.preventDefault();
-  else event.target.setAttribute("aria-busy", "true");
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.getAttribute("aria-busy") === "true") {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
+  form.setAttribute("aria-busy", "true");
+  const free = () => form.removeAttribute("aria-busy");
+  // Whoever sends a form by script answers for it; a download never leaves the page, so the form is freed in the end.
+  setTimeout(() => event.defaultPrevented && !form.matches("[hx-post], [hx-put], [hx-patch], [hx-delete]") && free());
+  setTimeout(free, 10_000);
 }, true);
 
 // A page that comes back from the browser's memory can be sent again.

@@ -1,0 +1,325 @@
+"""Markdown as GitHub shows it, made safe: issue text is hostile, and remote images wait for a click."""
+
+import hashlib
+import logging
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from functools import cache as once
+from html import escape, unescape
+from urllib.parse import urlsplit
+
+import nh3
+from django.core.cache import cache
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+from redis.exceptions import RedisError
+
+from ingest.identifiers import GITHUB_HOST
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1  # Part of the cache's key: raise it when the output changes.
+FOLD_LINES = 40
+CHARACTERS_MAX = 400_000
+HIGHLIGHTED_MAX = 60_000
+CACHED_FROM = 2_000
+CACHED_SECONDS = 7 * 24 * 3600
+RAW_TAGS_MAX = 5_000  # Sanitising deep nests takes quadratic time.
+IMAGE_ADDRESS_MAX = 2_000
+
+TAGS = set(
+    "a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p "
+    "pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead tr "
+    "tt u ul var wbr".split()
+)
+ATTRIBUTES = {
+    "a": {"href", "title"},
+    "img": {"src", "alt", "title", "width", "height"},
+    "td": {"align", "valign", "colspan", "rowspan"},
+    "th": {"align", "valign", "colspan", "rowspan", "scope"},
+    "tr": {"align", "valign"},
+    "p": {"align"},
+    "div": {"align"},
+    "h1": {"align"},
+    "h2": {"align"},
+    "h3": {"align"},
+    "ol": {"start", "type", "reversed"},
+    "li": {"value"},
+    "details": {"open"},
+    "input": {"checked"},
+    "abbr": {"title"},
+}
+ALIGNMENTS = {"left", "right", "center", "justify"}
+ALERTS = ("note", "tip", "important", "warning", "caution")
+CLASSES = {
+    "div": {"class": {f"markdown-alert markdown-alert-{kind}" for kind in ALERTS}},
+    "p": {"class": {"markdown-alert-title"}},
+}
+
+_IMAGE = re.compile(r'<img((?:\s+[a-z-]+="[^"]*")*)\s*/?>')
+_ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
+_REFERENCE = re.compile(
+    r"(?<![\w/#&@.-])(?:"
+    r"(?:(?P<repository>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}))?#(?P<number>[1-9]\d{0,9})(?!\w)"
+    r"|GH-(?P<gh>[1-9]\d{0,9})(?!\w)"
+    r"|@(?P<login>[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38})(?![\w/@.]*[\w/@])"
+    r"|(?:(?P<of>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})@)?(?P<sha>[0-9a-f]{40})(?!\w))"
+)
+_ADDRESS = re.compile(
+    r"https?://(?P<host>[^/\s]+)/(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)/"
+    r"(?:(?:issues|pull|discussions)/(?P<number>\d+)(?P<part>[#/?].*)?|commit/(?P<sha>[0-9a-f]{7,40}))/?"
+)
+
+
+def render_markdown(text: str, repository: str = "") -> str:
+    """Safe HTML of a body or comment; never raises.
+
+    `repository` (`owner/name` or `host/owner/name`) is where `#12` points. Long texts are kept in the cache by their
+    SHA-256, so that a log of 100 kB is rendered once.
+    """
+    if len(text) < CACHED_FROM:
+        return _render(text, repository)
+    mark = hashlib.sha256(f"{repository}\n{text}".encode("utf-8", "replace")).hexdigest()
+    key = f"markdown:{VERSION}:{mark}"
+    try:
+        if (kept := cache.get(key)) is not None:
+            return str(kept)
+    except (RedisError, OSError):
+        return _render(text, repository)
+    found = _render(text, repository)
+    try:
+        cache.set(key, found, CACHED_SECONDS)
+    except (RedisError, OSError):
+        logger.warning("a rendered text was not kept: Redis does not answer")
+    return found
+
+
+def _render(text: str, repository: str) -> str:
+    text = text.replace("\x00", "\ufffd").replace("\r\n", "\n").encode("utf-8", "replace").decode()
+    rest = text[CHARACTERS_MAX:]
+    try:
+        found = _Page(repository).render(text[:CHARACTERS_MAX])
+    except Exception:
+        logger.warning("a text could not be rendered and is shown as it is", exc_info=True)
+        return plain(text)
+    return found + plain(rest) if rest else found
+
+
+def plain(text: str) -> str:
+    """A text as it is, for what no renderer can read."""
+    return f'<pre class="as-it-is">{escape(text)}</pre>'
+
+
+class _Page:
+    """One rendering: our own HTML is set in after sanitising, by marks that no author can guess."""
+
+    def __init__(self, repository: str) -> None:
+        self.nonce = secrets.token_hex(12)
+        self.ours: list[str] = []
+        self.n_highlighted = 0
+        parts = repository.split("/")
+        self.host = parts[0] if len(parts) == 3 else GITHUB_HOST
+        self.repository = "/".join(parts[-2:]) if len(parts) >= 2 else ""
+
+    def render(self, text: str) -> str:
+        tokens = parser().parse(text, env := {"page": self})
+        if sum(token.content.count("<") for token in raw(tokens)) > RAW_TAGS_MAX:
+            return plain(text)
+        html = parser().renderer.render(tokens, parser().options, env)
+        clean = nh3.clean(
+            html,
+            tags=TAGS,
+            attributes=ATTRIBUTES,
+            attribute_filter=self._attribute,
+            tag_attribute_values=CLASSES,
+            url_schemes={"http", "https", "mailto"},
+            link_rel="nofollow noopener noreferrer",
+            set_tag_attribute_values={"a": {"target": "_blank"}, "input": {"type": "checkbox", "disabled": ""}},
+            strip_comments=True,
+        )
+        clean = _IMAGE.sub(self._image, clean)
+        return re.sub(rf"{self.nonce}-(\d+)-", lambda found: self.ours[int(found[1])], clean)
+
+    def keep(self, html: str) -> str:
+        """Takes HTML of ours and answers the mark that stands for it until all else is sanitised."""
+        self.ours.append(html)
+        return f"{self.nonce}-{len(self.ours) - 1}-"
+
+    def code(self, text: str, language: str) -> str:
+        n_lines = text.count("\n") + (not text.endswith("\n") and bool(text))
+        name = escape(language[:40])
+        inner = self._highlighted(text, language)
+        bar = (
+            f'<div class="code-bar" data-language="{name}">'
+            '<button type="button" class="code-wrap" aria-label="Wrap long lines" aria-pressed="false"></button></div>'
+        )
+        block = f'<div class="code">{bar}<pre tabindex="0"><code>{inner}</code></pre></div>'
+        if n_lines <= FOLD_LINES:
+            return block
+        what = f" of {name}" if name else ""
+        return f'<details class="code-fold"><summary>{n_lines:,} lines{what}</summary>{block}</details>'
+
+    def _highlighted(self, text: str, language: str) -> str:
+        self.n_highlighted += len(text)
+        if language and self.n_highlighted <= HIGHLIGHTED_MAX:
+            try:
+                lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+                return str(highlight(text, lexer, HtmlFormatter(nowrap=True)))
+            except (ClassNotFound, RecursionError):
+                pass
+        return escape(text)
+
+    def _attribute(self, tag: str, name: str, value: str) -> str | None:
+        """Keeps an attribute, without what could pass for a tag or for a mark of ours when the text is read again."""
+        if name == "align" and value.lower() not in ALIGNMENTS:
+            return None
+        if name == "href" and not re.match(r"(?:https?://|mailto:)", value, re.IGNORECASE):
+            return None
+        if self.nonce in value:
+            return None
+        if name in {"href", "src"}:
+            return value.replace("<", "%3C").replace(">", "%3E")
+        return value.replace("<", "‹").replace(">", "›")
+
+    def _image(self, found: re.Match[str]) -> str:
+        attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[1])}
+        address, alt = attributes.get("src", ""), attributes.get("alt", "").strip()
+        parts = urlsplit(address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or len(address) > IMAGE_ADDRESS_MAX:
+            return escape(alt)
+        width = attributes.get("width", "")
+        size = f' data-width="{width}"' if re.fullmatch(r"\d{1,4}", width) else ""
+        return (
+            f'<button type="button" class="remote-image" data-src="{escape(address)}" data-alt="{escape(alt)}"{size}>'
+            f'<span class="remote-image-alt">{escape(alt) or "Image"}</span> '
+            f'<span class="remote-image-host">show from {escape(parts.hostname)}</span></button>'
+        )
+
+
+def raw(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The tokens that are HTML as the author typed it."""
+    for token in tokens:
+        if token.type in {"html_block", "html_inline"}:
+            yield token
+        yield from raw(token.children or ())
+
+
+@once
+def parser() -> MarkdownIt:
+    """GitHub's Markdown: tables, ~~strikes~~, task lists, alerts, bare addresses, and line breaks where they are typed."""
+    made = MarkdownIt("gfm-like", {"breaks": True, "html": True, "linkify": False, "tasklists": True, "alerts": True})
+    made.use(gfm_autolink_plugin)
+    made.core.ruler.push("github_references", references)
+    made.add_render_rule("fence", _fence)
+    made.add_render_rule("code_block", _fence)
+    return made
+
+
+def _fence(renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType) -> str:
+    token = tokens[position]
+    words = token.info.strip().split()
+    language = re.sub(r"[^\w+#.-]", "", words[0]).lower() if words else ""
+    mark: str = env["page"].keep(env["page"].code(token.content, language))
+    return f"\n<div>{mark}</div>\n"
+
+
+def references(state: StateCore) -> None:
+    """Aligns cells without a style, links #12, owner/name#12, GH-12, @name and full commit hashes, and shortens addresses of issues, as GitHub does."""
+    page = state.env.get("page")
+    if page is None:
+        return
+    for token in state.tokens:
+        if token.type == "inline" and token.children:
+            token.children = _linked(token.children, page)
+        elif token.type in {"th_open", "td_open"} and (style := token.attrGet("style")):
+            token.attrs = {"align": str(style).removeprefix("text-align:")}
+
+
+def _linked(children: list[Token], page: _Page) -> list[Token]:
+    found: list[Token] = []
+    depth = 0
+    for position, token in enumerate(children):
+        if token.type == "link_open":
+            depth += 1
+        elif token.type == "link_close":
+            depth -= 1
+        elif token.type == "html_inline":
+            depth += _raw_link(token.content)
+        if token.type != "text":
+            found.append(token)
+        elif depth > 0:
+            before = children[position - 1] if position else None
+            if before is not None and before.type == "link_open" and before.info == "auto":
+                token.content = shortened(token.content, page)
+            found.append(token)
+        else:
+            found.extend(_pieces(token, page))
+    return found
+
+
+def _raw_link(html: str) -> int:
+    start = html[:3].lower()
+    if start == "</a":
+        return -1
+    return 1 if start in {"<a ", "<a>"} else 0
+
+
+def _pieces(token: Token, page: _Page) -> list[Token]:
+    text, end = token.content, 0
+    found: list[Token] = []
+    for match in _REFERENCE.finditer(text):
+        target = _target(match, page)
+        if target is None:
+            continue
+        found.append(_text(text[end : match.start()], token.level))
+        address, label = target
+        opening = Token("link_open", "a", 1, attrs={"href": address}, level=token.level)
+        closing = Token("link_close", "a", -1, level=token.level)
+        found.extend((opening, _text(label, token.level + 1), closing))
+        end = match.end()
+    if not found:
+        return [token]
+    found.append(_text(text[end:], token.level))
+    return found
+
+
+def _text(content: str, level: int) -> Token:
+    return Token("text", "", 0, content=content, level=level)
+
+
+def _target(match: re.Match[str], page: _Page) -> tuple[str, str] | None:
+    """Address and label of a reference, or None where it points nowhere (no repository known)."""
+    site = f"https://{page.host}"
+    if login := match["login"]:
+        return f"{site}/{login}", match[0]
+    repository = match["repository"] or match["of"] or page.repository
+    if not repository:
+        return None
+    if sha := match["sha"]:
+        label = f"{match['of']}@{sha[:7]}" if match["of"] else sha[:7]
+        return f"{site}/{repository}/commit/{sha}", label
+    return f"{site}/{repository}/issues/{match['number'] or match['gh']}", match[0]
+
+
+def shortened(address: str, page: _Page) -> str:
+    """`https://github.com/owner/name/issues/12` as `owner/name#12`, or `#12` within its own repository."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or match["host"].removeprefix("www.") != page.host:
+        return address
+    home = match["repository"].lower() == page.repository.lower()
+    if match["sha"]:
+        return match["sha"][:7] if home else f"{match['repository']}@{match['sha'][:7]}"
+    name = f"#{match['number']}" if home else f"{match['repository']}#{match['number']}"
+    part = match["part"] or ""
+    if not part:
+        return name
+    return f"{name} (comment)" if "comment" in part else f"{name} (part)"

@@ -1,0 +1,79 @@
+"""Filters for pages that show issues: Markdown, times, states."""
+
+from datetime import UTC, datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from ingest.models import Snapshot
+from ingest.rendering import render_markdown
+
+register = template.Library()
+
+UNITS = (("year", 365.25 * 86400), ("month", 30.44 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
+REASONS = {"completed": "completed", "not_planned": "not planned", "duplicate": "duplicate"}
+
+
+@register.filter
+def markdown(text: str, repository: str = "") -> SafeString:
+    """Safe HTML of what an author wrote; `repository` (`owner/name`) is where `#12` points."""
+    return mark_safe(render_markdown(text or "", str(repository or "")))  # noqa: S308  # sanitised there
+
+
+@register.filter
+def relative(when: datetime | None) -> str:
+    """`3 years ago`, `in 2 hours`, `just now`; empty for no date."""
+    if when is None:
+        return ""
+    seconds = (timezone.now() - when).total_seconds()
+    for unit, length in UNITS:
+        n = int(abs(seconds) // length)
+        if n:
+            words = f"{n} {unit}{'' if n == 1 else 's'}"
+            return f"{words} ago" if seconds > 0 else f"in {words}"
+    return "just now"
+
+
+@register.filter
+def full_date(when: datetime | None) -> str:
+    """`4 May 2023`."""
+    return f"{when.astimezone(UTC):%-d %B %Y}" if when else ""
+
+
+@register.filter
+def moment(when: datetime | None) -> SafeString:
+    """A date in full with the time in its title, and how long ago beside it."""
+    if when is None:
+        return mark_safe("")
+    exact = when.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time> <span class="ago">{}</span>',
+        exact.isoformat(timespec="seconds"),
+        f"{exact:%-d %B %Y, %H:%M} UTC",
+        full_date(when),
+        relative(when),
+    )
+
+
+@register.filter
+def web_address(text: str) -> str:
+    """An address that may stand in a link: http and https only, else nothing."""
+    return text if str(text).lower().startswith(("https://", "http://")) else ""
+
+
+@register.filter
+def state_words(snapshot: Snapshot) -> str:
+    """`Open`, `Closed`, `Closed as not planned`, or `State not known`."""
+    if not snapshot.state:
+        return "State not known"
+    reason = REASONS.get(snapshot.state_reason)
+    words = snapshot.state.capitalize()
+    return f"{words} as {reason}" if reason and snapshot.state == "closed" else words
+
+
+@register.filter
+def state_class(snapshot: Snapshot) -> str:
+    """The class of `.state` that goes with it."""
+    return {"open": "state-open", "closed": "state-closed"}.get(snapshot.state, "state-off")
