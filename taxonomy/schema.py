@@ -89,7 +89,7 @@ def is_key(text: str) -> bool:
 
 def key_of(text: str) -> str:
     """The key that a name would have ("Hang & timeout": hang-and-timeout); empty where no Latin letter is left."""
-    plain = unicodedata.normalize("NFKD", text.replace("&", " and ")).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", text.casefold().replace("&", " and ")).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9_]+", "-", plain).strip("-_")[:KEY_MAX].strip("-_")
 
 
