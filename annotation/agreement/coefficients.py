@@ -1,4 +1,4 @@
-"""The ten agreement coefficients, each with standard error and bootstrap interval, or the reason why it has no value."""
+"""The ten agreement coefficients with standard errors and bootstrap intervals, or the reason why one is undefined."""
 
 from __future__ import annotations
 

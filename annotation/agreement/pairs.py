@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .patterns import Patterns, category_label
+from .patterns import Ints, Patterns, category_label
 from .tallies import Tallies
 
 
@@ -89,14 +89,16 @@ def confusion(patterns: Patterns) -> list[dict[str, Any]]:
     and b, whoever gave them, each pair of categories once (a before b). The n add up to all compared pairs of ratings.
     """
     labels = [category_label(category) for category in patterns.categories]
+    cells: tuple[Ints, Ints, Ints]
     if len(patterns.active) == 2:
         left, right = (patterns.values[patterns.pairable][:, column].astype(np.int64) for column in patterns.active)
         codes, inverse = np.unique(left * len(labels) + right, return_inverse=True)
-        n = np.bincount(inverse, weights=patterns.counts[patterns.pairable])
-        cells = (codes // len(labels), codes % len(labels), n)
+        a, b = codes // len(labels), codes % len(labels)
+        n = np.bincount(inverse, weights=patterns.counts[patterns.pairable]).astype(np.int64)
+        cells = (a, b, n)
     else:
         cells = Tallies(patterns).category_pairs()
     return [
-        {"a": labels[a], "b": labels[b], "n": int(n)}
-        for a, b, n in zip(*(cell.tolist() for cell in cells), strict=True)
+        {"a": labels[first], "b": labels[second], "n": times}
+        for first, second, times in zip(*(cell.tolist() for cell in cells), strict=True)
     ]

@@ -33,7 +33,7 @@ METRICS_BY_KIND: dict[str, tuple[str, ...]] = {
 SCALED_KINDS = ("ordinal", "number")
 SCALE_WEIGHTS = "quadratic"
 
-FEW_UNITS = 50
+FEW_UNITS = 100
 PREVALENCE_AGREEMENT = 0.7
 PREVALENCE_GAP = 0.2
 WIDE_INTERVAL = 0.2
@@ -135,7 +135,10 @@ def warnings(patterns: Patterns, coefficients: Sequence[Coefficient]) -> list[st
     values = {coefficient.name: coefficient.value for coefficient in coefficients if coefficient.value is not None}
     if patterns.n_units <= FEW_UNITS:
         counted = "1 unit carries" if patterns.n_units == 1 else f"{patterns.n_units} units carry"
-        found.append(f"Only {counted} at least two ratings; intervals from so few tend to be too narrow.")
+        found.append(
+            f"Only {counted} at least two ratings; intervals from so few tend to be too narrow, above all where "
+            "agreement is high."
+        )
     if len(patterns.used_categories) == 1:
         found.append(
             "All compared ratings fall into one category; agreement beyond chance cannot be told from such data."

@@ -1,4 +1,4 @@
-"""Sums that are linear in the pattern counts: what coefficients need to know, for one or a thousand resamples at once."""
+"""Sums that are linear in the pattern counts: what coefficients need, for one or a thousand resamples at once."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class Tally:
 
     def per_row(self, scores: Floats) -> Floats:
         """P: for each pattern the weighted sum of `scores` (F)."""
-        sums: Floats = np.bincount(self.row, weights=self.weight * scores[self.column], minlength=self.shape[0])
-        return sums
+        return np.bincount(self.row, self.weight * scores[self.column], self.shape[0]).astype(np.float64, copy=False)
 
 
 class Tallies:
@@ -107,7 +106,7 @@ class Tallies:
         return np.where(self.pairable, added / pairs, 0.0)
 
     def _pairs(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Every pair of ratings within a pattern once, as (patterns, left values, right values), a place pair at a time."""
+        """Every pair of ratings within a pattern once, as (patterns, left values, right values), place by place."""
         n = self.per_unit
         start = np.concatenate(([0], np.cumsum(n)[:-1])).astype(np.int64)
         by_size = np.argsort(-n, kind="stable")
@@ -126,17 +125,26 @@ class Tallies:
 
         def add_up() -> None:
             code, weight = np.concatenate(codes), np.concatenate(weights)
-            distinct, inverse = np.unique(code, return_inverse=True)
-            for key, n in zip(distinct.tolist(), np.bincount(inverse, weights=weight).tolist(), strict=True):
+            if self.n_categories**2 <= PAIRS_AT_ONCE:
+                table = np.bincount(code, weights=weight)
+                distinct = np.flatnonzero(table)
+                added = table[distinct]
+            else:
+                distinct, inverse = np.unique(code, return_inverse=True)
+                added = np.bincount(inverse, weights=weight)
+            for key, n in zip(distinct.tolist(), added.tolist(), strict=True):
                 found[key] += int(n)
             codes.clear()
             weights.clear()
 
+        waiting = 0
         for rows, left, right in self._pairs():
             codes.append(np.minimum(left, right) * self.n_categories + np.maximum(left, right))
             weights.append(self.patterns.counts[rows])
-            if sum(map(len, codes)) > PAIRS_AT_ONCE:
+            waiting += len(rows)
+            if waiting > PAIRS_AT_ONCE:
                 add_up()
+                waiting = 0
         if codes:
             add_up()
         keys = np.array(sorted(found), dtype=np.int64)
