@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.errors import Invalid
 from accounts.models import User
 from taxonomy import comparison
 from taxonomy.checking import load
@@ -62,12 +61,12 @@ def add_document(*, user: User | None, text: str | bytes) -> tuple[TaxonomyVersi
 def new_draft(*, user: User | None, taxonomy: Taxonomy, text: str | bytes) -> TaxonomyVersion:
     """The next version of a taxonomy as a draft, with what became of each category of the newest published version.
 
-    Raises UnreadableDocument, InvalidDocument (also where `was` names what isn't there), Invalid for another slug.
+    Raises UnreadableDocument, or InvalidDocument: also where `was` names what isn't there, or the slug is another.
     """
     taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy.pk)
     parent = newest_published(taxonomy)
     before = document_of(parent) if parent else None
-    document = _load_next(taxonomy, text, before)
+    document = load(text, slug=taxonomy.slug, before=before, ignored=IGNORED)
     newest = taxonomy.versions.order_by("-number").values_list("number", flat=True).first()
     version = TaxonomyVersion.objects.create(
         taxonomy=taxonomy, number=(newest or 0) + 1, title=document.title, parent=parent, created_by=user
@@ -87,7 +86,7 @@ def replace_draft(*, version: TaxonomyVersion, text: str | bytes) -> TaxonomyVer
     if not version.is_draft:
         raise _no_draft(version, "changed")
     before = document_of(version.parent) if version.parent else None
-    document = _load_next(version.taxonomy, text, before)
+    document = load(text, slug=version.taxonomy.slug, before=before, ignored=IGNORED)
     version.changes.all().delete()
     version.dimensions.all().delete()
     _write(version, document)
@@ -141,16 +140,6 @@ def _no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
         "make a new version instead.",
         code="no_draft",
     )
-
-
-def _load_next(taxonomy: Taxonomy, text: str | bytes, before: Document | None) -> Document:
-    document = load(text, before=before, ignored=IGNORED)
-    if document.slug != taxonomy.slug:
-        raise Invalid(
-            f"This document is of the taxonomy {document.slug}, not of {taxonomy.slug}.",
-            fields={"slug": [f"Write {taxonomy.slug}, or load the document as a taxonomy of its own."]},
-        )
-    return document
 
 
 def _write(version: TaxonomyVersion, document: Document) -> None:

@@ -6,7 +6,6 @@ from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
@@ -66,8 +65,6 @@ DOCUMENT_PARSERS = [
 
 def given_text(request: Request) -> bytes | str:
     """The document of a request: its body, or the file or text `file` of a form."""
-    if not request.content_type:
-        raise UnsupportedMediaType("", "Say with Content-Type whether this is application/json or application/yaml.")
     sent: Any = request.data
     if isinstance(sent.get("document"), bytes):
         return sent["document"]

@@ -16,19 +16,21 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
 
-def load(text: str | bytes, *, before: Document | None = None, ignored: Collection[str] = ()) -> Document:
+def load(
+    text: str | bytes, *, slug: str = "", before: Document | None = None, ignored: Collection[str] = ()
+) -> Document:
     """The document of a text, YAML or JSON.
 
     Raises UnreadableDocument, or InvalidDocument with up to a hundred problems, each with line, column, path and
-    remedy. `before` is the version that it follows: each `was` must name one of its categories. `ignored` are
-    fields that may stand at the top and say nothing.
+    remedy. `slug` is the one it must have, `before` the version that it follows: each `was` must name one of its
+    categories. `ignored` are fields that may stand at the top and say nothing.
     """
-    return check(reading.read(text), before=before, ignored=ignored)
+    return check(reading.read(text), slug=slug, before=before, ignored=ignored)
 
 
-def check(root: Node, *, before: Document | None = None, ignored: Collection[str] = ()) -> Document:
+def check(root: Node, *, slug: str = "", before: Document | None = None, ignored: Collection[str] = ()) -> Document:
     """The document of a node that was read, as `load` does it."""
-    checker = _Checker(before, ignored)
+    checker = _Checker(slug, before, ignored)
     document = checker.document(root)
     if checker.problems or document is None:
         raise InvalidDocument(checker.problems)
@@ -66,8 +68,9 @@ class _Dimension:
 
 
 class _Checker:
-    def __init__(self, before: Document | None, ignored: Collection[str]) -> None:
+    def __init__(self, slug: str, before: Document | None, ignored: Collection[str]) -> None:
         self.problems: list[Problem] = []
+        self.slug = slug
         self.ignored = ignored
         self.has_past = before is not None
         self.past = {dimension.key: dimension for dimension in before.dimensions} if before else {}
@@ -191,6 +194,14 @@ class _Checker:
         found: dict[str, Any] = {"slug": "", "title": ""}
         if "slug" in given:
             found["slug"] = self.key(given["slug"][1], "slug")
+            if self.slug and found["slug"] and found["slug"] != self.slug:
+                self.has_past = False
+                self.add(
+                    given["slug"][1],
+                    "slug",
+                    f"This is a document of “{_short(found['slug'])}”, not of “{self.slug}”; "
+                    f"write “slug: {self.slug}”, or load it as a taxonomy of its own.",
+                )
         if "title" in given:
             found["title"] = self.text(given["title"][1], "title", one_line=True, most=schema.NAME_MAX)
         if "note" in given:

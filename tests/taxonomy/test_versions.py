@@ -1,0 +1,291 @@
+"""Versions in the database: documents come out as they came in, what was published stays, changes are recorded."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from taxonomy import queries, schema
+from taxonomy.actions import add_document, load_document, new_draft, publish_version, replace_draft
+from taxonomy.checking import load
+from taxonomy.errors import InvalidDocument, TaxonomyConflict
+from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
+from taxonomy.ready_made import presets
+from tests.asserts import assert_queries
+from tests.taxonomy.test_documents import WHOLE, dimension
+
+pytestmark = pytest.mark.django_db
+
+FIRST = dimension("- {key: hang, name: Hang}", "- {key: crash, name: Crash}", "- {key: slow, name: Slow}")
+SECOND = dimension(
+    "- {key: stop, name: Stop, was: [hang, crash]}",
+    "- {key: slow, name: Slow}",
+    "- {key: slower, name: Slower, was: [slow]}",
+    "- {key: oom, name: Out of memory}",
+)
+THIRD = dimension("- {key: halt, name: Halt, was: [stop]}", "- {key: oom, name: Out of memory}")
+
+
+@pytest.fixture
+def maria() -> User:
+    return User.objects.create_user("maria")
+
+
+def published(user: User, text: str) -> TaxonomyVersion:
+    return publish_version(user=user, version=load_document(user=user, text=text))
+
+
+def test_a_document_comes_out_of_the_database_as_it_went_in(maria: User) -> None:
+    version = load_document(user=maria, text=WHOLE)
+    assert (version.number, version.state) == (1, "draft")
+    assert list(version.taxonomy.maintainers.all()) == [maria]
+    with assert_queries(3):
+        found = queries.document(version)
+    assert found == load(WHOLE)
+
+
+@pytest.mark.parametrize("preset", presets(), ids=lambda preset: preset.name)
+def test_every_ready_made_taxonomy_is_stored_whole(maria: User, preset) -> None:  # type: ignore[no-untyped-def]
+    assert queries.document(published(maria, preset.text)) == preset.document
+
+
+def test_a_slug_is_taken_once(maria: User) -> None:
+    load_document(user=maria, text=WHOLE)
+    with pytest.raises(TaxonomyConflict):
+        load_document(user=maria, text=WHOLE)
+    assert Taxonomy.objects.count() == 1
+
+
+def test_a_document_with_a_mistake_leaves_nothing_behind(maria: User) -> None:
+    with pytest.raises(InvalidDocument):
+        load_document(user=maria, text=WHOLE.replace("kind: text", "kind: txt"))
+    assert not Taxonomy.objects.exists()
+
+
+def test_a_draft_can_be_replaced_and_published_once(maria: User) -> None:
+    version = load_document(user=maria, text=FIRST)
+    replace_draft(version=version, text=THIRD.replace(", was: [stop]", ""))
+    assert list(Category.objects.values_list("key", flat=True)) == ["halt", "oom"]
+    publish_version(user=maria, version=version)
+    for refused in (
+        lambda: replace_draft(version=version, text=FIRST),
+        lambda: publish_version(user=maria, version=version),
+    ):
+        with pytest.raises(TaxonomyConflict, match="published"):
+            refused()
+    version.refresh_from_db()
+    assert (version.state, version.published_by) == ("published", maria)
+
+
+def test_a_version_of_another_slug_is_refused(maria: User) -> None:
+    version = published(maria, FIRST)
+    with pytest.raises(InvalidDocument, match="This is a document of “training-faults”, not of “s”") as caught:
+        new_draft(user=maria, taxonomy=version.taxonomy, text=WHOLE)
+    assert list(caught.value.fields) == ["slug"]
+
+
+def changes(version: TaxonomyVersion) -> set[str]:
+    rows = CategoryChange.objects.filter(version=version).select_related("old", "new")
+    return {f"{row.old and row.old.key} → {row.new and row.new.key}: {row.kind}" for row in rows}
+
+
+SECOND_FROM_FIRST = {
+    "hang → stop: merged",
+    "crash → stop: merged",
+    "slow → slow: split",
+    "slow → slower: split",
+    "None → oom: added",
+}
+
+
+def test_what_became_of_each_category_is_recorded_with_the_draft(maria: User) -> None:
+    first = published(maria, FIRST)
+    second = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
+    assert (second.number, second.parent) == (2, first)
+    assert changes(second) == SECOND_FROM_FIRST
+    replace_draft(version=second, text=FIRST)
+    assert changes(second) == {"hang → hang: kept", "crash → crash: kept", "slow → slow: kept"}
+    with pytest.raises(InvalidDocument, match="The version before has no category “stop”"):
+        replace_draft(version=second, text=THIRD)
+
+
+def test_a_draft_made_before_another_was_published_follows_that_one(maria: User) -> None:
+    draft = load_document(user=maria, text=FIRST)
+    second = new_draft(user=maria, taxonomy=draft.taxonomy, text=SECOND)
+    assert changes(second) == set()
+    publish_version(user=maria, version=draft)
+    second = publish_version(user=maria, version=second)
+    assert second.parent == draft
+    assert changes(second) == SECOND_FROM_FIRST
+
+
+def test_a_draft_before_a_published_version_cannot_be_published(maria: User) -> None:
+    first = load_document(user=maria, text=FIRST)
+    publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=FIRST))
+    with pytest.raises(TaxonomyConflict, match="Version 2 is published already"):
+        publish_version(user=maria, version=first)
+
+
+def test_versions_far_apart_are_compared_through_what_was_recorded_between(maria: User) -> None:
+    first = published(maria, FIRST)
+    second = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
+    third = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=THIRD))
+    with assert_queries(8):
+        found = queries.compared(first, third)
+    assert {(change.old, change.new, change.kind) for change in found.changes} == {
+        ("hang", "halt", "merged"),
+        ("crash", "halt", "merged"),
+        ("slow", None, "retired"),
+        (None, "oom", "added"),
+    }
+    backwards = queries.compared(third, first)
+    assert {(change.old, change.new, change.kind) for change in backwards.changes} == {
+        ("halt", "hang", "split"),
+        ("halt", "crash", "split"),
+        (None, "slow", "added"),
+        ("oom", None, "retired"),
+    }
+    assert {change.kind for change in queries.compared(second, second).changes} == {"kept"}
+
+
+def test_a_published_tree_is_read_once_and_a_draft_every_time(maria: User) -> None:
+    draft = load_document(user=maria, text=WHOLE)
+    for _ in range(2):
+        with assert_queries(3):
+            queries.published_version(draft.pk)
+    publish_version(user=maria, version=draft)
+    with assert_queries(3):
+        found = queries.published_version(draft.pk)
+    with assert_queries(0):
+        assert queries.published_version(draft.pk) is found
+    leaf = found.by_key["symptom"].by_key["communication-setup-hang"]
+    assert leaf.path == "Communication setup / Hang and timeout"
+    assert found.category_by_id[leaf.id] is leaf
+    assert found.applies("symptom", {"kind": ["fault"]})
+
+
+def test_writing_a_version_takes_as_many_queries_for_ten_categories_as_for_three_hundred(maria: User) -> None:
+    def text(slug: str, n: int) -> str:
+        listed = (f"- {{key: c{number}, name: Category {number}}}" for number in range(n))
+        return dimension(*listed).replace("slug: s", f"slug: {slug}")
+
+    with assert_queries(10):
+        load_document(user=maria, text=text("small", 10))
+    with assert_queries(10):
+        load_document(user=maria, text=text("large", 300))
+
+
+def refused(words: str):  # type: ignore[no-untyped-def]
+    return pytest.raises(IntegrityError, match=words)
+
+
+@pytest.mark.parametrize("state", ["published", "retired"])
+def test_the_database_refuses_every_change_of_what_was_published(maria: User, state: str) -> None:
+    first = published(maria, FIRST)
+    version = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
+    if state == "retired":
+        TaxonomyVersion.objects.filter(pk=version.pk).update(state="retired")
+    rows = TaxonomyVersion.objects.filter(pk=version.pk)
+    dimensions = Dimension.objects.filter(version=version)
+    categories = Category.objects.filter(dimension__version=version)
+    changes = CategoryChange.objects.filter(version=version)
+    draft = new_draft(user=maria, taxonomy=first.taxonomy, text=FIRST)
+    attempts = [
+        lambda: rows.update(note="x"),
+        lambda: rows.update(state="draft", published_at=None),
+        lambda: rows.update(state="retired", title="x"),
+        lambda: rows.update(taxonomy=None),
+        lambda: rows._raw_delete("default"),
+        lambda: dimensions.update(title="x"),
+        lambda: dimensions._raw_delete("default"),
+        lambda: Dimension.objects.create(version=version, key="x", title="X", kind="text", position=9),
+        lambda: Dimension.objects.filter(version=draft).update(version=version, key="y"),
+        lambda: categories.filter(key="oom").update(name="x"),
+        lambda: categories.filter(key="oom")._raw_delete("default"),
+        lambda: Category.objects.create(dimension=dimensions.get(), key="x", name="X", position=9),
+        lambda: changes.update(kind="kept"),
+        lambda: changes._raw_delete("default"),
+        lambda: CategoryChange.objects.create(version=version, kind="added", new=categories.get(key="slow")),
+    ]
+    for attempt in attempts:
+        with refused(f"is {state} and cannot be changed"), transaction.atomic():
+            attempt()
+    assert queries.document(version) == load(SECOND)
+
+
+def test_a_published_version_can_be_retired_and_a_draft_deleted(maria: User) -> None:
+    first = published(maria, FIRST)
+    draft = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
+    draft.delete()
+    assert TaxonomyVersion.objects.filter(pk=first.pk, state="published").update(state="retired") == 1
+    with refused("is retired"), transaction.atomic():
+        TaxonomyVersion.objects.filter(pk=first.pk).update(state="published")
+
+
+def test_a_parent_of_another_dimension_is_refused_by_the_database(maria: User) -> None:
+    version = load_document(user=maria, text=WHOLE)
+    fault = Category.objects.get(dimension__version=version, key="fault")
+    with refused("a_parent_is_of_the_same_dimension"), transaction.atomic():
+        Category.objects.filter(key="communication-setup-hang").update(parent=fault)
+        with transaction.get_connection().cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def test_siblings_at_the_root_have_different_names_in_the_database(maria: User) -> None:
+    version = load_document(user=maria, text=FIRST)
+    with refused("siblings_have_different_names"), transaction.atomic():
+        Category.objects.create(dimension=version.dimensions.get(), key="x", name="Hang", position=9)
+
+
+def test_the_same_document_adds_nothing(maria: User) -> None:
+    first, is_new = add_document(user=maria, text=FIRST)
+    assert is_new
+    assert add_document(user=maria, text=FIRST) == (first, False)
+    publish_version(user=maria, version=first)
+    second, is_new = add_document(user=maria, text=SECOND)
+    assert (second.number, is_new) == (2, True)
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_file_is_loaded_and_dumped_in_the_shell(maria: User, tmp_path: Path) -> None:
+    path = tmp_path / "training faults.yaml"
+    path.write_text(WHOLE)
+    assert run("load_taxonomy", str(path), "--user", "maria", "--publish") == "training-faults version 1 (published)\n"
+    assert json.loads(run("load_taxonomy", str(path), "--json")) == {
+        "slug": "training-faults",
+        "version": 1,
+        "state": "published",
+        "new": False,
+    }
+    path.write_text(WHOLE.replace("Why", "Why so"))
+    assert run("load_taxonomy", str(path)) == "training-faults version 2 (draft)\n"
+    assert run("dump_taxonomy", "training-faults", "--version", "1") == schema.dump(load(WHOLE))
+    assert load(run("dump_taxonomy", "training-faults")).dimensions[3].title == "Why so"
+
+
+def test_a_ready_made_taxonomy_is_loaded_by_name_even_where_nobody_is_yet() -> None:
+    name = presets()[0].name
+    assert run("load_taxonomy", name).startswith(presets()[0].document.slug)
+    assert TaxonomyVersion.objects.get().created_by is None
+
+
+def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("slug: s\ntitle: T\ndimensions: []\nnotes: x\n")
+    for arguments, words in [
+        (["load_taxonomy", str(path)], "Line 4, column 1: A taxonomy has no field “notes”"),
+        (["load_taxonomy", "liu"], "neither a file nor a ready-made taxonomy"),
+        (["load_taxonomy", presets()[0].name, "--user", "nobody"], "nobody"),
+        (["dump_taxonomy", "nothing"], "There is no taxonomy nothing"),
+    ]:
+        with pytest.raises(CommandError, match=words):
+            run(*arguments)
