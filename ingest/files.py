@@ -112,7 +112,8 @@ def _values(file: BinaryIO) -> Iterator[tuple[int, str, str]]:
                 fault = "This row has bytes that are not UTF-8; save the file as UTF-8."
             yield number, text, fault
     finally:
-        reader.detach()
+        if not file.closed:
+            reader.detach()
 
 
 def _encoding(file: BinaryIO) -> str:

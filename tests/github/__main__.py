@@ -2,6 +2,7 @@
 
 import argparse
 import threading
+from contextlib import suppress
 
 from tests.github.server import GitHub
 from tests.github.world import made_up
@@ -13,7 +14,5 @@ arguments = parser.parse_args()
 with GitHub(arguments.port) as github:
     repository = made_up(github.world, n_issues=arguments.issues)
     print(f"GITHUB_API_URL={github.url} has {repository.full_name}; Ctrl-C ends it.", flush=True)
-    try:
+    with suppress(KeyboardInterrupt):
         threading.Event().wait()
-    except KeyboardInterrupt:
-        pass

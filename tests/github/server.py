@@ -203,7 +203,8 @@ def _message(text: str) -> dict[str, str]:
     return {"message": text, "documentation_url": "https://docs.github.com/rest"}
 
 
-_NOT_FOUND = _Reply(404, _message("Not Found"))
+def _not_found() -> _Reply:
+    return _Reply(404, _message("Not Found"))
 
 
 def _route(github: GitHub, asked: Asked) -> _Reply:
@@ -222,7 +223,7 @@ def _route(github: GitHub, asked: Asked) -> _Reply:
         found = re.fullmatch(r"/repositories/(\d+)(/.*)?", asked.path)
         repository = found and next((r for r in github.world.repositories if r.id == int(found[1])), None)
     if not found or not repository or (repository.private and asked.token not in github.tokens):
-        return _NOT_FOUND
+        return _not_found()
     return _in_repository(github, repository, found[2] or "", asked)
 
 
@@ -244,7 +245,7 @@ def _in_repository(github: GitHub, repository: Repository, rest: str, asked: Ask
     one = re.fullmatch(r"/issues/(\d+)(/comments)?", rest)
     issue = one and repository.issues.get(int(one[1]))
     if not one or not issue:
-        return _NOT_FOUND
+        return _not_found()
     if one[2]:
         return _page(github, repository, rest, asked, issue.comments, lambda row: shapes.comment(api, row))
     return _Reply(200, shapes.issue(api, issue))
