@@ -1,6 +1,7 @@
 """Forms of sign-in and a person's own page."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
@@ -16,6 +17,10 @@ class SignInForm(AuthenticationForm):
         "invalid_login": "This name and password do not go together. Mind capital letters in the password.",
         "inactive": "This person may no longer sign in.",
     }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "User name"
 
 
 class ProfileForm(forms.Form):
@@ -38,18 +43,18 @@ class PasswordForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never"))
+    DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("never", "Never"))
     SCOPES = (
-        (ApiToken.Scope.READ, "read: look at issues, labels and agreement"),
-        (ApiToken.Scope.RATE, "rate: read, and label"),
-        (ApiToken.Scope.MANAGE, "manage: rate, and fetch, make and change studies"),
+        (ApiToken.Scope.READ, "read"),
+        (ApiToken.Scope.RATE, "rate: read and label"),
+        (ApiToken.Scope.MANAGE, "manage: all I may do"),
     )
 
     name = forms.CharField(label="What for", max_length=100)
     scope = forms.ChoiceField(label="Scope", choices=SCOPES)
-    days = forms.ChoiceField(label="Ends after", choices=DAYS, required=False, initial="90")
+    days = forms.ChoiceField(label="Ends after", choices=DAYS, initial="90")
 
     @property
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["days"]
-        return timezone.now() + timedelta(days=int(days)) if days else None
+        return None if days == "never" else timezone.now() + timedelta(days=int(days))

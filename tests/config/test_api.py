@@ -1,0 +1,127 @@
+"""The one error shape, and lists in pages."""
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.http import Http404
+from rest_framework import exceptions, generics
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
+
+from accounts.errors import Conflict, Forbidden, Invalid, NotFound, Unreadable
+from accounts.models import User
+from config.api import flat
+
+
+class Failing(APIView):
+    permission_classes = [AllowAny]
+    authentication_classes: list[type] = []
+    error: Exception = Exception()
+
+    def get(self, request: Request) -> Response:
+        raise self.error
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (Unreadable("x"), 400, "unreadable"),
+        (exceptions.ParseError("x"), 400, "unreadable"),
+        (exceptions.NotAuthenticated(), 401, "unauthenticated"),
+        (exceptions.AuthenticationFailed(), 401, "unauthenticated"),
+        (Forbidden("x"), 403, "forbidden"),
+        (PermissionDenied(), 403, "forbidden"),
+        (exceptions.PermissionDenied(), 403, "forbidden"),
+        (NotFound("x"), 404, "not_found"),
+        (Http404(), 404, "not_found"),
+        (User.DoesNotExist(), 404, "not_found"),
+        (exceptions.MethodNotAllowed("PUT"), 405, "method_not_allowed"),
+        (Conflict("x", code="stale"), 409, "stale"),
+        (exceptions.UnsupportedMediaType("text/x"), 415, "unsupported_media_type"),
+        (Invalid("x", fields={"a": ["b"]}), 422, "invalid"),
+        (exceptions.ValidationError({"a": ["b"]}), 422, "invalid"),
+        (DjangoValidationError({"a": ["b"]}), 422, "invalid"),
+        (exceptions.Throttled(9), 429, "throttled"),
+    ],
+)
+def test_every_error_has_its_status_and_the_one_shape(error: Exception, status: int, code: str) -> None:
+    view = Failing.as_view(authentication_classes=Failing.authentication_classes, error=error)
+    if status == 401:
+        from accounts.api import TokenAuthentication
+
+        view = Failing.as_view(authentication_classes=[TokenAuthentication], error=error)
+    answer = view(APIRequestFactory().get("/"))
+    assert answer.status_code == status
+    assert set(answer.data) == {"code", "message", "fields"}
+    assert answer.data["code"] == code
+    assert answer.data["fields"] == ({"a": ["b"]} if status == 422 else {})
+
+
+@pytest.mark.django_db
+def test_what_nobody_foresaw_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Failing.as_view(error=ZeroDivisionError())(APIRequestFactory().get("/"))
+
+
+def test_nested_messages_become_paths_of_fields() -> None:
+    nested = {"labels": {"symptom": ["Not known."]}, "parts": [{}, {"memo": ["Too long."]}], "non_field_errors": ["No."]}
+    assert flat(nested) == {"labels.symptom": ["Not known."], "parts.1.memo": ["Too long."], "": ["No."]}
+
+
+class Names(generics.GenericAPIView):
+    permission_classes = [AllowAny]
+    authentication_classes: list[type] = []
+    ordering = ("first_name", "-username")
+    rows: list[int] | None = None
+
+    def get(self, request: Request) -> Response:
+        rows = self.paginate_queryset(User.objects.all() if self.rows is None else self.rows)
+        return self.get_paginated_response([getattr(row, "username", row) for row in rows])
+
+
+def walk(address: str, **parts: object) -> tuple[list[object], int]:
+    view = Names.as_view(**parts)
+    found: list[object] = []
+    n_pages = 0
+    while address:
+        answer = view(APIRequestFactory().get(address))
+        assert answer.status_code == 200, answer.data
+        found += answer.data["results"]
+        n_pages += 1
+        address = answer.data["next"]
+    return found, n_pages
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("size", [1, 2, 5, 7, 1000])
+def test_pages_bring_every_row_once_and_in_order(size: int) -> None:
+    people = [("b", "u1"), ("a", "u2"), ("b", "u3"), ("a", "u4"), ("a", "u5"), ("c", "u6"), ("b", "u7")]
+    User.objects.bulk_create(User(first_name=first, username=name) for first, name in people)
+    found, _ = walk(f"/?page_size={size}&x=1")
+    assert found == ["u5", "u4", "u2", "u7", "u3", "u1", "u6"]
+
+
+@pytest.mark.django_db
+def test_a_row_that_arrives_while_the_list_is_read_neither_doubles_nor_hides_another() -> None:
+    User.objects.bulk_create(User(username=f"u{number}") for number in range(4))
+    first = Names.as_view(ordering="username")(APIRequestFactory().get("/?page_size=2"))
+    User.objects.create(username="a")
+    assert first.data["next"].startswith("http://testserver/")
+    found, _ = walk(first.data["next"], ordering="username")
+    assert first.data["results"] + found == ["u0", "u1", "u2", "u3"]
+
+
+@pytest.mark.django_db
+def test_a_plain_list_is_paged_too() -> None:
+    assert walk("/?page_size=3", rows=list(range(8))) == (list(range(8)), 3)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("query", ["cursor=!", "cursor=W10", "cursor=eyJ9", "page_size=0", "page_size=x", "page_size=-1"])
+def test_a_page_that_can_not_be_read_is_400(query: str) -> None:
+    answer = Names.as_view()(APIRequestFactory().get(f"/?{query}"))
+    assert answer.status_code == 400
