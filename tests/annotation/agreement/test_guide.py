@@ -1,0 +1,32 @@
+"""docs/agreement.md: its notebook runs, and it leaves no coefficient out."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from annotation.agreement import COEFFICIENTS, krippendorff_alpha
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "agreement.md").read_text()
+
+
+def block(language: str) -> str:
+    return re.search(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)[1]
+
+
+def test_the_notebook_of_the_guide_runs_on_its_csv(tmp_path, monkeypatch, capsys):
+    (tmp_path / "ratings.csv").write_text(block("csv"))
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(block("python"), names)
+    assert names["alpha"] == krippendorff_alpha(names["patterns"], seed=1)
+    assert names["entry"]["units"] == 6
+    assert names["entry"]["raters"] == 3
+    out = capsys.readouterr().out
+    assert out.startswith(f"alpha = {names['alpha'].value:.3f}")
+    assert "['ana', 'ben'] 5" in out
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_the_guide_explains_every_coefficient(name: str):
+    assert f"| `{name}` |" in GUIDE
