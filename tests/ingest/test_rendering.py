@@ -1,0 +1,253 @@
+"""Issue text is hostile; it is shown as GitHub shows it all the same."""
+
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.rendering import ATTRIBUTES, TAGS, _render, render_markdown
+
+OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-alt", "data-width"}}
+OURS |= {"pre": {"tabindex", "class"}, "details": {"class", "open"}, "span": {"class"}, "p": {"class", "align"}}
+OURS |= {"div": {"class", "data-language", "align"}, "a": {"href", "title", "target", "rel"}}
+OURS |= {"input": {"type", "disabled", "checked"}}
+VOID = {"br", "hr", "img", "input", "wbr"}
+CLASSES = re.compile(
+    r"code|code-bar|code-wrap|code-fold|as-it-is|remote-image(-alt|-host)?|[a-z]{1,3}\d?|"
+    r"markdown-alert markdown-alert-(note|tip|important|warning|caution)|markdown-alert-title"
+)
+
+
+class Reader(HTMLParser):
+    """Fails on any tag, attribute, class or address that must not come out, and on tags that do not close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS | {"button"}, tag
+        assert tag != "img", "an image that nobody clicked"
+        for name, value in attrs:
+            assert name in OURS.get(tag, set()) | ATTRIBUTES.get(tag, set()), (tag, name)
+            if name == "class":
+                assert CLASSES.fullmatch(value or ""), value
+            if name in {"href", "data-src"}:
+                assert re.match(r"(https?://|mailto:)", value or "", re.IGNORECASE), value
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, tag
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError("a comment came through")
+
+
+def safe(text: str) -> str:
+    html = _render(text, "owner/name")
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return html
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "<scr<script>ipt>alert(1)</scr</script>ipt>",
+    "<img src=x onerror=alert(1)>",
+    "<img src='javascript:alert(1)'>",
+    "<img src=data:text/html;base64,PHNjcmlwdD4=>",
+    '<img src="https://a.example/x.png" onload=alert(1) style="position:fixed">',
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<svg><style><img src=x onerror=alert(1)></style></svg>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<iframe src=javascript:alert(1)></iframe><iframe srcdoc='<script>1</script>'></iframe>",
+    "<object data=x></object><embed src=x><applet></applet>",
+    "<form action=https://evil.example><input name=password><button>Sign in</button></form>",
+    "<input type=text autofocus onfocus=alert(1)>",
+    "<textarea><img src=x onerror=alert(1)></textarea>",
+    "<style>body{display:none}</style><link rel=stylesheet href=x><base href=//evil.example>",
+    "<meta http-equiv=refresh content='0;url=//evil.example'>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<a href='java\nscript:alert(1)'>x</a>",
+    "<a href='&#106;avascript:alert(1)'>x</a>",
+    "<a href='//evil.example'>x</a> <a href='/sign-out/'>y</a> <a href='#content'>z</a>",
+    "[x](javascript:alert(1)) [x](<java\tscript:alert(1)>) [x](vbscript:x) [x](data:text/html,x) ![x](javascript:1)",
+    "![x](https://a.example/\"onerror=alert(1)) ![\"onerror=alert(1)](https://a.example/)",
+    '[x](https://a.example/ "\\" onmouseover=alert(1)")',
+    '<a title="<img src=">Z</a><a title=" >"> x" onmouseover="alert(1)</a>',
+    '<abbr title="<img src="x" onerror=alert(1)>">x</abbr>',
+    '<p>q <a title="\n\n```\ncode " onmouseover="alert(1)\n```\n">x</a>',
+    '```"><script>alert(1)</script>\n<script>alert(1)</script>\n```',
+    "```html\n<script>alert(1)</script>\n```",
+    "`<script>alert(1)</script>`",
+    "<div class='masthead' id=content style='position:fixed;inset:0' hx-post=/me/ data-dialog=x>over everything</div>",
+    "<p class=markdown-alert-title onclick=alert(1)>x</p>",
+    "</div></div></article></main><h1>out</h1>",
+    "<details open ontoggle=alert(1)><summary>s</summary></details>",
+    "<!--[if IE]><script>alert(1)</script><![endif]--> <!-- hidden --> <![CDATA[x]]> <?php x ?>",
+    "<video src=x onerror=alert(1)></video><audio autoplay src=x></audio><picture><source srcset=x></picture>",
+    "<xmp><script>alert(1)</script></xmp><plaintext>",
+    "<table><tr><td><details><summary><b></table><script>x</script>",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;script&#62;",
+    "https://a.example/<script>alert(1)</script> www.a.example/\"onclick=alert(1)",
+    "\x00<scr\x00ipt>alert(1)</scr\x00ipt>",
+    "\ud800 a lone half of a pair",
+    "[a]: javascript:alert(1)\n[a]",
+    "| <script>x</script> | <img src=x onerror=1> |\n|---|---|\n| ![a](https://b.example/c) | <svg> |",
+    "> [!NOTE]\n> <script>alert(1)</script>",
+    "- [ ] <input type=image src=x onerror=alert(1)>",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_hostile_comes_through(text: str) -> None:
+    html = safe(text)
+    assert not re.search(r"<(script|svg|style|iframe|object|form|meta|link|base|video)", html, re.IGNORECASE)
+
+
+@given(st.lists(st.sampled_from([*HOSTILE, "```\n", "\n\n", "> ", "- ", '"', "<", ">", "`", "<p>", "</p>", "[", "]("])))
+@settings(max_examples=150, deadline=None)
+def test_nothing_hostile_comes_through_however_it_is_combined(parts: list[str]) -> None:
+    safe("".join(parts))
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_text_can_be_rendered(text: str) -> None:
+    safe(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 30_000, ">" * 50_000, "<div>" * 60_000, "*a" * 30_000, "![a" * 20_000, "<b>" * 50_000, "`" * 50_000 + "a",
+     "\n".join(" " * n + "- a" for n in range(1_000)), "|a" * 2_000 + "\n" + "|-" * 2_000 + "\n" + "|a" * 2_000,
+     "<a href='x" * 10_000, "<table><tr><td>" * 1_500, "a/" * 50_000 + "#1", "a-" * 50_000, "~~~\n\n" * 10_000],
+)  # fmt: skip
+def test_no_text_takes_long(text: str) -> None:
+    started = time.monotonic()
+    _render(text, "owner/name")
+    assert time.monotonic() - started < 5
+
+
+def test_a_log_of_118_000_characters_is_rendered_in_well_under_a_second() -> None:
+    line = "(Worker rank=3) ERROR 09-01 10:00:00 engine.py:12] Traceback in <module> at 0x7f3c: `x` *args #12 @home\n"
+    text = "### Fault\n\n```python\n" + line * 500 + "```\n\n" + line * 600
+    assert len(text) > 100_000
+    started = time.monotonic()
+    html = safe(text)
+    assert time.monotonic() - started < 1
+    assert "500 lines of python" in html
+
+
+def links(text: str, repository: str = "owner/name") -> list[tuple[str, str]]:
+    html = _render(text, repository)
+    found = re.findall(r'<a href="([^"]*)" target="_blank" rel="nofollow noopener noreferrer">(.*?)</a>', html)
+    assert len(found) == html.count("<a ")
+    return found
+
+
+SITE = "https://github.com"
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see #12.", [(f"{SITE}/owner/name/issues/12", "#12")]),
+        ("(GH-7)", [(f"{SITE}/owner/name/issues/7", "GH-7")]),
+        ("other/one#3", [(f"{SITE}/other/one/issues/3", "other/one#3")]),
+        ("@some-one, thanks @b.", [(f"{SITE}/some-one", "@some-one"), (f"{SITE}/b", "@b")]),
+        (f"in {SHA}", [(f"{SITE}/owner/name/commit/{SHA}", "0123456")]),
+        (f"{SITE}/owner/name/issues/9", [(f"{SITE}/owner/name/issues/9", "#9")]),
+        (f"{SITE}/a/b/pull/9#issuecomment-1", [(f"{SITE}/a/b/pull/9#issuecomment-1", "a/b#9 (comment)")]),
+        ("[words #1](https://a.example)", [("https://a.example", "words #1")]),
+        ("https://a.example/x?y=1#2", [("https://a.example/x?y=1#2", "https://a.example/x?y=1#2")]),
+        ("<a href='https://a.example'>#1</a>", [("https://a.example", "#1")]),
+        ("`#1 @me`", []),
+        ("a#1 #0 #1a train.py me@home.example.py @torch.compile @scope/name &#35;", None),
+    ],
+)
+def test_references_are_linked_as_github_links_them(text: str, expected: list[tuple[str, str]] | None) -> None:
+    if expected is None:
+        assert not [link for link in links(text) if "github.com" in link[0]]
+    else:
+        assert links(text) == expected
+
+
+def test_references_point_to_the_host_of_the_repository() -> None:
+    assert links("#5 @me", "git.example.org/owner/name") == [
+        ("https://git.example.org/owner/name/issues/5", "#5"),
+        ("https://git.example.org/me", "@me"),
+    ]
+    assert links("#5", "") == []
+
+
+def test_a_remote_image_waits_for_a_click_and_says_from_where() -> None:
+    html = safe('![a "chart"](https://images.example.org/x.png?a=1&b=2)')
+    assert "<img" not in html
+    assert 'data-src="https://images.example.org/x.png?a=1&amp;b=2"' in html
+    assert "show from images.example.org" in html
+    assert 'data-alt="a &quot;chart&quot;"' in html
+
+
+def test_an_image_in_html_waits_too_and_keeps_its_width() -> None:
+    html = safe('<img width="640" alt="log" src="https://images.example.org/x.png">')
+    assert 'data-width="640"' in html and "<img" not in html
+
+
+def test_code_is_highlighted_by_class_alone() -> None:
+    html = safe("```python\ndef main(): pass\n```")
+    assert '<span class="k">def</span>' in html
+    assert "style=" not in html
+
+
+def test_code_of_an_unknown_language_is_shown_as_it_is() -> None:
+    assert "a &lt; b" in safe("```no-such-language\na < b\n```")
+
+
+@pytest.mark.parametrize(("n", "folded"), [(40, False), (41, True)])
+def test_code_over_40_lines_folds_with_a_count(n: int, folded: bool) -> None:
+    html = safe("```\n" + "line\n" * n + "```")
+    assert ("<details" in html) is folded
+    assert (f"{n} lines" in html) is folded
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\nb", "<br>"),
+        ("~~a~~", "<s>a</s>"),
+        ("- [x] done", '<input checked="" disabled="" type="checkbox">'),
+        ("| a |\n|--:|\n| 1 |", '<td align="right">1</td>'),
+        ("<details><summary>s</summary>\n\n**b**\n\n</details>", "<strong>b</strong>"),
+        ("<kbd>x</kbd> H<sub>2</sub>O x<sup>2</sup>", "<kbd>x</kbd> H<sub>2</sub>O x<sup>2</sup>"),
+        ("> [!WARNING]\n> a", '<div class="markdown-alert markdown-alert-warning">'),
+        ("## a", "<h2>a</h2>"),
+        ("a <!-- b --> c", "a  c"),
+        ("a :tada: 🎉", "🎉"),
+    ],
+)
+def test_it_reads_the_markdown_of_github(text: str, expected: str) -> None:
+    assert expected in safe(text)
+
+
+@pytest.mark.django_db
+def test_a_long_text_comes_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a *b* #1\n\n" * 500
+    first = render_markdown(text, "owner/name")
+    monkeypatch.setattr("ingest.rendering._render", lambda *_: pytest.fail("rendered again"))
+    assert render_markdown(text, "owner/name") == first
+
+
+@pytest.mark.django_db
+def test_the_cache_tells_repositories_apart() -> None:
+    text = "#1 " * 1_000
+    assert render_markdown(text, "a/b") != render_markdown(text, "c/d")
