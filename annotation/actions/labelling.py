@@ -12,7 +12,7 @@ from annotation.access import RATER, Seat, get_own_assignment
 from annotation.actions.rounds import finish_if_done
 from annotation.answers import PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
-from annotation.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.errors import Conflict, Forbidden, Invalid, Stale, WrongState
 from annotation.models import (
     Annotation,
     Assignment,
@@ -90,9 +90,7 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
     place = free.filter(position__gt=walker.walked).first()
     if place is None:
         had = Assignment.objects.filter(round=round_, rater=walker.rater)
-        place = free.exclude(
-            item__in=had.exclude(state=Assignment.State.WITHDRAWN).values("item")
-        ).first()
+        place = free.exclude(item__in=had.exclude(state=Assignment.State.WITHDRAWN).values("item")).first()
     if place is None:
         return None
     held = set(
@@ -134,18 +132,24 @@ def _free_expired(round_: Round) -> None:
 
 
 def submit_annotation(
-    *, seat: Seat, assignment: object, body: Mapping[str, object], idempotency_key: str = ""
+    *,
+    seat: Seat,
+    assignment: object,
+    body: Mapping[str, object],
+    idempotency_key: str = "",
+    expected: int | None = None,
 ) -> Submitted:
     """Appends a revision of the rater's answer for an assignment: labels, parts, or a skip with its reason.
 
     The same key and request again give the stored revision; the same key with another request is a Conflict. A first
-    submit needs an open round, a further revision an open or resolving one. Raises Invalid with the fields; then
-    nothing is stored.
+    submit needs an open round, a further revision an open or resolving one. `expected` is the number of the revision
+    the rater saw (0: none): another one since then, from a second tab or device, is Stale. Raises Invalid with the
+    fields; then nothing is stored.
     """
     if len(idempotency_key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", fields={"Idempotency-Key": ["Too long."]})
     try:
-        submitted = _submit(seat, assignment, body, idempotency_key)
+        submitted = _submit(seat, assignment, body, idempotency_key, expected)
     except IntegrityError as error:
         if "an_idempotency_key_is_used_once_by_a_rater" not in str(error):
             raise
@@ -160,7 +164,7 @@ def _reused_key() -> Conflict:
 
 
 @transaction.atomic
-def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str) -> Submitted:
+def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str, expected: int | None) -> Submitted:
     assignment = get_own_assignment(seat, identifier, lock=True)
     request_digest = digest({"assignment": str(assignment.pk), **{k: v for k, v in body.items() if k != "assignment"}})
     stored = _stored(assignment, key, request_digest)
@@ -168,6 +172,7 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
         return Submitted(stored, assignment, is_new=False)
     round_ = assignment.round
     _check_state(assignment, round_)
+    _check_expected(assignment, expected)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     skip_reason = _skip_reason(body, fields)
@@ -218,6 +223,17 @@ def _check_state(assignment: Assignment, round_: Round) -> None:
         raise WrongState(f"Round {round_.number} is {round_.state}; its answers stay as they are.")
 
 
+def _check_expected(assignment: Assignment, expected: int | None) -> None:
+    if expected is None or assignment.current_id is None:
+        return
+    newest = Annotation.objects.get(pk=assignment.current_id)
+    if newest.revision != expected:
+        raise Stale(
+            "This issue was answered in another tab or on another device since you opened it here.",
+            newer={"revision": newest.revision, "key": newest.idempotency_key, "at": newest.created_at},
+        )
+
+
 def _revision(assignment: Assignment) -> int:
     if assignment.current_id is None:
         return 1
@@ -249,9 +265,7 @@ def _memo(body: Mapping[str, object]) -> str:
     return memo if isinstance(memo, str) else ""
 
 
-def _whole(
-    body: Mapping[str, object], name: str, least: int, most: int, fields: dict[str, list[str]]
-) -> int | None:
+def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields: dict[str, list[str]]) -> int | None:
     value = body.get(name)
     if value is None:
         return None
@@ -263,9 +277,7 @@ def _whole(
     return value
 
 
-def write_ratings(
-    assignment: Assignment, annotation: Annotation, tree: VersionTree, parts: list[PartRead]
-) -> None:
+def write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionTree, parts: list[PartRead]) -> None:
     """Stores the proposals and ratings of all parts in two statements at most."""
     asked = [
         (number, dimension, part.proposals[dimension.key])
@@ -333,5 +345,3 @@ def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object]) ->
         raise Invalid("The draft is too long to keep.", fields={"draft": ["At most 200,000 characters."]})
     draft, _ = Draft.objects.update_or_create(assignment=found, defaults={"body": dict(body)})
     return draft
-
-
