@@ -75,7 +75,7 @@ def test_nested_messages_become_paths_of_fields() -> None:
 class Names(generics.GenericAPIView):
     permission_classes = [AllowAny]
     authentication_classes: list[type] = []
-    ordering = ("first_name", "-username")
+    ordering = ("first_name", "last_name", "-username")
     rows: list[int] | None = None
 
     def get(self, request: Request) -> Response:
@@ -99,10 +99,12 @@ def walk(address: str, **parts: object) -> tuple[list[object], int]:
 @pytest.mark.django_db
 @pytest.mark.parametrize("size", [1, 2, 5, 7, 1000])
 def test_pages_bring_every_row_once_and_in_order(size: int) -> None:
-    people = [("b", "u1"), ("a", "u2"), ("b", "u3"), ("a", "u4"), ("a", "u5"), ("c", "u6"), ("b", "u7")]
-    User.objects.bulk_create(User(first_name=first, username=name) for first, name in people)
+    people = ["b y u1", "a x u2", "b y u3", "a y u4", "a x u5", "c x u6", "b x u7", "b y u8", "a x u9"]
+    for person in people:
+        first, last, name = person.split()
+        User.objects.create(first_name=first, last_name=last, username=name)
     found, _ = walk(f"/?page_size={size}&x=1")
-    assert found == ["u5", "u4", "u2", "u7", "u3", "u1", "u6"]
+    assert found == ["u9", "u5", "u2", "u4", "u7", "u8", "u3", "u1", "u6"]
 
 
 @pytest.mark.django_db
