@@ -5,7 +5,7 @@ from ingest.identifiers import parse_repository
 from ingest.models import FetchRun, Issue, Repository, Viewer
 
 
-def get_run(user: "Viewer", run_id: int) -> FetchRun:
+def get_run(user: Viewer, run_id: int) -> FetchRun:
     """A run the user started (staff: any); raises NotFound."""
     run: FetchRun | None = (
         FetchRun.objects.visible_to(user).select_related("repository", "created_by").filter(pk=run_id).first()
@@ -15,7 +15,7 @@ def get_run(user: "Viewer", run_id: int) -> FetchRun:
     return run
 
 
-def get_issue(user: "Viewer", repository: str, number: int) -> Issue:
+def get_issue(user: Viewer, repository: str, number: int) -> Issue:
     """An issue the user may see, with its repository and current snapshot; raises NotFound."""
     host, owner, name = parse_repository(repository)
     found = Issue.objects.visible_to(user).identified(host, owner, name, number)
@@ -25,7 +25,7 @@ def get_issue(user: "Viewer", repository: str, number: int) -> Issue:
     return issue
 
 
-def get_repository(user: "Viewer", repository: str) -> Repository:
+def get_repository(user: Viewer, repository: str) -> Repository:
     """A repository the user may see; raises NotFound, or Invalid for what is no name of one."""
     found: Repository | None = Repository.objects.visible_to(user).named(*parse_repository(repository)).first()
     if found is None:

@@ -1,9 +1,10 @@
 """Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
@@ -11,13 +12,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Left, Lower
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser
+from accounts.models import User
 
-    from accounts.models import User
-
-    Viewer = User | AnonymousUser
-
+Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
 SEARCHED_CHARACTERS = 100_000
 
@@ -41,7 +38,7 @@ def searched_text(prefix: str = "") -> SearchVector:
 
 
 class RepositoryQuerySet(models.QuerySet["Repository"]):
-    def visible_to(self, user: "Viewer") -> "RepositoryQuerySet":
+    def visible_to(self, user: Viewer) -> "RepositoryQuerySet":
         """Public ones, those the user fetched, and all for staff."""
         if not user.is_authenticated:
             return self.none()
@@ -88,12 +85,12 @@ class Repository(models.Model):
         return f"{self.owner}/{self.name}" if self.host == GITHUB_HOST else f"{self.host}/{self.owner}/{self.name}"
 
 
-def _readable_ids(user: "Viewer") -> models.QuerySet[Any, Any]:
+def _readable_ids(user: Viewer) -> models.QuerySet[Any, Any]:
     return Repository.readers.through.objects.filter(user_id=user.pk).values("repository_id")
 
 
 class FetchRunQuerySet(models.QuerySet["FetchRun"]):
-    def visible_to(self, user: "Viewer") -> "FetchRunQuerySet":
+    def visible_to(self, user: Viewer) -> "FetchRunQuerySet":
         """A run shows rows of its file and names of repositories: to who started it, and to staff."""
         if not user.is_authenticated:
             return self.none()
@@ -202,7 +199,7 @@ class Refusal(models.Model):
 
 
 class IssueQuerySet(models.QuerySet["Issue"]):
-    def visible_to(self, user: "Viewer") -> "IssueQuerySet":
+    def visible_to(self, user: Viewer) -> "IssueQuerySet":
         """Issues of public repositories, of those the user fetched, and what `also_visible` adds; all for staff."""
         if not user.is_authenticated:
             return self.none()

@@ -1,0 +1,190 @@
+"""Fetches and issues over REST, for everyone on the ladder."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from accounts.actions import make_token
+from accounts.models import User
+from ingest import sync
+from ingest.models import FetchRun, Issue
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+V1 = "/api/v1"
+
+
+class Caller:
+    """Someone with a token."""
+
+    def __init__(self, name: str, scope: str = "manage", *, staff: bool = False) -> None:
+        self.user = User.objects.filter(username=name).first() or User.objects.create_user(name, is_staff=staff)
+        self.headers = {"Authorization": f"Bearer {make_token(user=self.user, name='t', scope=scope)[1]}"}
+
+    def get(self, path: str) -> Any:
+        return Client().get(f"{V1}{path}", headers=self.headers)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return Client().post(f"{V1}{path}", json.dumps(body or {}), "application/json", headers=self.headers)
+
+    def upload(self, content: bytes, **fields: Any) -> Any:
+        file = SimpleUploadedFile("issues.jsonl", content)
+        return Client().post(f"{V1}/fetches/", {"file": file} | fields, headers=self.headers)
+
+
+@pytest.fixture
+def ann() -> Caller:
+    return Caller("ann")
+
+
+@pytest.fixture
+def bob() -> Caller:
+    return Caller("bob")
+
+
+def lines(n: int, repository: str = "o/r", **more: Any) -> bytes:
+    rows = [{"number": k, "title": f"Issue {k}", "repository": repository} | more for k in range(1, n + 1)]
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def test_a_fetch_is_accepted_with_its_row_and_brings_issues(world, ann):
+    issue = world.repository("o/r").issue("It hangs", "Body", labels=["bug"])
+    issue.comment("Same here")
+    answer = ann.post("/fetches/", {"repository": "o/r", "state": "all", "labels": [], "since": None})
+    assert answer.status_code == 202
+    assert answer.json()["state"] == "queued"
+    sync.work(answer.json()["id"])
+    run = ann.get(f"/fetches/{answer.json()['id']}/").json()
+    assert (run["state"], run["repository"], run["n_new"], run["refusals"]) == ("done", "o/r", 1, [])
+    found = ann.get("/issues/o/r/1/").json()
+    assert (found["item"], found["body"], found["labels"]) == ("o/r#1", "Body", ["bug"])
+    assert [(c["author"], c["body"]) for c in found["comments"]] == [("carol", "Same here")]
+    assert found["snapshot"] == Issue.objects.get().current_snapshot.sha256
+
+
+def test_a_file_is_accepted_with_its_row(ann):
+    answer = ann.upload(lines(2) + b"\n{bad", repository="o/r")
+    assert answer.status_code == 202
+    sync.work(answer.json()["id"])
+    run = ann.get(f"/fetches/{answer.json()['id']}/").json()
+    assert (run["state"], run["n_new"], run["n_refused"], run["file"]) == ("done", 2, 1, "issues.jsonl")
+    assert (run["refusals"][0]["line"], run["refusals"][0]["row"]) == (3, "{bad")
+    assert ann.get("/issues/o/r/1/").json()["comments"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "repository"),
+        ({"repository": "nonsense"}, "repository"),
+        ({"repository": "https://example.org/o/r"}, "repository"),
+        ({"repository": "o/r", "state": "merged"}, "state"),
+        ({"repository": "o/r", "labels": "bug"}, "labels"),
+        ({"repository": "o/r", "labels": ["a,b"]}, "labels"),
+        ({"repository": "o/r", "since": "soon"}, "since"),
+    ],
+)
+def test_what_is_not_valid_names_its_field(github, ann, body, field):
+    answer = ann.post("/fetches/", body)
+    assert answer.status_code == 422
+    assert field in answer.json()["fields"]
+    assert not FetchRun.objects.exists()
+
+
+def test_a_form_without_a_file_and_an_empty_file_name_their_field(ann):
+    answer = Client().post(f"{V1}/fetches/", {"repository": "o/r"}, headers=ann.headers)
+    assert (answer.status_code, list(answer.json()["fields"])) == (422, ["file"])
+    assert ann.upload(b"").status_code == 422
+
+
+def test_what_is_not_json_is_unreadable(ann):
+    answer = Client().post(f"{V1}/fetches/", "{", "application/json", headers=ann.headers)
+    assert answer.status_code == 400
+    assert ann.post("/fetches/", [1]).status_code == 400
+
+
+def test_a_fetch_is_seen_by_who_started_it_and_by_staff(ann, bob):
+    run_id = ann.upload(lines(1)).json()["id"]
+    for caller, status in ((ann, 200), (Caller("root", staff=True), 200), (bob, 404)):
+        assert caller.get(f"/fetches/{run_id}/").status_code == status
+        assert caller.get("/fetches/").status_code == 200
+        assert len(caller.get("/fetches/").json()["results"]) == (status == 200)
+    assert bob.post(f"/fetches/{run_id}/cancel/").status_code == 404
+    assert ann.get("/fetches/999999/").status_code == 404
+    assert Client().get(f"{V1}/fetches/{run_id}/").status_code == 401
+
+
+def test_a_small_scope_may_read_but_not_fetch(ann):
+    reader = Caller("ann", "read")
+    assert reader.post("/fetches/", {"repository": "o/r"}).status_code == 403
+    assert reader.get("/fetches/").status_code == 200
+    assert reader.get("/issues/").status_code == 200
+
+
+def test_a_run_is_cancelled_once_and_continued(ann):
+    run_id = ann.upload(lines(1)).json()["id"]
+    assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
+    assert ann.post(f"/fetches/{run_id}/cancel/").json()["state"] == "cancelled"
+    assert ann.post(f"/fetches/{run_id}/cancel/").status_code == 409
+    answer = ann.post(f"/fetches/{run_id}/continue/")
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+
+
+def test_issues_of_a_private_repository_do_not_exist_for_others(ann, bob, take):
+    take(lines(1, "o/secret"), user=ann.user, private=True)
+    assert ann.get("/issues/o/secret/1/").status_code == 200
+    assert bob.get("/issues/o/secret/1/").status_code == 404
+    assert bob.get("/issues/").json()["results"] == []
+    assert bob.get("/issues/o/secret/2/").status_code == 404
+    assert Client().get(f"{V1}/issues/").status_code == 401
+
+
+def test_issues_are_filtered_and_searched(ann, take):
+    take(
+        [
+            {"number": 1, "title": "Training hangs", "repository": "o/r", "state": "open", "labels": ["bug"]},
+            {"number": 2, "title": "Docs", "body": "NCCL hang at init", "repository": "o/r", "state": "closed"},
+            {"number": 1, "title": "Other", "repository": "p/q", "state": "open", "labels": ["Bug", "nccl"]},
+        ]
+    )
+
+    def found(query: str) -> list[str]:
+        return [row["item"] for row in ann.get(f"/issues/?{query}").json()["results"]]
+
+    assert found("") == ["p/q#1", "o/r#2", "o/r#1"]
+    assert found("repository=O/R") == ["o/r#2", "o/r#1"]
+    assert found("state=open") == ["p/q#1", "o/r#1"]
+    assert found("label=bug") == ["o/r#1"]
+    assert found("search=hang") == ["o/r#2", "o/r#1"]
+    assert found("search=hang+-nccl") == ["o/r#1"]
+    assert found("search=%232") == ["o/r#2"]
+    assert found("search=%00") == ["p/q#1", "o/r#2", "o/r#1"]
+    assert found("repository=no/where") == []
+    assert ann.get("/issues/?repository=nonsense").status_code == 422
+    assert ann.get("/issues/?state=merged").status_code == 422
+
+
+def test_lists_take_the_same_number_of_queries_whatever_their_length(ann, take):
+    def ask(n: int, path: str) -> None:
+        client = Client()
+        client.force_login(ann.user)
+        with assert_queries(n):
+            assert client.get(f"{V1}{path}").status_code == 200
+
+    for n in (3, 60):
+        take(lines(n, f"o/r{n}"), user=ann.user)
+        ask(3, "/issues/")
+        ask(3, "/fetches/")
+
+
+def test_every_issue_stands_on_exactly_one_page(ann, take):
+    take(lines(25))
+    seen, address = [], "/issues/?page_size=10"
+    while address:
+        page = ann.get(address).json()
+        seen += [row["number"] for row in page["results"]]
+        address = page["next"] and page["next"].partition(V1)[2]
+    assert seen == list(range(25, 0, -1))
