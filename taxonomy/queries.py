@@ -177,6 +177,37 @@ def _specs(categories: Sequence[Category]) -> tuple[CategorySpec, ...]:
 
 
 @dataclass(frozen=True)
+class ReadDimension:
+    """A dimension as a page shows it: its spec, and its condition in names instead of keys."""
+
+    spec: DimensionSpec
+    n_categories: int
+    condition_title: str
+    condition_names: tuple[str, ...]
+
+
+def read_dimensions(document: Document) -> tuple[ReadDimension, ...]:
+    """The dimensions of a document with what a reader wants to know beside; no query."""
+    names: dict[tuple[str, str | bool], str] = {}
+    titles: dict[str, str] = {}
+    found = []
+    for spec in document.dimensions:
+        titles[spec.key] = spec.title
+        names |= {(spec.key, True): "yes", (spec.key, False): "no"}
+        names |= {(spec.key, category.key): category.name for category, _ in spec.walk()}
+        condition = spec.applies_when
+        found.append(
+            ReadDimension(
+                spec,
+                sum(1 for _ in spec.walk()),
+                titles[condition.dimension] if condition else "",
+                tuple(names[condition.dimension, value] for value in condition.values) if condition else (),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two versions of a taxonomy and what became of each dimension and category from the first to the second."""
 

@@ -168,10 +168,10 @@ class _YamlReader:
         entries = []
         while type(inner := next(self.events)).__name__ != "MappingEndEvent":
             key = self._node(inner, depth + 1)
-            value = self._node(next(self.events), depth + 1)
-            if isinstance(value, Scalar) and value.text == "" and value.value is None:
-                value = Scalar(key.line, key.column, "", None)  # nothing has no place of its own
-            entries.append((key, value))
+            node = self._node(next(self.events), depth + 1)
+            if isinstance(node, Scalar) and node.text == "" and node.value is None:
+                node = Scalar(key.line, key.column, "", None)  # nothing has no place of its own
+            entries.append((key, node))
         return Mapping(line, column, tuple(entries))
 
 

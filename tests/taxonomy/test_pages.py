@@ -1,0 +1,169 @@
+"""Pages of taxonomies: who sees what, what a form answers, and that pages stay quick."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from accounts.models import User
+from taxonomy.actions import load_document, new_draft, publish_version
+from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.ready_made import presets
+from tests.asserts import assert_queries
+from tests.taxonomy.test_documents import WHOLE, dimension
+from tests.taxonomy.test_versions import FIRST, SECOND
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(name: str, *, staff: bool = False) -> Client:
+    user = User.objects.filter(username=name).first() or User.objects.create_user(name, is_staff=staff)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def maria() -> Client:
+    return signed_in("maria")
+
+
+@pytest.fixture
+def second(maria: Client) -> TaxonomyVersion:
+    """The draft of version 2, of Maria, after a published version 1."""
+    user = User.objects.get(username="maria")
+    first = publish_version(user=user, version=load_document(user=user, text=FIRST))
+    return new_draft(user=user, taxonomy=first.taxonomy, text=SECOND)
+
+
+PAGES = ["/taxonomies/", "/taxonomies/s/", "/taxonomies/s/versions/2/", "/taxonomies/s/diff/1..2/"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, "/taxonomies/s/versions/2/document.yaml"])
+def test_every_page_opens_for_the_maintainer_and_for_staff(maria: Client, second: TaxonomyVersion, page: str) -> None:
+    for client in (maria, signed_in("stefan", staff=True)):
+        answer = client.get(page)
+        assert answer.status_code == 200
+        assert b"{%" not in answer.content
+        assert b"{{" not in answer.content
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nobody_anonymous_sees_a_page(second: TaxonomyVersion, page: str) -> None:
+    answer = Client().get(page)
+    assert (answer.status_code, answer["Location"].startswith("/sign-in")) == (302, True), answer["Location"]
+
+
+def test_others_read_what_is_published_and_change_nothing(second: TaxonomyVersion) -> None:
+    otto = signed_in("otto")
+    listed = otto.get("/taxonomies/s/").content.decode()
+    assert "Version 1" in listed
+    assert "Version 2" not in listed
+    assert "New version" not in listed
+    assert otto.get("/taxonomies/s/versions/1/").status_code == 200
+    for hidden in ("/taxonomies/s/versions/2/", "/taxonomies/s/diff/1..2/", "/taxonomies/s/versions/2/document.yaml"):
+        assert otto.get(hidden).status_code == 404
+    assert otto.post("/taxonomies/s/", {"text": SECOND}).status_code == 403
+    assert otto.post("/taxonomies/s/versions/2/", {"text": SECOND}).status_code == 404
+    assert otto.post("/taxonomies/s/versions/2/publish/").status_code == 404
+    assert TaxonomyVersion.objects.get(pk=second.pk).is_draft
+
+
+@pytest.mark.parametrize("page", ["/taxonomies/none/", "/taxonomies/s/versions/9/", "/taxonomies/s/diff/1..9/"])
+def test_nonsense_is_not_found(maria: Client, second: TaxonomyVersion, page: str) -> None:
+    assert maria.get(page).status_code == 404
+
+
+def test_an_empty_house_says_how_to_begin(maria: Client) -> None:
+    page = maria.get("/taxonomies/").content.decode()
+    assert "No taxonomy yet." in page
+    assert presets()[0].document.title in page
+
+
+def test_a_ready_made_taxonomy_is_loaded_by_one_click_and_only_once(maria: Client) -> None:
+    name, slug = presets()[0].name, presets()[0].document.slug
+    answer = maria.post("/taxonomies/", {"preset": name})
+    assert (answer.status_code, answer["Location"]) == (302, f"/taxonomies/{slug}/versions/1/")
+    assert maria.get(answer["Location"]).status_code == 200
+    answer = maria.post("/taxonomies/", {"preset": name})
+    assert answer.status_code == 409
+    assert f"There is a taxonomy {slug} already" in answer.content.decode()
+    assert maria.post("/taxonomies/", {"preset": "nonsense"}).status_code == 404
+    assert Taxonomy.objects.count() == 1
+
+
+def test_a_document_is_loaded_from_a_file_or_from_text(maria: Client) -> None:
+    file = SimpleUploadedFile("a.yaml", WHOLE.encode())
+    assert (
+        maria.post("/taxonomies/", {"file": file, "text": ""})["Location"] == "/taxonomies/training-faults/versions/1/"
+    )
+    assert maria.post("/taxonomies/", {"text": FIRST.replace("\n", "\r\n")})["Location"] == "/taxonomies/s/versions/1/"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"text": WHOLE.replace("kind: text", "kind: txt")}, "Line 31, column 11"),
+        ({"text": "slug: ["}, "Line 1, column 8"),
+        ({"text": ""}, "The document is empty."),
+        ({}, "The document is empty."),
+        ({"file": SimpleUploadedFile("a.xlsx", b"PK\x03\x04\xff\xff")}, "not UTF-8"),
+    ],
+)
+def test_a_mistake_comes_back_with_its_place_and_with_the_text(maria: Client, given: dict, words: str) -> None:  # type: ignore[type-arg]
+    answer = maria.post("/taxonomies/", given)
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert words in page
+    assert "One thing is to be mended; nothing was stored." in page.replace("\n", " ")
+    if "text" in given:
+        assert given["text"].splitlines()[:1] == [] or given["text"].splitlines()[0] in page
+    assert not Taxonomy.objects.exists()
+
+
+def test_a_draft_is_replaced_and_published_from_its_page(maria: Client, second: TaxonomyVersion) -> None:
+    page = "/taxonomies/s/versions/2/"
+    assert maria.post(page, {"text": FIRST}).status_code == 302
+    assert "Crash" in maria.get(page).content.decode()
+    assert maria.post(page, {"text": "slug: t"}).status_code == 422
+    assert maria.post(page + "publish/").status_code == 302
+    for again in (lambda: maria.post(page + "publish/"), lambda: maria.post(page, {"text": SECOND})):
+        assert again().status_code == 409
+    assert "Change this draft" not in maria.get(page).content.decode()
+
+
+def test_the_next_version_is_stored_from_the_page_of_the_taxonomy(maria: Client, second: TaxonomyVersion) -> None:
+    assert maria.post("/taxonomies/s/", {"text": FIRST})["Location"] == "/taxonomies/s/versions/3/"
+    answer = maria.post("/taxonomies/s/", {"text": WHOLE})
+    assert answer.status_code == 422
+    assert "not of “s”" in answer.content.decode()
+
+
+def test_what_a_document_says_is_shown_as_text_never_as_markup(maria: Client) -> None:
+    text = dimension("- {key: a, name: '<script>alert(1)</script>', definition: '<b>x</b>', examples: ['</pre><i>']}")
+    maria.post("/taxonomies/", {"text": text.replace("title: D", "title: '<u>D</u>'")})
+    for page in ("/taxonomies/s/", "/taxonomies/s/versions/1/"):
+        shown = maria.get(page).content.decode()
+        for markup in ("<script>alert", "<b>x", "</pre><i>", "<u>D"):
+            assert markup not in shown
+
+
+def test_pages_take_as_many_queries_for_three_hundred_categories_as_for_three(maria: Client) -> None:
+    user = User.objects.get(username="maria")
+
+    def text(slug: str, n: int) -> str:
+        listed = (f"- {{key: c{number}, name: Category {number}}}" for number in range(n))
+        return dimension(*listed).replace("slug: s", f"slug: {slug}")
+
+    for slug, n in (("small", 3), ("large", 300)):
+        load_document(user=user, text=text(slug, n))
+        with assert_queries(8):
+            assert maria.get(f"/taxonomies/{slug}/versions/1/").status_code == 200
+        with assert_queries(9):
+            assert maria.get(f"/taxonomies/{slug}/").status_code == 200
+    with assert_queries(5):
+        maria.get("/taxonomies/")
+    for number in range(60):
+        load_document(user=user, text=text(f"t{number:02}", 1))
+    with assert_queries(5):
+        page = maria.get("/taxonomies/").content.decode()
+    assert "?after=t47" in page
