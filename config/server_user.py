@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = "pgserver"
-PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 47, 2
+PR_SET_SECUREBITS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 28, 47, 2
+SECBIT_NO_SETUID_FIXUP = 1 << 2  # keeps capabilities over setuid, and access(2) heeds them
 CAP_DAC_OVERRIDE = 1
 CAPABILITY_VERSION = 0x20080522
 
@@ -116,7 +117,7 @@ def _set_uid_keeping_passage(uid: int) -> None:
     wanted = 1 << CAP_DAC_OVERRIDE
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
     sets = (ctypes.c_uint32 * 6)(wanted, wanted, wanted, 0, 0, 0)  # effective, permitted, inheritable; high halves
-    must(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
+    must(libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0))
     os.setuid(uid)
     must(libc.capset(header, sets))
     must(libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0))

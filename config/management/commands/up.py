@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -22,7 +23,7 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db import OperationalError, connection
 
 from config import embedded, shell
-from config.supervisor import Child, Supervisor
+from config.supervisor import Child, Supervisor, die_with_parent
 
 ANSWER_SECONDS = 90.0
 HOST = "127.0.0.1"
@@ -39,6 +40,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, port: int, no_demo: bool, **options: Any) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
+        if "MAKELEVEL" in os.environ:  # `make run`, which takes no leave when it is killed
+            die_with_parent(signal.SIGTERM)
         started_at = time.monotonic()
         with ExitStack() as stack:
             try:
@@ -118,8 +121,11 @@ class Command(BaseCommand):
 
     def _watch(self, children: Supervisor, hold: embedded.Hold | None) -> None:
         checked_at = 0.0
+        in_terminal = sys.stdin is not None and sys.stdin.isatty()
         while True:
             children.tick()
+            if in_terminal and _terminal_is_gone():
+                raise KeyboardInterrupt
             if hold and time.monotonic() - checked_at > 1 and not hold.is_kept():
                 self._say("The database servers ended; starting them again.")
                 try:
@@ -138,6 +144,13 @@ class Command(BaseCommand):
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def _terminal_is_gone() -> bool:
+    """Whether the terminal on standard input was closed; only the first process in it is told so by a signal."""
+    poll = select.poll()
+    poll.register(0, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _short(path: Path) -> str:
