@@ -93,7 +93,7 @@ class Tallies:
         return Tally(self.row, column, np.ones(len(self.row)), self.n_patterns, self.n_raters * self.n_categories)
 
     def disagreement(self, distance: Distance) -> Floats:
-        """P: the mean distance over all pairs of ratings within a pattern; 0 where there is no pair."""
+        """P: the mean of a symmetric distance over all pairs of ratings within a pattern; 0 where there is no pair."""
         n = self.per_unit
         pairs = np.where(self.pairable, n * (n - 1.0), 1.0)
         if isinstance(distance, Nominal):
@@ -102,7 +102,7 @@ class Tallies:
             return np.where(self.pairable, 1 - equal / pairs, 0.0)
         added = np.zeros(self.n_patterns)
         for rows, left, right in self._pairs():
-            added[rows] += distance.pairwise(left, right) + distance.pairwise(right, left)
+            added[rows] += 2 * distance.pairwise(left, right)
         return np.where(self.pairable, added / pairs, 0.0)
 
     def _pairs(self) -> Iterator[tuple[Ints, Ints, Ints]]:

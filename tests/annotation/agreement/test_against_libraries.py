@@ -79,6 +79,23 @@ def test_standard_error_of_kappa_is_that_of_statsmodels(table: Table, weights: s
 
 
 @QUICK
+@given(rating_tables(raters=(2, 2)), st.lists(st.floats(0.1, 1), min_size=12, max_size=12))
+def test_weights_may_be_lopsided_as_in_statsmodels(table: Table, apart: list[float]):
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    patterns = Patterns.from_table(table, categories=CATEGORIES)
+    disagreement = np.zeros((4, 4))
+    disagreement[~np.eye(4, dtype=bool)] = apart
+    ours = agreement.weighted_kappa(patterns, 1 - disagreement, resamples=0)
+    assume(ours.value is not None and patterns.n_units > 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = cohens_kappa(full_table(patterns, 0, 1), weights=disagreement)
+    assert ours.value == pytest.approx(theirs.kappa, abs=1e-9)
+    assert ours.se**2 == pytest.approx(theirs.var_kappa, abs=1e-10)
+
+
+@QUICK
 @given(rating_tables(gaps=False))
 def test_fleiss_and_brennan_prediger_are_those_of_statsmodels(table: Table):
     from statsmodels.stats.inter_rater import fleiss_kappa

@@ -127,3 +127,9 @@ def test_seventy_raters_are_told_apart_though_their_patterns_fit_no_single_numbe
     patterns = Patterns.from_table(rows + rows)
     assert patterns.counts.tolist() == [4, 4, 4, 4, 2, 2]
     assert patterns.values[:, -1].tolist() == [0, 1] * 3
+
+
+def test_patterns_of_many_raters_are_sorted_by_category_however_many_there_are():
+    values = [[255] * 70, [1] * 70, [256] * 70]
+    patterns = Patterns(values, [1, 1, 1], tuple(range(300)), tuple(map(str, range(70))))
+    assert patterns.values[:, 0].tolist() == [1, 255, 256]

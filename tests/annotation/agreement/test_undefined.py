@@ -106,10 +106,13 @@ def test_alpha_with_a_distance_of_0_everywhere_says_that_nothing_is_expected():
 
 
 def test_an_interval_is_left_out_when_most_resamples_are_undefined():
-    patterns = Patterns.from_counts([(("a", "a"), 1), (("a", "b"), 1)])
-    units = Patterns.from_counts([(("a", "a"), 99), (("b", "b"), 1)])
-    assert agreement.cohen_kappa(units, resamples=200).ci_low is not None
-    assert agreement.cohen_kappa(patterns, resamples=200).value == 0
+    # Only resamples that hold both units rated twice have a kappa: about 40 of 100.
+    pair = [(("a", "a"), 1), (("b", "b"), 1)]
+    kappa = agreement.cohen_kappa(Patterns.from_counts([*pair, (("a", None), 20)]))
+    assert kappa.value == 1
+    assert kappa.ci_low is kappa.ci_high is kappa.ci_method is None
+    rarely_undefined = agreement.cohen_kappa(Patterns.from_counts([(("a", "a"), 98), (("b", "b"), 2)]))
+    assert rarely_undefined.ci_method == "bootstrap"
 
 
 @QUICK
