@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Item, Membership, Round, Study
+from annotation.models import Assignment, Item, Membership, Round, Sample, Study
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -72,6 +73,13 @@ def get_seat(user: User, slug: str) -> Seat:
     return Seat(user, study, membership)
 
 
+def issues_of_own_studies(user: User | AnonymousUser) -> Q:
+    """Issues that a study of this person uses, for lists of visible issues: private ones are seen by its members."""
+    if not user.is_authenticated:
+        return Q(pk__in=[])
+    return Q(pk__in=Item.objects.filter(study__memberships__user=user, issue__isnull=False).values("issue"))
+
+
 def get_round(seat: Seat, number: int) -> Round:
     found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
     if found is None:
@@ -84,6 +92,25 @@ def get_item(seat: Seat, identifier: str) -> Item:
     found = Item.objects.select_related("issue__repository").filter(study=seat.study, identifier=identifier).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
+    return found
+
+
+def get_item_at(seat: Seat, pk: int) -> Item:
+    """The item at an address of the study; raises NotFound."""
+    found = Item.objects.select_related("issue__repository", "issue__current_snapshot").filter(study=seat.study, pk=pk)
+    item = found.first()
+    if item is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such item.")
+    return item
+
+
+def get_sample(seat: Seat, identifier: object) -> Sample:
+    """A sample of the study by what stands in an address; raises NotFound."""
+    text = str(identifier)
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    found = Sample.objects.filter(study=seat.study, pk=int(text)).first() if is_number else None
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no sample {text[:40]}.")
     return found
 
 

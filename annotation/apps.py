@@ -5,3 +5,9 @@ from django.apps import AppConfig
 
 class AnnotationConfig(AppConfig):
     name = "annotation"
+
+    def ready(self) -> None:
+        from annotation.access import issues_of_own_studies
+        from ingest.models import also_visible
+
+        also_visible(issues_of_own_studies)

@@ -188,6 +188,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.api.TokenThrottle"],
     "DEFAULT_THROTTLE_RATES": {"token": env.text("THROTTLE", "6000/min")},
+    "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "config.api.error_answer",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }

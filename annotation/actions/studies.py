@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat
+from annotation.agreement import COEFFICIENTS
 from annotation.errors import Conflict, Invalid, NotFound
 from annotation.models import AuditEvent, Item, Membership, Round, Sample, SampleIssue, Study
 from annotation.sampling import draw
@@ -16,18 +17,6 @@ from ingest import filters
 from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
-COEFFICIENTS = (
-    "percent_agreement",
-    "cohen_kappa",
-    "weighted_kappa",
-    "scott_pi",
-    "fleiss_kappa",
-    "conger_kappa",
-    "brennan_prediger",
-    "krippendorff_alpha",
-    "gwet_ac1",
-    "gwet_ac2",
-)
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
 
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
@@ -52,15 +53,19 @@ def questions(tree: VersionTree) -> list[Question]:
 
 
 def round_verdicts(
-    round_: Round, *, items: Iterable[int] | None = None, disputed_only: bool = False, after_position: int = 0
+    round_: Round,
+    *,
+    items: Iterable[int] | QuerySet[Any] | None = None,
+    disputed_only: bool = False,
+    after_position: int = 0,
 ) -> Iterator[ItemVerdicts]:
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
-    `items` are item ids; `disputed_only` leaves out those where all raters said the same and nothing was decided.
+    `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and nothing was decided.
     """
     rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
     if items is not None:
-        rows = rows.filter(item__in=list(items))
+        rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
     if disputed_only:
         rows = rows.filter(item__in=disputed_items(round_))
     tree = published_version(round_.taxonomy_version_id)
@@ -200,8 +205,8 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
     newest = list(
         Resolution.objects.filter(round=round_, item__in=items)
         .select_related("decided_by")
-        .order_by("item", "part", "dimension", "-revision")
-        .distinct("item", "part", "dimension")
+        .order_by("item_id", "part", "dimension_id", "-revision")
+        .distinct("item_id", "part", "dimension_id")
     )
     values = resolution_values(tree, newest)
     found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)

@@ -1,0 +1,27 @@
+"""Studies over REST: making them, labelling, resolving, and what came out."""
+
+from django.urls import path
+
+from annotation.api import labelling, results, studies
+
+STUDY = "studies/<slug:slug>/"
+ROUND = STUDY + "rounds/<int:number>/"
+
+urlpatterns = [
+    path("studies/", studies.Studies.as_view(), name="api_studies"),
+    path(STUDY, studies.OneStudy.as_view(), name="api_study"),
+    path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
+    path(STUDY + "samples/", studies.Samples.as_view(), name="api_samples"),
+    path(STUDY + "rounds/", studies.Rounds.as_view(), name="api_rounds"),
+    path(ROUND, studies.OneRound.as_view(), name="api_round"),
+    path(ROUND + "open/", studies.OpenRound.as_view(), name="api_open_round"),
+    path(ROUND + "resolve/", studies.ResolveRound.as_view(), name="api_resolve_round"),
+    path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),
+    path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),
+    path(STUDY + "annotations/", labelling.Annotations.as_view(), name="api_annotations"),
+    path(STUDY + "ratings/", results.Ratings.as_view(), name="api_ratings"),
+    path(STUDY + "disagreements/", results.Disagreements.as_view(), name="api_disagreements"),
+    path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
+    path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),
+    path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
+]

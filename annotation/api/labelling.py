@@ -1,0 +1,133 @@
+"""What a rater does over REST: the next assignment, and the answer to it."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import Seat, get_round
+from annotation.actions.labelling import submit_annotation, take_next
+from annotation.api.reading import body_of, seat_of
+from annotation.errors import Invalid
+from annotation.models import Assignment, Round
+from annotation.queries.labelling import draft_of, progress
+from ingest.queries import issue_as_document
+
+
+class NextShape(serializers.Serializer[Any]):
+    """An assignment with everything that a rater needs for it."""
+
+    assignment = serializers.CharField(allow_null=True)
+    round = serializers.IntegerField()
+    item = serializers.CharField()
+    position = serializers.IntegerField()
+    total = serializers.IntegerField()
+    taxonomy = serializers.DictField()
+    issue = serializers.DictField(allow_null=True)
+    draft = serializers.DictField(allow_null=True)
+
+
+class AnnotationBody(serializers.Serializer[Any]):
+    """The answer: labels, or parts, or skip."""
+
+    assignment = serializers.CharField()
+    labels = serializers.DictField(required=False, help_text="By dimension key: a list of keys, or a JSON scalar.")
+    parts = serializers.ListField(child=serializers.DictField(), required=False)
+    skip = serializers.CharField(required=False)
+    proposals = serializers.DictField(required=False)
+    memo = serializers.CharField(required=False)
+    confidence = serializers.IntegerField(required=False)
+    seconds = serializers.IntegerField(required=False)
+
+
+class AnnotationShape(serializers.Serializer[Any]):
+    """The revision that was stored."""
+
+    id = serializers.CharField()
+    assignment = serializers.CharField()
+    round = serializers.IntegerField()
+    item = serializers.CharField()
+    revision = serializers.IntegerField()
+    state = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    next = NextShape(allow_null=True, required=False)
+
+
+class Next(APIView):
+    """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none."""
+
+    permission_classes = [scope("rate", read="rate")]
+
+    @extend_schema(
+        parameters=[OpenApiParameter("after", str, description="Looks ahead of this assignment, without a lease.")],
+        responses={200: NextShape, 204: OpenApiResponse(description="Nothing for you now.")},
+    )
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        seat = seat_of(request, slug)
+        round_ = get_round(seat, number)
+        found = take_next(seat=seat, round_=round_, after=request.query_params.get("after") or None)
+        return Response(status=204) if found is None else Response(next_answer(seat, round_, found))
+
+
+def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, Any]:
+    assert seat.membership is not None
+    issue = assignment.item.issue
+    version = round_.taxonomy_version
+    return {
+        "assignment": str(assignment.pk) if assignment.pk else None,
+        "round": round_.number,
+        "item": assignment.item.identifier,
+        "position": assignment.position,
+        "total": progress(round_, seat.membership).n_total,
+        "taxonomy": {"slug": version.taxonomy.slug, "version": version.number},
+        "issue": issue_as_document(issue) if issue else None,
+        "draft": draft_of(assignment),
+    }
+
+
+class Annotations(APIView):
+    """Takes the answer to an assignment; with `?next=1` the next assignment comes along."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER),
+            OpenApiParameter("next", OpenApiTypes.STR),
+        ],
+        request=AnnotationBody,
+        responses={200: AnnotationShape, 201: AnnotationShape},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        identifier = body.get("assignment")
+        if identifier is None:
+            raise Invalid("The answer could not be taken.", fields={"assignment": ["Name the assignment."]})
+        submitted = submit_annotation(
+            seat=seat,
+            assignment=identifier,
+            body=body,
+            idempotency_key=request.headers.get("Idempotency-Key", ""),
+        )
+        annotation, assignment = submitted.annotation, submitted.assignment
+        answer: dict[str, Any] = {
+            "id": str(annotation.pk),
+            "assignment": str(assignment.pk),
+            "round": assignment.round.number,
+            "item": assignment.item.identifier,
+            "revision": annotation.revision,
+            "state": "skipped" if annotation.skip_reason else "submitted",
+            "created_at": annotation.created_at,
+        }
+        if request.query_params.get("next") in ("1", "true"):
+            round_ = get_round(seat, assignment.round.number)
+            following = take_next(seat=seat, round_=round_)
+            answer["next"] = next_answer(seat, round_, following) if following else None
+        return Response(answer, status=201 if submitted.is_new else 200)
+
+

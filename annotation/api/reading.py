@@ -1,0 +1,74 @@
+"""What the views of studies share: the caller, their seat, the body of a request, the words of an address."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+
+from accounts.models import User
+from annotation.access import Seat, get_round, get_seat
+from annotation.errors import Invalid, Unreadable
+from annotation.models import Round
+
+MOST = 2**31 - 1
+
+
+def caller(request: Request) -> User:
+    """Who calls; `scope` has let nobody anonymous through."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def seat_of(request: Request, slug: str) -> Seat:
+    return get_seat(caller(request), slug)
+
+
+def body_of(request: Request) -> dict[str, Any]:
+    """The request's JSON object. Raises Unreadable for anything else."""
+    body: Any = request.data
+    if not isinstance(body, Mapping):
+        raise Unreadable("Send a JSON object as the body.")
+    return dict(body)
+
+
+def picked(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The named entries that were given and are not null."""
+    return {name: body[name] for name in names if body.get(name) is not None}
+
+
+def text(body: Mapping[str, Any], name: str, default: str = "") -> str:
+    """A string of the body. Raises Invalid where it is something else."""
+    value = body.get(name, default)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise Invalid("Some fields are not valid.", fields={name: ["Write text."]})
+    return value
+
+
+def number_in_address(request: Request, name: str) -> int | None:
+    """A whole number from the query of the address, None where it is not there. Raises Invalid."""
+    given = request.query_params.get(name)
+    if given is None or given == "":
+        return None
+    if not given.isascii() or not given.isdigit() or int(given[:11]) > MOST:
+        raise Invalid("The address can't be read.", fields={name: ["Write a whole number."]})
+    return int(given)
+
+
+def choice_in_address(request: Request, name: str, choices: tuple[str, ...], default: str | None) -> str | None:
+    """One of the words allowed, from the query of the address. Raises Invalid."""
+    given = request.query_params.get(name) or default
+    if given is not None and given not in choices:
+        raise Invalid("The address can't be read.", fields={name: [f"Write one of {', '.join(choices)}."]})
+    return given
+
+
+def round_in_address(request: Request, seat: Seat) -> Round | None:
+    """The round that the address asks for, which the caller may see. Raises NotFound, Blind, Invalid."""
+    number = number_in_address(request, "round")
+    if number is None:
+        return None
+    round_ = get_round(seat, number)
+    seat.require_sight(round_)
+    return round_

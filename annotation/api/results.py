@@ -1,0 +1,338 @@
+"""What came out over REST: ratings, disagreements and their resolutions, agreed labels, agreement."""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import FileUploadParser, JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_item, get_round
+from annotation.actions.resolving import resolve
+from annotation.api.reading import (
+    body_of,
+    choice_in_address,
+    number_in_address,
+    round_in_address,
+    seat_of,
+    text,
+)
+from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.exports import CONTENT_TYPES, FORMATS, write
+from annotation.models import Item, Resolution, Round, RoundItem, Study
+from annotation.queries import results
+from annotation.reporting import Asked, agreement, visible_rounds
+
+PAGE, MOST_PER_PAGE = 500, 5000
+ROUND = OpenApiParameter("round", int, description="Only this round.")
+DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
+FORMAT = OpenApiParameter("format", str, enum=list(FORMATS), description="Streams all rows as a file.")
+ROW_PAGES = {
+    "type": "object",
+    "properties": {
+        "results": {"type": "array", "items": {"type": "object"}},
+        "next": {"type": "string", "format": "uri", "nullable": True},
+    },
+}
+
+
+def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
+    """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item."""
+    rows: list[Any] = []
+    size = min(number_in_address(request, "page_size") or PAGE, MOST_PER_PAGE)
+    following = None
+    for place, here in found:
+        if len(rows) >= size and here:
+            following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
+            break
+        rows.extend(here)
+        last = place
+    return Response({"results": [row if isinstance(row, dict) else results.as_dict(row) for row in rows], "next": following})
+
+
+def encoded(place: results.Place) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def cursor_of(request: Request) -> results.Place:
+    """Where the page begins. Raises Unreadable."""
+    given = request.query_params.get("cursor")
+    if not given:
+        return (0, 0)
+    try:
+        round_number, position = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
+        return int(round_number), int(position)
+    except (ValueError, TypeError) as error:
+        raise Unreadable("The cursor can't be read.", code="bad_cursor") from error
+
+
+def format_of(request: Request) -> str | None:
+    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises NotFound for another."""
+    given = request.query_params.get("format")
+    if given in (None, "", "json"):
+        accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
+        by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
+        return by_type.get(accepted) if given is None else None
+    if given not in FORMATS:
+        raise NotFound(f"There is no format “{given}”; there are {', '.join(FORMATS)}.")
+    return given
+
+
+def streamed(seat: Seat, what: str, format: str, found: Iterable[tuple[results.Place, list[Any]]]) -> Any:
+    """All rows as a file, written while it is sent."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for _, here in found:
+            for row in here:
+                yield results.as_dict(row)
+
+    answer = StreamingHttpResponse(write(what, format, rows()), content_type=CONTENT_TYPES[format])
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
+    return answer
+
+
+class AnyAccept:
+    """Content negotiation that answers JSON unless `format_of` finds a file format."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        wanted = (request.content_type or "").split(";")[0].strip().lower()
+        for parser in parsers:
+            if parser.media_type in (wanted, "*/*"):
+                return parser
+        return None
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+def own_only(seat: Seat) -> bool:
+    """Whether this person reads only their own ratings: a rater without a role that shows more."""
+    return not seat.has_role(OWNER, ADJUDICATOR, READER) and not seat.user.is_staff
+
+
+class Ratings(APIView):
+    """What raters gave: a rater reads only their own, others all but the rounds they are blind in.
+
+    The owner sends a CSV, XLSX or Parquet file to bring in ratings from elsewhere.
+    """
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+    parser_classes = [MultiPartParser, JSONParser, FileUploadParser]
+
+    @extend_schema(
+        parameters=[ROUND, DIMENSION, FORMAT, OpenApiParameter("revision", str, enum=["blind", "current"])],
+        responses={200: ROW_PAGES},
+    )
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        format = format_of(request)
+        number = number_in_address(request, "round")
+        rounds = list(
+            Round.objects.filter(study=seat.study)
+            .exclude(state=Round.State.DRAFT)
+            .select_related("taxonomy_version")
+            .order_by("number")
+        )
+        if number is not None:
+            get_round(seat, number)
+            rounds = [round_ for round_ in rounds if round_.number == number]
+        own_rounds = frozenset() if own_only(seat) else seat.blind_round_ids
+        found = results.ratings(
+            rounds,
+            dimension=request.query_params.get("dimension") or None,
+            revision=choice_in_address(request, "revision", ("blind", "current"), None),
+            own=seat if own_only(seat) or own_rounds else None,
+            own_round_ids=own_rounds,
+            after=(0, 0) if format else cursor_of(request),
+        )
+        return streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
+
+    @extend_schema(
+        request={"multipart/form-data": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}},
+        responses={201: OpenApiTypes.OBJECT},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        from annotation.api.importing import import_sent_file
+
+        return Response(import_sent_file(request, seat_of(request, slug)), status=201)
+
+
+class Disagreements(APIView):
+    """Where raters differ, item by item in the order of the rounds."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(
+        parameters=[ROUND, DIMENSION, OpenApiParameter("state", str, enum=["open", "resolved", "all"])],
+        responses={200: ROW_PAGES},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        if not seat.user.is_staff:
+            seat.require(ADJUDICATOR, OWNER)
+        round_ = round_in_address(request, seat)
+        rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+        found = results.disagreements(
+            rounds,
+            state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
+            dimension=request.query_params.get("dimension") or None,
+            after=cursor_of(request),
+        )
+        return page_of_items(request, found)
+
+
+class ResolutionBody(serializers.Serializer[Any]):
+    """A decision on one part of an item and one dimension."""
+
+    item = serializers.CharField()
+    part = serializers.IntegerField(required=False)
+    round = serializers.IntegerField(required=False)
+    dimension = serializers.CharField()
+    values = serializers.ListField(child=serializers.JSONField())
+    method = serializers.ChoiceField(
+        [method for method in Resolution.Method.values if method != "imported"], required=False
+    )
+    rationale = serializers.CharField(required=False)
+    expected = serializers.CharField(allow_null=True, required=False)
+
+
+class ResolutionShape(serializers.Serializer[Any]):
+    """A decision that was taken."""
+
+    id = serializers.CharField()
+    item = serializers.CharField()
+    part = serializers.IntegerField()
+    round = serializers.IntegerField()
+    dimension = serializers.CharField()
+    revision = serializers.IntegerField()
+    values = serializers.ListField(child=serializers.JSONField())
+    method = serializers.CharField()
+    rationale = serializers.CharField()
+    decided_by = serializers.CharField()
+    decided_at = serializers.DateTimeField()
+
+
+class Resolutions(APIView):
+    """Decides where raters differ. A stale `expected` is 409 with the newer decision as `resolution`."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(
+        request=ResolutionBody,
+        responses={201: ResolutionShape, 409: OpenApiResponse(OpenApiTypes.OBJECT, description="Stale.")},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(ADJUDICATOR, OWNER)
+        for name in ("item", "dimension", "values"):
+            if name not in body:
+                raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
+        item = get_item(seat, text(body, "item"))
+        try:
+            made = resolve(
+                seat=seat,
+                round_=round_for(seat, item, body.get("round")),
+                item=item,
+                part=body.get("part", 1),
+                dimension=text(body, "dimension"),
+                values=body["values"],
+                method=text(body, "method", Resolution.Method.DISCUSSION),
+                rationale=text(body, "rationale"),
+                expected=body.get("expected"),
+            )
+        except Stale as stale:
+            newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
+            return Response(newer, status=409)
+        return Response(resolution_answer(made, body["values"]), status=201)
+
+
+def round_for(seat: Seat, item: Item, number: object) -> Round:
+    """The round that a decision is for: the one named, else the newest one of the item that can be decided."""
+    if number is not None:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise Invalid("The decision could not be taken.", fields={"round": ["Write a whole number."]})
+        return get_round(seat, number)
+    states = [Round.State.RESOLVING, Round.State.CLOSED]
+    if seat.study.resolve_when == Study.ResolveWhen.ITEM:
+        states.append(Round.State.OPEN)
+    rounds = RoundItem.objects.filter(item=item).order_by("-round__number").values_list("round__number", "round__state")
+    numbers = list(rounds)
+    chosen = next((number for number, state in numbers if state in states), numbers[0][0] if numbers else 0)
+    return get_round(seat, chosen)
+
+
+def resolution_answer(made: Resolution, values: Any) -> dict[str, Any]:
+    return {
+        "id": str(made.pk),
+        "item": made.item.identifier,
+        "part": made.part,
+        "round": made.round.number,
+        "dimension": made.dimension.key,
+        "revision": made.revision,
+        "values": values if isinstance(values, list) else [values],
+        "method": made.method,
+        "rationale": made.rationale,
+        "decided_by": made.decided_by.username if made.decided_by else "",
+        "decided_at": made.created_at,
+    }
+
+
+class Labels(APIView):
+    """The agreed labels: for owner, adjudicator, reader, and raters who are not blind."""
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(parameters=[ROUND, DIMENSION, FORMAT], responses={200: ROW_PAGES})
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        seat.require_reading()
+        format = format_of(request)
+        round_ = round_in_address(request, seat)
+        rounds = visible_rounds(seat, round_.number if round_ else None)
+        found = results.labels(
+            rounds,
+            dimension=request.query_params.get("dimension") or None,
+            after=(0, 0) if format else cursor_of(request),
+        )
+        return streamed(seat, "labels", format, found) if format else page_of_items(request, found)
+
+
+class AgreementOfStudy(APIView):
+    """Agreement per dimension: ten coefficients each, or null with the reason."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(
+        parameters=[
+            ROUND,
+            DIMENSION,
+            OpenApiParameter("when", str, enum=["before", "after"]),
+            OpenApiParameter("version", int),
+            OpenApiParameter("level", str, enum=["leaf", "parent", "root"]),
+            OpenApiParameter("parts", str, enum=["aligned", "single"]),
+            OpenApiParameter("pending", str, enum=["category", "left_out"]),
+            OpenApiParameter("applies", str, enum=["both", "either"]),
+            OpenApiParameter("metric", str),
+        ],
+        responses={200: {"type": "array", "items": {"type": "object"}}},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        seat.require_reading()
+        asked = Asked.read({name: str(value) for name, value in request.query_params.items()})
+        round_ = round_in_address(request, seat)
+        rounds = visible_rounds(seat, round_.number if round_ else None, number_in_address(request, "version"))
+        return Response(agreement(seat, rounds, asked, round_number=round_.number if round_ else None))
+
+

@@ -1,0 +1,355 @@
+"""Studies, their members, samples and rounds over REST."""
+
+from typing import Any
+
+from django.db.models import Count, Q
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import OWNER, Seat, get_round
+from annotation.actions import rounds as round_actions
+from annotation.actions import studies as study_actions
+from annotation.api.reading import body_of, caller, picked, seat_of, text
+from annotation.models import Assignment, Membership, Round, Sample, Study
+from annotation.queries.verdicts import code_order
+
+
+class Primary(serializers.Serializer[Any]):
+    """The coefficient that stands first, with its threshold."""
+
+    coefficient = serializers.CharField()
+    threshold = serializers.FloatField(allow_null=True, required=False)
+
+
+class StudyBody(serializers.Serializer[Any]):
+    """What a new study needs."""
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
+    guidelines = serializers.CharField(required=False)
+    resolve_when = serializers.ChoiceField(Study.ResolveWhen.choices, required=False)
+    primary = serializers.DictField(child=Primary(), required=False, help_text="By dimension key.")
+
+
+class StudyShape(serializers.ModelSerializer[Study]):
+    """A study as its members see it."""
+
+    taxonomy: Any = serializers.SlugRelatedField("slug", read_only=True)
+
+    class Meta:
+        model = Study
+        fields = ("slug", "title", "taxonomy", "guidelines", "primary", "resolve_when", "created_at")
+
+
+class RoundShape(serializers.Serializer[Any]):
+    """A round with its raters' codes and how far it is."""
+
+    number = serializers.IntegerField()
+    kind = serializers.CharField()
+    state = serializers.CharField()
+    taxonomy = serializers.DictField()
+    taxonomy_version = serializers.IntegerField()
+    raters = serializers.ListField(child=serializers.CharField())
+    raters_per_item = serializers.IntegerField()
+    mode = serializers.CharField()
+    double_share = serializers.FloatField()
+    seed = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    n_assignments = serializers.IntegerField()
+    n_finished = serializers.IntegerField()
+    opened_at = serializers.DateTimeField(allow_null=True)
+    resolving_at = serializers.DateTimeField(allow_null=True)
+    closed_at = serializers.DateTimeField(allow_null=True)
+
+
+class RoundBody(serializers.Serializer[Any]):
+    """What a new round needs: either issues, or a sample with n_items or share."""
+
+    kind = serializers.ChoiceField(["pilot", "main"], required=False)
+    taxonomy_version = serializers.IntegerField(required=False)
+    raters = serializers.ListField(child=serializers.CharField(), help_text="User names or rater codes.")
+    raters_per_item = serializers.IntegerField(required=False)
+    mode = serializers.ChoiceField(Round.Mode.choices, required=False)
+    double_share = serializers.FloatField(required=False)
+    seed = serializers.IntegerField(required=False)
+    issues = serializers.ListField(child=serializers.CharField(), required=False)
+    sample = serializers.CharField(required=False)
+    n_items = serializers.IntegerField(required=False)
+    share = serializers.FloatField(required=False)
+
+
+class MemberBody(serializers.Serializer[Any]):
+    """A user's roles; what is given replaces what was."""
+
+    user = serializers.CharField()
+    roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
+    kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
+
+
+class MemberShape(serializers.Serializer[Any]):
+    """A member; `user` only for the owner."""
+
+    user = serializers.CharField(allow_null=True)
+    roles = serializers.ListField(child=serializers.CharField())
+    code = serializers.CharField(allow_null=True)
+    kind = serializers.CharField()
+
+
+class SampleBody(serializers.Serializer[Any]):
+    """What to draw, and from which frame."""
+
+    filter = serializers.DictField(required=False)
+    size = serializers.IntegerField()
+    seed = serializers.IntegerField(required=False)
+    stratify_by = serializers.CharField(required=False)
+
+
+class SampleShape(serializers.Serializer[Any]):
+    """A drawn sample; `issues` in seeded order only where it was just drawn."""
+
+    id = serializers.CharField()
+    filter = serializers.DictField()
+    counts = serializers.ListField(child=serializers.DictField())
+    size = serializers.IntegerField()
+    seed = serializers.IntegerField()
+    stratify_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class Withdraw(serializers.Serializer[Any]):
+    """Whether unfinished assignments are withdrawn."""
+
+    withdraw = serializers.BooleanField(required=False)
+
+
+class LeaveOpen(serializers.Serializer[Any]):
+    """Whether open disagreements and proposals are left open."""
+
+    leave_open = serializers.BooleanField(required=False)
+
+
+class Studies(ListAPIView[Study]):
+    """The caller's studies (all of them for staff); with scope manage a new one, which the caller owns."""
+
+    permission_classes = [scope("manage")]
+    serializer_class = StudyShape
+    ordering = ("slug",)
+
+    def get_queryset(self) -> Any:
+        studies = Study.objects.select_related("taxonomy")
+        if getattr(self, "swagger_fake_view", False):
+            return studies.none()
+        user = caller(self.request)
+        if user.is_staff:
+            return studies
+        return studies.filter(pk__in=Membership.objects.filter(user=user).values("study"))
+
+    @extend_schema(request=StudyBody, responses={201: StudyShape})
+    def post(self, request: Request) -> Response:
+        body = body_of(request)
+        study = study_actions.create_study(
+            user=caller(request),
+            slug=text(body, "slug"),
+            title=text(body, "title"),
+            taxonomy=text(body, "taxonomy"),
+            **picked(body, "primary", "guidelines", "resolve_when"),
+        )
+        return Response(StudyShape(study).data, status=201)
+
+
+class OneStudy(APIView):
+    """A study, with the caller's place in it."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=StudyShape)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(study_answer(seat_of(request, slug)))
+
+    @extend_schema(request=StudyBody(partial=True), responses=StudyShape)
+    def patch(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        study_actions.change_study(seat=seat, **body_of(request))
+        return Response(study_answer(seat))
+
+
+def study_answer(seat: Seat) -> dict[str, Any]:
+    member = seat.membership
+    return {
+        **StudyShape(seat.study).data,
+        "roles": member.roles if member else [],
+        "code": member.code if member else None,
+    }
+
+
+class Members(APIView):
+    """The members of a study; the owner gives a user roles."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=MemberShape(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        members = list(Membership.objects.filter(study=seat.study).select_related("user"))
+        shown = [member_answer(seat, member) for member in sorted(members, key=code_order)]
+        return Response({"results": shown, "next": None})
+
+    @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        before = Membership.objects.filter(study=seat.study).count()
+        member = study_actions.add_member(
+            seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind")
+        )
+        is_new = Membership.objects.filter(study=seat.study).count() > before
+        return Response(member_answer(seat, member), status=201 if is_new else 200)
+
+
+def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
+    may_know = seat.has_role(OWNER) or seat.user.is_staff or member.user_id == seat.user.pk
+    return {
+        "user": member.user.username if member.user and may_know else None,
+        "roles": member.roles,
+        "code": member.code,
+        "kind": member.kind,
+    }
+
+
+class Samples(APIView):
+    """The samples of a study; the owner draws a new one."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=SampleShape(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        samples = Sample.objects.filter(study=seat.study)
+        return Response({"results": [SampleShape(sample).data for sample in samples], "next": None})
+
+    @extend_schema(request=SampleBody, responses={201: SampleShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        sample = study_actions.draw_sample(
+            seat=seat,
+            filter=body.get("filter") or {},
+            size=body.get("size"),  # type: ignore[arg-type]  # the action refuses what is no number
+            **picked(body, "seed", "stratify_by"),
+        )
+        drawn = sample.drawn.select_related("issue__repository").order_by("position")
+        return Response({**SampleShape(sample).data, "issues": [row.issue.identifier for row in drawn]}, status=201)
+
+
+class Rounds(APIView):
+    """The rounds of a study; the owner makes a new one, a draft."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=RoundShape(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        rounds = Round.objects.filter(study=seat.study).order_by("number")
+        return Response({"results": [round_answer(round_) for round_ in detailed(rounds)], "next": None})
+
+    @extend_schema(request=RoundBody, responses={201: RoundShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        names = ("kind", "taxonomy_version", "raters_per_item", "mode", "double_share", "seed")
+        made = round_actions.create_round(
+            seat=seat,
+            raters=body.get("raters") or [],
+            **picked(body, *names, "issues", "sample", "n_items", "share"),
+        )
+        return Response(one_round(made), status=201)
+
+
+def detailed(rounds: Any) -> Any:
+    """Rounds with everything that `round_answer` shows; two queries."""
+    is_finished = Q(assignments__state__in=Assignment.FINISHED)
+    return (
+        rounds.select_related("taxonomy_version__taxonomy")
+        .prefetch_related("round_raters__rater")
+        .annotate(
+            n_assignments=Count(
+                "assignments", filter=~Q(assignments__state=Assignment.State.WITHDRAWN), distinct=True
+            ),
+            n_finished=Count("assignments", filter=is_finished, distinct=True),
+            n_items=Count("round_items", distinct=True),
+        )
+    )
+
+
+def one_round(round_: Round) -> dict[str, Any]:
+    return round_answer(detailed(Round.objects.filter(pk=round_.pk)).get())
+
+
+def round_answer(round_: Any) -> dict[str, Any]:
+    return {
+        "number": round_.number,
+        "kind": round_.kind,
+        "state": round_.state,
+        "taxonomy": {"slug": round_.taxonomy_version.taxonomy.slug, "version": round_.taxonomy_version.number},
+        "taxonomy_version": round_.taxonomy_version.number,
+        "raters": [each.rater.code for each in round_.round_raters.all()],
+        "raters_per_item": round_.raters_per_item,
+        "mode": round_.mode,
+        "double_share": round_.double_share,
+        "seed": round_.seed,
+        "n_items": round_.n_items,
+        "n_assignments": round_.n_assignments,
+        "n_finished": round_.n_finished,
+        "opened_at": round_.opened_at,
+        "resolving_at": round_.resolving_at,
+        "closed_at": round_.closed_at,
+    }
+
+
+class OneRound(APIView):
+    """A round and how far it is."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=RoundShape)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        return Response(one_round(get_round(seat_of(request, slug), number)))
+
+
+class OpenRound(APIView):
+    """Opens a draft round: every planned assignment exists when this answers."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=RoundShape)
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        return Response(one_round(round_actions.open_round(seat=seat_of(request, slug), number=number)))
+
+
+class ResolveRound(APIView):
+    """Moves an open round to resolving by hand."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=Withdraw, responses=RoundShape)
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        withdraw = body_of(request).get("withdraw") is True
+        return Response(
+            one_round(round_actions.resolve_round(seat=seat_of(request, slug), number=number, withdraw=withdraw))
+        )
+
+
+class CloseRound(APIView):
+    """Closes a resolving round."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=LeaveOpen, responses=RoundShape)
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        leave_open = body_of(request).get("leave_open") is True
+        return Response(
+            one_round(round_actions.close_round(seat=seat_of(request, slug), number=number, leave_open=leave_open))
+        )

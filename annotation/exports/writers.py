@@ -1,0 +1,163 @@
+"""Writes rows as CSV, JSON Lines or Parquet, chunk by chunk; pure."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+CHUNK = 2000
+FORMATS = ("csv", "jsonl", "parquet")
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
+COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
+    "labels": {
+        "item": pa.string(),
+        "repository": pa.string(),
+        "number": pa.int64(),
+        "part": pa.int32(),
+        "round": pa.int32(),
+        "dimension": pa.string(),
+        "values": pa.list_(pa.string()),
+        "method": pa.string(),
+        "taxonomy_version": pa.int32(),
+        "resolved_at": pa.timestamp("us", tz="UTC"),
+        "raters": pa.list_(pa.string()),
+    },
+    "ratings": {
+        "item": pa.string(),
+        "part": pa.int32(),
+        "round": pa.int32(),
+        "rater": pa.string(),
+        "dimension": pa.string(),
+        "values": pa.list_(pa.string()),
+        "memo": pa.string(),
+        "seconds": pa.int32(),
+        "revision": pa.string(),
+    },
+    "resolutions": {
+        "item": pa.string(),
+        "part": pa.int32(),
+        "round": pa.int32(),
+        "dimension": pa.string(),
+        "revision": pa.int32(),
+        "values": pa.list_(pa.string()),
+        "method": pa.string(),
+        "rationale": pa.string(),
+        "decided_by": pa.string(),
+        "decided_at": pa.timestamp("us", tz="UTC"),
+    },
+}
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    """The bytes of a file in chunks. `what` names the columns, `rows` are mappings with just these.
+
+    Lists are joined by `;` in CSV; there a text that a spreadsheet would take for a formula gets an apostrophe before
+    it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
+    """
+    columns = COLUMNS[what]
+    return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, rows)
+
+
+def _chunks(rows: Iterable[Mapping[str, Any]], size: int = CHUNK) -> Iterator[list[Mapping[str, Any]]]:
+    iterator = iter(rows)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _csv(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for chunk in _chunks(rows):
+        writer.writerows([[cell(row[name]) for name in columns] for row in chunk])
+        yield buffer.getvalue().encode()
+        buffer.seek(0)
+        buffer.truncate()
+    if buffer.tell():
+        yield buffer.getvalue().encode()
+
+
+def cell(value: Any) -> str | int | float:
+    """A value as one harmless cell."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ";".join(word(each) for each in value)
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA) else value
+    return value  # type: ignore[no-any-return]
+
+
+def word(value: str | bool | float) -> str:
+    """One label value as text: true, false, 3, 2.5, a key."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _jsonl(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    for chunk in _chunks(rows):
+        yield "".join(
+            json.dumps({name: row[name] for name in columns}, ensure_ascii=False, default=_plain) + "\n"
+            for row in chunk
+        ).encode()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{value!r} has no place in JSON")
+
+
+class _Drain(io.RawIOBase):
+    """Where Parquet is written to; what has gathered is taken out after every row group."""
+
+    def __init__(self) -> None:
+        self.gathered: list[bytes] = []
+        self.position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.gathered.append(bytes(data))
+        self.position += len(self.gathered[-1])
+        return len(self.gathered[-1])
+
+    def tell(self) -> int:
+        return self.position
+
+    def take(self) -> bytes:
+        taken, self.gathered = b"".join(self.gathered), []
+        return taken
+
+
+def _parquet(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    drain = _Drain()
+    schema = pa.schema(list(columns.items()))
+    with pq.ParquetWriter(drain, schema, compression="zstd") as writer:
+        for chunk in _chunks(rows, CHUNK * 10):
+            writer.write_table(pa.Table.from_pydict({name: _column(chunk, name) for name in columns}, schema=schema))
+            yield drain.take()
+    yield drain.take()
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    if name == "values":
+        return [[word(value) for value in row[name]] for row in rows]
+    return [row[name] for row in rows]

@@ -1,0 +1,133 @@
+"""The rating patterns of a round on a dimension, counted by the database: one row per distinct pattern."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation.consensus import PENDING
+from taxonomy.tree import TreeDimension
+
+DOES_NOT_APPLY = "(does not apply)"
+_PENDING, _NOT_APPLICABLE = -1, -2
+
+Value = str | float | frozenset[str]
+
+
+@dataclass(frozen=True)
+class PatternRow:
+    """`n` units in which these raters (member ids) gave these values, in the same order."""
+
+    raters: tuple[int, ...]
+    values: tuple[Value, ...]
+    n: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Which ratings count: before or after discussion, all parts or single ones, with pending, applying to whom."""
+
+    when: str = "before"
+    parts: str = "aligned"
+    pending: str = "category"
+    applies: str = "both"
+
+
+def patterns(round_id: int, dimension: TreeDimension, part: Slice) -> list[PatternRow]:
+    """The distinct patterns of one dimension in one round with how often each occurs; one query.
+
+    A unit is a part of an item. Arbiters have no slot and are left out. Cost: one pass over the round's ratings on the
+    dimension; the answer has as many rows as there are different patterns.
+    """
+    pointer = {"before": "blind_id", "after": "current_id"}[part.when]
+    given, params = _given(round_id, dimension, part, pointer)
+    steps = [f"given AS ({given})"]
+    source = "given"
+    if part.applies == "either" and dimension.applies_when is not None and dimension.kind not in ("number", "text"):
+        steps.append(f"either AS ({_either(dimension, pointer)})")
+        params.append(round_id)
+        source = "either"
+    sql = f"""
+        WITH {", ".join(steps)}
+        SELECT raters, given_values, count(*)
+        FROM (
+            SELECT array_agg(rater_id ORDER BY rater_id) AS raters, array_agg(value ORDER BY rater_id) AS given_values
+            FROM {source} GROUP BY item_id, part
+        ) AS unit
+        GROUP BY raters, given_values
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows = cursor.fetchall()
+    return [
+        PatternRow(tuple(raters), tuple(_value(dimension, value) for value in values), n) for raters, values, n in rows
+    ]
+
+
+def _given(round_id: int, dimension: TreeDimension, part: Slice, pointer: str) -> tuple[str, list[Any]]:
+    """One row per unit and rater with the value: a category's id, −1 pending; sets as ids joined by commas."""
+    where = ["r.round_id = %s", "r.dimension_id = %s", "a.slot IS NOT NULL"]
+    params: list[Any] = [round_id, dimension.id]
+    if part.parts == "single":
+        where.append(
+            f"""r.item_id NOT IN (
+                SELECT b.item_id FROM annotation_assignment b JOIN annotation_annotation x ON x.id = b.{pointer}
+                WHERE b.round_id = %s AND b.slot IS NOT NULL AND x.n_parts > 1)"""
+        )
+        params.append(round_id)
+    leave_pending = part.pending == "left_out"
+    group = ""
+    if dimension.kind == "multi":
+        value = (
+            "coalesce(string_agg(CASE WHEN r.proposal_id IS NOT NULL THEN '-1' ELSE r.category_id::text END, ','"
+            " ORDER BY r.category_id), '')"
+        )
+        group = "GROUP BY r.item_id, r.part, r.rater_id"
+        if leave_pending:
+            group += " HAVING count(r.proposal_id) = 0"
+    else:
+        column = {"boolean": "r.boolean::int", "number": "r.number", "text": "r.text"}.get(
+            dimension.kind, f"CASE WHEN r.proposal_id IS NOT NULL THEN {_PENDING} ELSE r.category_id END"
+        )
+        value = column
+        if leave_pending:
+            where.append("r.proposal_id IS NULL")
+    sql = f"""
+        SELECT r.item_id, r.part, r.rater_id, {value} AS value
+        FROM annotation_rating r JOIN annotation_assignment a ON a.{pointer} = r.annotation_id
+        WHERE {" AND ".join(where)} {group}
+    """
+    return sql, params
+
+
+def _either(dimension: TreeDimension, pointer: str) -> str:
+    """The given values, and “does not apply” for raters who labelled the part but were not asked there."""
+    missing = f"'{_NOT_APPLICABLE}'" if dimension.kind == "multi" else str(_NOT_APPLICABLE)
+    return f"""
+        SELECT u.item_id, u.part, b.rater_id, coalesce(g.value, {missing}) AS value
+        FROM (SELECT DISTINCT item_id, part FROM given) u
+        JOIN annotation_assignment b ON b.item_id = u.item_id AND b.round_id = %s AND b.slot IS NOT NULL
+        JOIN annotation_annotation x ON x.id = b.{pointer} AND x.skip_reason = '' AND x.n_parts >= u.part
+        LEFT JOIN given g ON g.item_id = u.item_id AND g.part = u.part AND g.rater_id = b.rater_id
+    """
+
+
+def _value(dimension: TreeDimension, value: Any) -> Value:
+    if dimension.kind == "multi":
+        return frozenset(_name(dimension, int(each)) for each in value.split(",") if each)
+    if dimension.kind == "boolean":
+        return {0: "false", 1: "true"}.get(value, DOES_NOT_APPLY)
+    if dimension.has_categories:
+        return _name(dimension, value)
+    return value  # type: ignore[no-any-return]
+
+
+def _name(dimension: TreeDimension, code: int) -> str:
+    if code == _PENDING:
+        return PENDING
+    return DOES_NOT_APPLY if code == _NOT_APPLICABLE else dimension.by_id[code].key
+
+
+def n_units(rows: Sequence[PatternRow]) -> int:
+    return sum(row.n for row in rows)

@@ -1,0 +1,309 @@
+"""What came out of a study, row by row: agreed labels, ratings, disagreements, resolutions; read in steady memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
+
+from annotation.access import Seat
+from annotation.consensus import Verdict
+from annotation.models import Annotation, Assignment, Resolution, Round, RoundItem, Study
+from annotation.queries.verdicts import (
+    CHUNK,
+    ItemVerdicts,
+    code_order,
+    read_values,
+    resolution_values,
+    round_verdicts,
+)
+from taxonomy.queries import published_version
+
+Place = tuple[int, int]
+"""Where a reading stands: round number, and position in the round."""
+
+
+@dataclass(frozen=True)
+class LabelRow:
+    """One agreed label."""
+
+    item: str
+    repository: str | None
+    number: int | None
+    part: int
+    round: int
+    dimension: str
+    values: list[str | bool | float]
+    method: str
+    taxonomy_version: int
+    resolved_at: datetime | None
+    raters: list[str]
+
+
+@dataclass(frozen=True)
+class RatingRow:
+    """What one rater gave on one dimension of a part; `revision` is blind or current."""
+
+    item: str
+    part: int
+    round: int
+    rater: str
+    dimension: str
+    values: list[str | bool | float]
+    memo: str
+    seconds: int | None
+    revision: str
+
+
+@dataclass(frozen=True)
+class ResolutionRow:
+    """One decision; later revisions stand before earlier ones."""
+
+    item: str
+    part: int
+    round: int
+    dimension: str
+    revision: int
+    values: list[str | bool | float]
+    method: str
+    rationale: str
+    decided_by: str
+    decided_at: datetime
+
+
+def labels(
+    rounds: Sequence[Round], *, dimension: str | None = None, after: Place = (0, 0)
+) -> Iterator[tuple[Place, list[LabelRow]]]:
+    """Item by item the agreed labels of these rounds; an item in several of them counts in the newest closed one."""
+    for round_ in rounds:
+        if round_.number < after[0]:
+            continue
+        start = after[1] if round_.number == after[0] else 0
+        items = _settled_here(round_, rounds) if len(rounds) > 1 else None
+        for each in round_verdicts(round_, items=items, after_position=start):
+            rows = [
+                label_row(round_, each, verdict)
+                for verdict in each.verdicts
+                if verdict.values is not None
+                and verdict.state != "open"
+                and (dimension is None or verdict.dimension == dimension)
+            ]
+            yield (round_.number, each.round_item.position), rows
+
+
+def label_row(round_: Round, each: ItemVerdicts, verdict: Verdict) -> LabelRow:
+    issue = each.round_item.item.issue
+    decision = verdict.decision
+    return LabelRow(
+        item=each.identifier,
+        repository=issue.repository.full_name if issue else None,
+        number=issue.number if issue else None,
+        part=verdict.part,
+        round=round_.number,
+        dimension=verdict.dimension,
+        values=list(verdict.values or ()),
+        method=verdict.method or "",
+        taxonomy_version=round_.taxonomy_version.number,
+        resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
+        raters=[rating.rater for rating in verdict.ratings if rating.values is not None],
+    )
+
+
+def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[RoundItem]:
+    """Items of a round for which none of the other rounds comes first: closed before not closed, then newest."""
+
+    def rank(prefix: str) -> Case:
+        return Case(When(**{f"{prefix}state": Round.State.CLOSED}, then=Value(1)), default=Value(0), output_field=_INT)
+
+    own = 1 if round_.state == Round.State.CLOSED else 0
+    better = (
+        RoundItem.objects.filter(item=OuterRef("item"), round__in=[each.pk for each in rounds])
+        .exclude(round=round_)
+        .annotate(rank=rank("round__"))
+        .filter(Q(rank__gt=own) | Q(rank=own, round__number__gt=round_.number))
+    )
+    return RoundItem.objects.filter(~Exists(better), round=round_).order_by().values("item")
+
+
+_INT = IntegerField()
+
+
+def ratings(
+    rounds: Sequence[Round],
+    *,
+    dimension: str | None = None,
+    revision: str | None = None,
+    own: Seat | None = None,
+    own_round_ids: frozenset[int] = frozenset(),
+    after: Place = (0, 0),
+) -> Iterator[tuple[Place, list[RatingRow]]]:
+    """Item by item what raters gave, the blind revision, and the current one where it is another.
+
+    With `revision` all of that one. With `own` only that person's ratings in the rounds of `own_round_ids`, or in all
+    of them when it is empty.
+    """
+    for round_ in rounds:
+        if round_.number < after[0]:
+            continue
+        tree = published_version(round_.taxonomy_version_id)
+        position = after[1] if round_.number == after[0] else 0
+        places = RoundItem.objects.filter(round=round_).select_related("item").order_by("position")
+        while chunk := list(places.filter(position__gt=position)[:CHUNK]):
+            position = chunk[-1].position
+            given = (
+                Assignment.objects.filter(round=round_, item__in=[place.item_id for place in chunk])
+                .filter(current__isnull=False)
+                .select_related("rater", "blind", "current")
+            )
+            if own is not None and (not own_round_ids or round_.pk in own_round_ids):
+                given = given.filter(rater__user=own.user)
+            by_item: dict[int, list[Assignment]] = {}
+            for assignment in sorted(given, key=lambda each: code_order(each.rater)):
+                by_item.setdefault(assignment.item_id, []).append(assignment)
+            wanted = {
+                pk
+                for assignments in by_item.values()
+                for each in assignments
+                for pk in (each.blind_id, each.current_id)
+                if pk is not None
+            }
+            values = read_values(tree, list(wanted))
+            for place in chunk:
+                rows = [
+                    row
+                    for assignment in by_item.get(place.item_id, [])
+                    for name, annotation in _revisions(assignment, revision)
+                    for row in _rating_rows(place.item.identifier, round_, assignment, name, annotation, values)
+                    if dimension is None or row.dimension == dimension
+                ]
+                rows.sort(key=lambda row: (row.part, tree.by_key[row.dimension].position))
+                yield (round_.number, place.position), rows
+            if len(chunk) < CHUNK:
+                break
+
+
+def _revisions(assignment: Assignment, wanted: str | None) -> list[tuple[str, Annotation]]:
+    blind, current = assignment.blind, assignment.current
+    found = [("blind", blind)] if blind else []
+    if current and (wanted == "current" or current != blind):
+        found.append(("current", current))
+    return [(name, each) for name, each in found if each and wanted in (None, name)]
+
+
+def _rating_rows(
+    identifier: str, round_: Round, assignment: Assignment, name: str, annotation: Annotation, values: dict[Any, Any]
+) -> Iterator[RatingRow]:
+    for part in range(1, annotation.n_parts + 1):
+        memo = annotation.part_memos[part - 1] if part <= len(annotation.part_memos) else ""
+        for key, given in values.get((annotation.pk, part), {}).items():
+            yield RatingRow(
+                item=identifier,
+                part=part,
+                round=round_.number,
+                rater=assignment.rater.code or "",
+                dimension=key,
+                values=list(given),
+                memo=memo or annotation.memo,
+                seconds=annotation.seconds,
+                revision=name,
+            )
+
+
+def disagreements(
+    rounds: Sequence[Round], *, state: str = "open", dimension: str | None = None, after: Place = (0, 0)
+) -> Iterator[tuple[Place, list[dict[str, Any]]]]:
+    """Item by item where raters differ: open, resolved, or all; with the resolution that stands, if any."""
+    for round_ in rounds:
+        if round_.number < after[0]:
+            continue
+        start = after[1] if round_.number == after[0] else 0
+        for each in round_verdicts(round_, disputed_only=True, after_position=start):
+            rows = [
+                disagreement(round_, each.identifier, verdict)
+                for verdict in each.verdicts
+                if verdict.reason is not None
+                and (state == "all" or verdict.state == state)
+                and (dimension is None or verdict.dimension == dimension)
+            ]
+            yield (round_.number, each.round_item.position), rows
+
+
+def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, Any]:
+    decision = verdict.decision
+    return {
+        "item": identifier,
+        "part": verdict.part,
+        "round": round_.number,
+        "dimension": verdict.dimension,
+        "state": verdict.state,
+        "reason": verdict.reason,
+        "ratings": [
+            {
+                "rater": rating.rater,
+                "values": None if rating.values is None else list(rating.values),
+                "memo": rating.memo,
+                "skip": rating.skip_reason or None,
+            }
+            for rating in verdict.ratings
+        ],
+        "resolution": None
+        if decision is None
+        else {
+            "id": str(decision.id),
+            "values": list(decision.values),
+            "method": decision.method,
+            "rationale": decision.rationale,
+            "decided_by": decision.decided_by,
+            "decided_at": decision.decided_at,
+        },
+    }
+
+
+def resolvable_rounds(seat: Seat) -> list[Round]:
+    """Rounds in which decisions can be taken now and which this person may see."""
+    states = [Round.State.RESOLVING, Round.State.CLOSED]
+    if seat.study.resolve_when == Study.ResolveWhen.ITEM:
+        states.append(Round.State.OPEN)
+    rounds = Round.objects.filter(study=seat.study, state__in=states).select_related("taxonomy_version")
+    return [round_ for round_ in rounds.order_by("number") if round_.pk not in seat.blind_round_ids]
+
+
+def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
+    """Every decision with its revisions, in the order of rounds, items and dimensions."""
+    for round_ in rounds:
+        tree = published_version(round_.taxonomy_version_id)
+        places = RoundItem.objects.filter(round=round_).order_by("position")
+        position = 0
+        while chunk := list(places.filter(position__gt=position)[:CHUNK]):
+            position = chunk[-1].position
+            order = {place.item_id: place.position for place in chunk}
+            rows = list(
+                Resolution.objects.filter(round=round_, item__in=list(order)).select_related("item", "decided_by")
+            )
+            rows.sort(
+                key=lambda row: (
+                    order[row.item_id],
+                    row.part,
+                    tree.by_id[row.dimension_id].position,
+                    row.revision,
+                )
+            )
+            values = resolution_values(tree, rows)
+            for row in rows:
+                yield ResolutionRow(
+                    item=row.item.identifier,
+                    part=row.part,
+                    round=round_.number,
+                    dimension=tree.by_id[row.dimension_id].key,
+                    revision=row.revision,
+                    values=list(values.get(row.pk, ())),
+                    method=row.method,
+                    rationale=row.rationale,
+                    decided_by=row.decided_by.username if row.decided_by else "",
+                    decided_at=row.created_at,
+                )
+
+
+def as_dict(row: LabelRow | RatingRow | ResolutionRow) -> dict[str, Any]:
+    return asdict(row)
