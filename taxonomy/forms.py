@@ -14,7 +14,7 @@ class DocumentForm(forms.Form):
         required=False,
         strip=False,
         label="Or text",
-        widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false", "class": "document-text", "wrap": "off"}),
+        widget=forms.Textarea(attrs={"rows": 14, "spellcheck": "false", "class": "document-text", "wrap": "off"}),
     )
     preset = forms.CharField(required=False, widget=forms.HiddenInput)
 

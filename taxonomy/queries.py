@@ -22,6 +22,11 @@ def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
     return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
 
 
+def loaded_slugs(user: User, slugs: Sequence[str]) -> set[str]:
+    """Which of these slugs are taxonomies that this person may read."""
+    return set(Taxonomy.objects.readable_by(user).filter(slug__in=slugs).values_list("slug", flat=True))
+
+
 def published_versions() -> QuerySet[TaxonomyVersion]:
     """Published versions of all taxonomies, newest first within each, to choose one for a round."""
     return (

@@ -22,7 +22,7 @@ from taxonomy.access import (
 from taxonomy.actions import load_document, new_draft, publish_version, replace_draft
 from taxonomy.forms import DocumentForm
 from taxonomy.models import Taxonomy, TaxonomyVersion
-from taxonomy.queries import compared, document, read_dimensions, with_versions
+from taxonomy.queries import compared, document, loaded_slugs, read_dimensions, with_versions
 from taxonomy.ready_made import presets
 
 PAGE_SIZE = 50
@@ -50,6 +50,7 @@ def taxonomies(request: HttpRequest) -> HttpResponse:
         "next_url": f"?after={rows[PAGE_SIZE - 1].slug}" if len(rows) > PAGE_SIZE else "",
         "previous_url": "?" if after else "",
         "presets": presets(),
+        "loaded": loaded_slugs(user, [each.document.slug for each in presets()]),
         "form": context.get("form") or DocumentForm(),
     }
     return render(request, "taxonomy/taxonomies.html", context, status=_page_status(status))

@@ -1,6 +1,7 @@
 // Reading a taxonomy: find a category, fold the tree; and in the form of a document: jump to the line of a mistake.
 
-const folded = (text) => text.toLocaleLowerCase().replace(/\s+/g, " ").trim();
+/** Lower-case words with one blank around each, so that a word is found by how it begins. */
+const folded = (text) => ` ${text.toLocaleLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
 
 function search(field) {
   const count = document.getElementById("category-count");
@@ -15,7 +16,7 @@ function search(field) {
     const shown = new Set();
     let n = 0;
     for (const { element, text } of categories) {
-      if (!words.every((word) => text.includes(word))) continue;
+      if (!words.every((word) => text.includes(` ${word}`))) continue;
       n += 1;
       for (let at = element; at; at = at.parentElement.closest("[data-category]")) shown.add(at);
     }

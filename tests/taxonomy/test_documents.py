@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -415,3 +416,11 @@ def documents(draw: st.DrawFn) -> Document:
 @given(documents())
 def test_any_document_that_is_written_reads_as_the_same(document: Document) -> None:
     assert load(schema.dump(document)) == load(json.dumps(schema.plain(document))) == document
+
+
+def test_the_example_of_the_guide_is_a_taxonomy() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "taxonomies.md").read_text()
+    document = load(guide.partition("```yaml\n")[2].partition("```")[0])
+    assert [each.key for each in document.dimensions] == ["kind", "symptom", "fix-pattern", "distributed-only"]
+    for field in (*schema.DOCUMENT_FIELDS, *schema.DIMENSION_FIELDS, *schema.CATEGORY_FIELDS, *schema.KINDS):
+        assert f"`{field}`" in guide

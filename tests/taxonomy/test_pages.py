@@ -158,12 +158,12 @@ def test_pages_take_as_many_queries_for_three_hundred_categories_as_for_three(ma
         load_document(user=user, text=text(slug, n))
         with assert_queries(8):
             assert maria.get(f"/taxonomies/{slug}/versions/1/").status_code == 200
-        with assert_queries(9):
+        with assert_queries(10):
             assert maria.get(f"/taxonomies/{slug}/").status_code == 200
-    with assert_queries(5):
+    with assert_queries(6):
         maria.get("/taxonomies/")
     for number in range(60):
         load_document(user=user, text=text(f"t{number:02}", 1))
-    with assert_queries(5):
+    with assert_queries(6):
         page = maria.get("/taxonomies/").content.decode()
     assert "?after=t47" in page
