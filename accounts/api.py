@@ -80,7 +80,7 @@ class TokenThrottle(BaseThrottle):
         self.wait_seconds: float | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        n_allowed, period = rate(api_settings.DEFAULT_THROTTLE_RATES["token"])
+        n_allowed, period = rate(str(api_settings.DEFAULT_THROTTLE_RATES["token"]))
         now = time.time()
         window = int(now // period)
         key = f"throttle:{self._who(request)}:{window}"

@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from accounts import actions
-from accounts.access import get_own_token
+from accounts.access import get_own_token, who
 from accounts.errors import Invalid
 from accounts.forms import PasswordForm, ProfileForm, SignInForm, TokenForm
 from accounts.queries import tokens_of
@@ -22,7 +22,7 @@ class SignIn(LoginView):
     """Who is signed in already is sent on."""
 
     template_name = "accounts/sign_in.html"
-    form_class = SignInForm  # type: ignore[assignment]  # Django's own takes the same arguments
+    form_class = SignInForm
     redirect_authenticated_user = True
 
     def form_invalid(self, form: forms.Form) -> HttpResponse:
@@ -46,7 +46,7 @@ def change_profile(request: HttpRequest) -> HttpResponse:
     form = ProfileForm(request.POST)
     if form.is_valid():
         try:
-            actions.rename_user(user=request.user, **form.cleaned_data)
+            actions.rename_user(user=who(request), **form.cleaned_data)
         except Invalid as error:
             _explain(form, error)
         else:
@@ -62,11 +62,11 @@ def change_password(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request.POST)
     if form.is_valid():
         try:
-            actions.change_password(user=request.user, **form.cleaned_data)
+            actions.change_password(user=who(request), **form.cleaned_data)
         except Invalid as error:
             _explain(form, error)
         else:
-            update_session_auth_hash(request, request.user)
+            update_session_auth_hash(request, who(request))
             messages.success(request, "Your password is changed. Other browsers were signed out.")
             return redirect("me")
     return _page(request, password=form)
@@ -81,7 +81,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             _, plaintext = actions.make_token(
-                user=request.user,
+                user=who(request),
                 name=form.cleaned_data["name"],
                 scope=form.cleaned_data["scope"],
                 expires_at=form.expires_at,
@@ -96,7 +96,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
-    token = actions.revoke_token(token=get_own_token(request.user, token_id))
+    token = actions.revoke_token(token=get_own_token(who(request), token_id))
     messages.success(request, f"The token “{token.name}” no longer works.")
     return redirect("me")
 
@@ -110,7 +110,7 @@ def _page(
     plaintext: str = "",
     status: int = 0,
 ) -> HttpResponse:
-    user = request.user
+    user = who(request)
     refused = any(form is not None and form.errors for form in (profile, password, token))
     context = {
         "profile": profile or ProfileForm(initial={"full_name": user.get_full_name(), "email": user.email}),

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
-from django.conf import settings
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.errors import ConcordError
 
 TITLES = {400: "Not understood", 403: "Not allowed", 404: "Not found", 409: "Not now", 422: "Not valid"}
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Request") == "true"
 
 
 class ErrorPages:
@@ -24,7 +28,7 @@ class ErrorPages:
         if request.path.startswith("/api/"):
             return response
         patch_vary_headers(response, ["HX-Request"])
-        if request.htmx and response.status_code == 302:
+        if is_htmx(request) and response.status_code == 302:
             target = response.headers["Location"]
             if target.partition("?")[0] == resolve_url(settings.LOGIN_URL):
                 return HttpResponseClientRedirect(target)
@@ -39,7 +43,7 @@ class ErrorPages:
             "message": error.message,
             "fields": error.fields,
         }
-        if request.htmx:
+        if is_htmx(request):
             answer = render(request, "errors/_error.html", context, status=error.status)
             answer["HX-Retarget"] = "#messages"
             answer["HX-Reswap"] = "innerHTML"

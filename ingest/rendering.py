@@ -17,10 +17,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 from redis.exceptions import RedisError
 
 from ingest.identifiers import GITHUB_HOST
@@ -36,11 +36,12 @@ CACHED_SECONDS = 7 * 24 * 3600
 RAW_TAGS_MAX = 5_000  # Sanitising deep nests takes quadratic time.
 IMAGE_ADDRESS_MAX = 2_000
 
-TAGS = set(
+_TAG_NAMES = (
     "a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p "
-    "pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead tr "
-    "tt u ul var wbr".split()
+    "pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead tr tt u ul "
+    "var wbr"
 )
+TAGS = set(_TAG_NAMES.split())
 ATTRIBUTES = {
     "a": {"href", "title"},
     "img": {"src", "alt", "title", "width", "height"},
@@ -65,6 +66,7 @@ CLASSES = {
     "p": {"class": {"markdown-alert-title"}},
 }
 
+# The sanitiser writes `<`, `>` and `"` within attributes as entities, so this finds real tags only.
 _IMAGE = re.compile(r'<img((?:\s+[a-z-]+="[^"]*")*)\s*/?>')
 _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
 _REFERENCE = re.compile(
@@ -179,16 +181,12 @@ class _Page:
         return escape(text)
 
     def _attribute(self, tag: str, name: str, value: str) -> str | None:
-        """Keeps an attribute, without what could pass for a tag or for a mark of ours when the text is read again."""
+        """Keeps an attribute, unless a mark of ours was lured into it: our HTML would close its quotes."""
         if name == "align" and value.lower() not in ALIGNMENTS:
             return None
         if name == "href" and not re.match(r"(?:https?://|mailto:)", value, re.IGNORECASE):
             return None
-        if self.nonce in value:
-            return None
-        if name in {"href", "src"}:
-            return value.replace("<", "%3C").replace(">", "%3E")
-        return value.replace("<", "‹").replace(">", "›")
+        return None if self.nonce in value else value
 
     def _image(self, found: re.Match[str]) -> str:
         attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[1])}
@@ -215,7 +213,7 @@ def raw(tokens: Sequence[Token]) -> Iterator[Token]:
 
 @once
 def parser() -> MarkdownIt:
-    """GitHub's Markdown: tables, ~~strikes~~, task lists, alerts, bare addresses, and line breaks where they are typed."""
+    """GitHub's Markdown: tables, strikes, task lists, alerts, bare addresses, line breaks where they are typed."""
     made = MarkdownIt("gfm-like", {"breaks": True, "html": True, "linkify": False, "tasklists": True, "alerts": True})
     made.use(gfm_autolink_plugin)
     made.core.ruler.push("github_references", references)
@@ -233,7 +231,10 @@ def _fence(renderer: RendererHTML, tokens: Sequence[Token], position: int, optio
 
 
 def references(state: StateCore) -> None:
-    """Aligns cells without a style, links #12, owner/name#12, GH-12, @name and full commit hashes, and shortens addresses of issues, as GitHub does."""
+    """Links #12, owner/name#12, GH-12, @name and full commit hashes, and shortens addresses of issues, as GitHub does.
+
+    Short commit hashes are left alone: only GitHub knows which of them are commits. Cells are aligned without a style.
+    """
     page = state.env.get("page")
     if page is None:
         return

@@ -19,7 +19,7 @@ REASONS = {"completed": "completed", "not_planned": "not planned", "duplicate": 
 @register.filter
 def markdown(text: str, repository: str = "") -> SafeString:
     """Safe HTML of what an author wrote; `repository` (`owner/name`) is where `#12` points."""
-    return mark_safe(render_markdown(text or "", str(repository or "")))  # noqa: S308  # sanitised there
+    return mark_safe(render_markdown(text or "", str(repository or "")))  # sanitised there
 
 
 @register.filter

@@ -68,7 +68,11 @@ def test_what_nobody_foresaw_is_not_hidden() -> None:
 
 
 def test_nested_messages_become_paths_of_fields() -> None:
-    nested = {"labels": {"symptom": ["Not known."]}, "parts": [{}, {"memo": ["Too long."]}], "non_field_errors": ["No."]}
+    nested = {
+        "labels": {"symptom": ["Not known."]},
+        "parts": [{}, {"memo": ["Too long."]}],
+        "non_field_errors": ["No."],
+    }
     assert flat(nested) == {"labels.symptom": ["Not known."], "parts.1.memo": ["Too long."], "": ["No."]}
 
 
@@ -123,7 +127,9 @@ def test_a_plain_list_is_paged_too() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("query", ["cursor=!", "cursor=W10", "cursor=eyJ9", "page_size=0", "page_size=x", "page_size=-1"])
+@pytest.mark.parametrize(
+    "query", ["cursor=!", "cursor=W10", "cursor=eyJ9", "page_size=0", "page_size=x", "page_size=-1"]
+)
 def test_a_page_that_can_not_be_read_is_400(query: str) -> None:
     answer = Names.as_view()(APIRequestFactory().get(f"/?{query}"))
     assert answer.status_code == 400

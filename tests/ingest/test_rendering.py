@@ -41,7 +41,8 @@ class Reader(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open and self.open.pop() == tag, tag
+        assert self.open, tag
+        assert self.open.pop() == tag
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError("a comment came through")
@@ -203,7 +204,8 @@ def test_a_remote_image_waits_for_a_click_and_says_from_where() -> None:
 
 def test_an_image_in_html_waits_too_and_keeps_its_width() -> None:
     html = safe('<img width="640" alt="log" src="https://images.example.org/x.png">')
-    assert 'data-width="640"' in html and "<img" not in html
+    assert 'data-width="640"' in html
+    assert "<img" not in html
 
 
 def test_code_is_highlighted_by_class_alone() -> None:
