@@ -1,0 +1,42 @@
+"""The demo study: comes in by the actions of users, and stands as its sign-ins say."""
+
+import pytest
+
+from annotation.access import get_round, get_seat
+from annotation.actions.demo import load_demo
+from annotation.models import Annotation, Assignment, Round, RoundRater
+from annotation.queries.verdicts import has_open_disagreements
+from annotation.reporting import headline
+from ingest.models import Issue
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_demo_has_one_round_closed_one_in_the_middle_and_one_for_the_newcomer() -> None:
+    sign_ins = load_demo()
+    assert all(name.startswith("demo-") for name, _, _ in sign_ins)
+    assert Issue.objects.count() == 60
+    assert list(Round.objects.order_by("number").values_list("state", flat=True)) == ["closed", "open", "open"]
+    done = {
+        (each.round.number, each.rater.user.username): (each.n_finished, each.n_assigned)
+        for each in RoundRater.objects.select_related("round", "rater__user")
+    }
+    assert done == {
+        (1, "demo-alice"): (20, 20),
+        (1, "demo-bob"): (20, 20),
+        (2, "demo-alice"): (18, 24),
+        (2, "demo-bob"): (18, 24),
+        (3, "demo-bob"): (0, 16),
+        (3, "demo-carol"): (0, 16),
+    }
+    from accounts.models import User
+
+    seat = get_seat(User.objects.get(username="demo-olga"), "demo")
+    assert not has_open_disagreements(get_round(seat, 1))
+    values = {each.dimension: each.value for each in headline(seat, get_round(seat, 1))}
+    assert 0.85 < values["issue-type"] < 0.92 and 0.7 < values["symptom"] < 0.85
+
+
+def test_loading_the_demo_twice_changes_nothing() -> None:
+    assert load_demo() == load_demo()
+    assert (Annotation.objects.count(), Assignment.objects.count()) == (76, 120)
