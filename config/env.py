@@ -1,6 +1,7 @@
 """Reads settings from the environment and refuses nonsense in a sentence."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -32,7 +33,7 @@ def whole(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
     value = os.environ.get(name, "").strip()
     if not value:
         return default
-    if not value.lstrip("-").isdigit() or not least <= int(value) <= most:
+    if not re.fullmatch(r"-?[0-9]{1,12}", value) or not least <= int(value) <= most:
         raise ImproperlyConfigured(f"{name} is {value!r}; write a whole number from {least} to {most}.")
     return int(value)
 
@@ -50,8 +51,13 @@ def folder(name: str, default: Path) -> Path:
 def database(url: str) -> dict[str, object]:
     """Django's settings for a `postgresql://user:password@host:port/name` address (host may be a folder, `?host=`)."""
     parts = urlsplit(url)
-    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
-        raise ImproperlyConfigured(f"DATABASE_URL must read postgresql://user:password@host:port/name, not {url!r}.")
+    try:
+        port = str(parts.port or "")
+    except ValueError:
+        port = None
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/") or port is None:
+        shown = url.replace(f":{parts.password}@", ":…@") if parts.password else url
+        raise ImproperlyConfigured(f"DATABASE_URL must read postgresql://user:password@host:port/name, not {shown!r}.")
     options = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -59,6 +65,6 @@ def database(url: str) -> dict[str, object]:
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(options.pop("host", "") or parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "PORT": port,
         "OPTIONS": {name: unquote(value) for name, value in options.items()},
     }
