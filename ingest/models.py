@@ -11,6 +11,7 @@ from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Left, Lower
+from django.urls import reverse
 
 from accounts.models import User
 
@@ -174,12 +175,34 @@ class FetchRun(models.Model):
     def __str__(self) -> str:
         return f"fetch {self.pk} of {self.title}"
 
+    def get_absolute_url(self) -> str:
+        return reverse("fetch", args=[self.pk])
+
     @property
     def title(self) -> str:
         """What is fetched, for people."""
         if self.repository_id and self.repository:
             return self.repository.full_name
         return self.requested.get("repository") or self.requested.get("file") or "a file"
+
+    @property
+    def n_read(self) -> int:
+        """Rows read so far, pull requests included: comparable with `n_expected`."""
+        return self.n_seen + self.n_pull_requests
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the pace so far; None where it can't be told."""
+        if self.state != self.State.RUNNING or not (self.started_at and self.heartbeat_at and self.n_expected):
+            return None
+        passed = (self.heartbeat_at - self.started_at).total_seconds()
+        n_left = self.n_expected - self.n_read
+        return passed * n_left / self.n_read if self.n_read and n_left > 0 else None
+
+    @property
+    def reads_comments(self) -> bool:
+        """Whether it is still at the comments, which come before the issues."""
+        return self.kind == self.Kind.GITHUB and self.cursor.get("phase", "comments") == "comments"
 
     @property
     def is_over(self) -> bool:
@@ -240,6 +263,9 @@ class Issue(models.Model):
 
     def __str__(self) -> str:
         return self.identifier
+
+    def get_absolute_url(self) -> str:
+        return reverse("issue", args=[*self.repository.full_name.split("/"), self.number])
 
     @property
     def identifier(self) -> str:

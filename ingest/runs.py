@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from ingest.errors import FetchMustWait
 from ingest.models import FetchRun, Refusal
+from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
 from ingest.upsert import store
 
-REFUSALS_KEPT = 10_000
 RETRY_SECONDS = (5, 30, 120, 600)
 STALE_SECONDS = 60
 LOST_SECONDS = 30
@@ -75,14 +75,15 @@ def refuse(run: FetchRun, refusals: list[Refusal]) -> None:
     Refusal.objects.bulk_create(refusals[:room])
 
 
-def store_records(run: FetchRun, records: list[IssueRecord]) -> None:
-    """Stores a batch and counts what became of it; inside `progress`."""
+def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
+    """Stores a batch and counts what became of it; inside `progress`. The keys of the repositories written to."""
     stored = store(run, records)
     run.n_new += stored.n_new
     run.n_changed += stored.n_changed
     run.n_unchanged += stored.n_unchanged
     run.n_seen += stored.n_new + stored.n_changed + stored.n_unchanged
     refuse(run, [Refusal(run=run, reason=reason, row=record.identifier) for record, reason in stored.refused])
+    return stored.repositories
 
 
 def pick_up() -> list[int]:

@@ -56,13 +56,16 @@ def _read_file(run: FetchRun) -> None:
             beat(run)
         while batch := list(islice(rows, BATCH_ROWS)):
             with progress(run):
-                _store_rows(run, batch)
-                run.cursor = {"rows": run.cursor.get("rows", 0) + len(batch)}
+                found = _store_rows(run, batch) | set(run.cursor.get("repositories", []))
+                run.repository_id = next(iter(found)) if len(found) == 1 else None
+                run.cursor = {"rows": run.cursor.get("rows", 0) + len(batch), "repositories": sorted(found)[:2]}
 
 
-def _store_rows(run: FetchRun, rows: list[Row]) -> None:
-    store_records(run, [row.record for row in rows if row.record])
+def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
+    """Stores a batch of rows; the keys of the repositories written to."""
+    repositories = store_records(run, [row.record for row in rows if row.record])
     run.n_pull_requests += sum(row.is_pull_request for row in rows)
     run.n_comments += sum(len(row.record.comments or ()) for row in rows if row.record)
     refused = [row for row in rows if row.refusal]
     refuse(run, [Refusal(run=run, line=row.line, reason=row.refusal, row=row.excerpt) for row in refused])
+    return repositories

@@ -17,12 +17,13 @@ Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Stored:
-    """What became of a batch; `refused` pairs a record with the reason."""
+    """What became of a batch; `refused` pairs a record with the reason, `repositories` are those written to."""
 
     n_new: int = 0
     n_changed: int = 0
     n_unchanged: int = 0
     refused: list[tuple[IssueRecord, str]] = field(default_factory=list)
+    repositories: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     if not records:
         return stored
     keys = [(repositories[record.repository].pk, record.number) for record in records]
+    stored.repositories = {repository_id for repository_id, _ in keys}
     rows = _locked_issues(keys)
     pending: list[tuple[_Row, IssueRecord, str]] = []
     known = _known(

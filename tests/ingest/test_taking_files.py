@@ -1,14 +1,21 @@
 """Files of issues on their way into Postgres."""
 
+import io
+import json
 from pathlib import Path
 
 import pytest
+from django.core.files.base import ContentFile
+from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
 from ingest import runs, sync
 from ingest.actions import continue_run, start_file_fetch
 from ingest.errors import Conflict, Invalid, TooLarge
+from ingest.files import read_rows
 from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot
+from ingest.upsert import store
+from tests.asserts import assert_queries
 from tests.ingest.looking import counts, stored
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +97,7 @@ def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypa
         stopped[0] += 1
         if stopped[0] == 2:
             raise SystemExit
-        store(run, records)
+        return store(run, records)
 
     monkeypatch.setattr(sync, "store_records", killed)
     with pytest.raises(SystemExit):
@@ -105,20 +112,12 @@ def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypa
     assert Snapshot.objects.count() == 1200
 
 
-def test_a_batch_takes_the_same_number_of_queries_whatever_its_size(take, django_assert_num_queries):
-    from tests.asserts import assert_queries
-
+def test_a_batch_takes_the_same_number_of_queries_whatever_its_size(take):
     def fresh(n):
         made = FetchRun.objects.create(kind="file", state="running", n_claims=1)
-        import io
-        import json
-
-        from ingest.files import read_rows
 
         content = "\n".join(json.dumps(issue(k, f"o/r{n}", comments=[{"id": k, "body": "c"}])) for k in range(1, n + 1))
         return made, [row.record for row in read_rows(io.BytesIO(content.encode()))]
-
-    from ingest.upsert import store
 
     for n in (5, 400):
         made, records = fresh(n)
@@ -127,8 +126,6 @@ def test_a_batch_takes_the_same_number_of_queries_whatever_its_size(take, django
 
 
 def test_limits_of_an_upload_are_told_by_field(db, settings):
-    from django.core.files.base import ContentFile
-
     with pytest.raises(Invalid) as error:
         start_file_fetch(user=None, file=ContentFile(b"", name="a.json"))
     assert "file" in error.value.fields
@@ -163,13 +160,19 @@ def test_names_of_repositories_differ_not_by_case(take):
 
 
 def test_what_was_stored_can_neither_be_changed_nor_deleted(take):
-    from django.db import IntegrityError, transaction
-
     take([issue(comments=[{"id": 1, "body": "c"}])])
     for table in ("ingest_snapshot", "ingest_comment", "ingest_snapshotcomment"):
         for statement in (f"UPDATE {table} SET id = id", f"DELETE FROM {table}"):
-            from django.db import connection
+            with (
+                pytest.raises(IntegrityError, match="never changed or deleted"),
+                transaction.atomic(),
+                connection.cursor() as cursor,
+            ):
+                cursor.execute(statement)
 
-            with pytest.raises(IntegrityError, match="never changed or deleted"), transaction.atomic():
-                with connection.cursor() as cursor:
-                    cursor.execute(statement)
+
+def test_a_file_of_one_repository_is_a_fetch_of_it_and_one_of_several_is_not(take):
+    one = take([issue(n, "o/r") for n in range(1, 700)])
+    assert one.repository == Repository.objects.get()
+    several = take([issue(n, "o/r") for n in range(1, 700)] + [issue(1, "p/q")])
+    assert several.repository is None

@@ -1,0 +1,57 @@
+"""Forms that start a fetch."""
+
+from typing import Any
+
+from django import forms
+
+from accounts.errors import ConcordError
+
+
+class FetchForm(forms.Form):
+    """A repository at GitHub, and which of its issues."""
+
+    repository = forms.CharField(
+        max_length=300,
+        help_text="owner/name, or its address.",
+        widget=forms.TextInput(attrs={"placeholder": "deepspeedai/DeepSpeed", "spellcheck": "false"}),
+    )
+    state = forms.ChoiceField(choices=[("all", "Open and closed"), ("open", "Open"), ("closed", "Closed")])
+    labels = forms.CharField(
+        max_length=500, required=False, help_text="Separated by commas; issues that have all of them."
+    )
+    since = forms.DateField(
+        label="Changed since",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        error_messages={"invalid": "Write a date, as 2024-05-31."},
+    )
+
+    def asked(self) -> dict[str, Any]:
+        """What `start_fetch` takes."""
+        return self.cleaned_data | {"labels": self.cleaned_data["labels"].split(",")}
+
+
+class UploadForm(forms.Form):
+    """A file of issues."""
+
+    file = forms.FileField(
+        help_text="JSON or JSON Lines: what gh issue list --json … or gh api --paginate printed, or GitHub's own JSON.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.ndjson,.txt"}),
+        allow_empty_file=True,
+    )
+    repository = forms.CharField(
+        max_length=300,
+        required=False,
+        help_text="For rows that don't say where they are from.",
+        widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false"}),
+    )
+    private = forms.BooleanField(required=False, label="Private: seen by me, staff and studies that use them")
+
+
+def explain(form: forms.Form, error: ConcordError) -> None:
+    """Puts an action's refusal beside the fields it is about."""
+    for name, sentences in error.fields.items():
+        for sentence in sentences:
+            form.add_error(name if name in form.fields else None, sentence)
+    if not error.fields:
+        form.add_error(None, error.message)

@@ -1,0 +1,69 @@
+"""`manage.py fetch` in the foreground."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.models import User
+from ingest.models import FetchRun, Issue
+from tests.github import made_up
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("fetch", *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def test_a_repository_is_fetched_and_counted(world):
+    made_up(world, "o/r", 30)
+    said = run("o/r")
+    assert said.startswith(f"o/r: {Issue.objects.count()} rows, {Issue.objects.count()} new, 0 changed")
+
+
+def test_refused_rows_are_counted_and_listed_and_do_not_fail(tmp_path, db):
+    path = tmp_path / "issues.jsonl"
+    path.write_text('{"number":1,"title":"a"}\n{bad\n')
+    said = run("--file", str(path), "--repository", "o/r")
+    assert "1 new" in said
+    assert "1 refused" in said
+    assert "line 2: This is not valid JSON" in said
+
+
+def test_json_is_one_object_alone(tmp_path, db):
+    path = tmp_path / "issues.jsonl"
+    path.write_text('{"number":1,"title":"a"}\n{bad\n')
+    User.objects.create_user("ann")
+    found: dict[str, Any] = json.loads(run("--file", str(path), "--repository", "o/r", "--json", "--user", "ann"))
+    assert (found["state"], found["n_new"], found["n_refused"]) == ("done", 1, 1)
+    assert found["refusals"][0]["line"] == 2
+    assert FetchRun.objects.get().created_by.username == "ann"
+
+
+def test_what_fails_says_why(github, tmp_path):
+    with pytest.raises(CommandError, match="no/where is not at GitHub"):
+        run("no/where")
+    with pytest.raises(SystemExit) as ended:
+        run("no/where", "--json")
+    assert ended.value.code == 1
+    with pytest.raises(CommandError, match="owner/name"):
+        run("nonsense")
+    with pytest.raises(CommandError, match="can't be read"):
+        run("--file", str(tmp_path / "missing.json"))
+    with pytest.raises(CommandError, match="either"):
+        run()
+
+
+def test_a_short_limit_is_waited_for(world, github):
+    import time
+
+    made_up(world, "o/r", 30)
+    limit = github.limit()
+    limit.remaining, limit.reset_at = 1, int(time.time()) + 1
+    run("o/r")
+    assert Issue.objects.exists()
