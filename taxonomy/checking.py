@@ -1,19 +1,14 @@
 """Checks the nodes of a document and builds the taxonomy from them, collecting everything that is wrong."""
 
-import difflib
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from taxonomy import reading, schema
-from taxonomy.errors import InvalidDocument, Problem
+from taxonomy.errors import InvalidDocument
+from taxonomy.fields import OTHER_BOOLEANS, Fields, listed, short, value_of
 from taxonomy.reading import Mapping, Node, Scalar
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
-
-PROBLEMS_MAX = 100
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
 
 def load(
@@ -35,12 +30,6 @@ def check(root: Node, *, slug: str = "", before: Document | None = None, ignored
     if checker.problems or document is None:
         raise InvalidDocument(checker.problems)
     return document
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """The option that is spelled most alike, or an empty string."""
-    found = difflib.get_close_matches(word, list(options), n=1, cutoff=0.6)
-    return found[0] if found else ""
 
 
 @dataclass
@@ -67,126 +56,14 @@ class _Dimension:
     condition: tuple[Scalar, list[Scalar]] | None = None
 
 
-class _Checker:
+class _Checker(Fields):
     def __init__(self, slug: str, before: Document | None, ignored: Collection[str]) -> None:
-        self.problems: list[Problem] = []
+        super().__init__()
         self.slug = slug
+        self.keys: dict[str, dict[str, None]] = {}
         self.ignored = ignored
         self.has_past = before is not None
         self.past = {dimension.key: dimension for dimension in before.dimensions} if before else {}
-
-    def add(self, node: Node, path: str, sentence: str, word: str = "", options: Iterable[str] = ()) -> None:
-        """Notes a problem, with the nearest option if a word was given; beyond a hundred nothing is added."""
-        if len(self.problems) >= PROBLEMS_MAX:
-            return
-        if word and (found := nearest(word, options)):
-            sentence = f"{sentence} Did you mean “{found}”?"
-        self.problems.append(Problem(path, node.line, node.column, sentence))
-
-    # What values are made of
-
-    def mapping(
-        self, node: Node, path: str, what: str, fields: Sequence[str], ignored: Collection[str] = ()
-    ) -> dict[str, tuple[Scalar, Node]]:
-        """The known fields of a mapping: name → (its key's node, its value's node)."""
-        if not isinstance(node, Mapping):
-            self.add(node, path, f"Here {what} is expected, with fields such as {_listed(fields[:3])}.")
-            return {}
-        found: dict[str, tuple[Scalar, Node]] = {}
-        for key, value in node.entries:
-            if not isinstance(key, Scalar):
-                self.add(key, path, "A field's name must be a plain word.")
-                continue
-            where = _joined(path, _short(key.text))
-            if key.text in ignored:
-                continue
-            if key.text not in fields:
-                self.add(
-                    key,
-                    where,
-                    f"{what.capitalize()} has no field “{_short(key.text)}”; it has {_listed(fields)}.",
-                    key.text,
-                    fields,
-                )
-            elif key.text in found:
-                first = found[key.text][0]
-                self.add(key, where, f"“{key.text}” is given twice; it stands in line {first.line} already.")
-            else:
-                found[key.text] = (key, value)
-        return found
-
-    def text(self, node: Node, path: str, *, one_line: bool = False, most: int = 0) -> str:
-        """A text; one-line texts are trimmed and can't be empty."""
-        if not isinstance(node, Scalar):
-            self.add(node, path, "Here a text is expected; write it after the colon, in quotes if it holds “: ”.")
-            return ""
-        if node.value is None and one_line:
-            self.add(node, path, "Nothing stands here; write a text.")
-            return ""
-        text = "" if node.value is None else node.text
-        if found := CONTROL.search(text):
-            self.add(
-                node, path, f"The text holds the character U+{ord(found[0]):04X}, which can't be stored; leave it out."
-            )
-            return ""
-        if not one_line:
-            return text
-        text = text.strip()
-        if not text:
-            self.add(node, path, "Nothing stands here; write a text.")
-        elif "\n" in text or "\t" in text:
-            self.add(node, path, "This must be one line without tabs.")
-        elif len(text) > most:
-            self.add(node, path, f"This has {len(text)} characters; {most} are the most.")
-        return text
-
-    def key(self, node: Node, path: str) -> str:
-        """A key or slug."""
-        text = self.text(node, path, one_line=True, most=schema.KEY_MAX)
-        if text and not schema.is_key(text) and len(text) <= schema.KEY_MAX:
-            better = schema.key_of(text)
-            self.add(
-                node,
-                path,
-                f"“{_short(text)}” can't be a key: keys are lower-case letters a-z and digits, joined by single "
-                "hyphens or underscores" + (f", such as “{better}”." if better else "."),
-            )
-        return text
-
-    def boolean(self, node: Node, path: str) -> bool:
-        if isinstance(node, Scalar) and isinstance(node.value, bool):
-            return node.value
-        hint = OTHER_BOOLEANS.get(node.text.lower(), "") if isinstance(node, Scalar) else ""
-        self.add(node, path, f"Here true or false is expected{f'; write {hint}' if hint else ''}.")
-        return True
-
-    def items(self, node: Node, path: str, what: str) -> tuple[Node, ...]:
-        """The entries of a list; nothing at all is an empty one."""
-        if isinstance(node, reading.Sequence):
-            return node.items
-        if isinstance(node, Scalar) and node.value is None:
-            return ()
-        example = f"[{_short(node.text)}]" if isinstance(node, Scalar) else "with “- ” before each entry"
-        self.add(node, path, f"Here a list of {what} is expected; write {example}.")
-        return ()
-
-    def texts(self, node: Node, path: str) -> tuple[str, ...]:
-        found = []
-        for place, item in enumerate(self.items(node, path, "texts")):
-            where = f"{path}[{place}]"
-            text = self.text(item, where)
-            if not text.strip() and isinstance(item, Scalar) and not CONTROL.search(item.text):
-                self.add(item, where, "An empty entry; leave it out.")
-            found.append(text)
-        return tuple(found)
-
-    def required(self, node: Node, path: str, what: str, given: Iterable[str], fields: Sequence[str]) -> None:
-        if isinstance(node, Mapping):
-            for name in fields:
-                if name not in given:
-                    self.add(node, _joined(path, name), f"{what.capitalize()} needs “{name}”; add “{name}: …”.")
-
-    # The parts of a document
 
     def document(self, root: Node) -> Document | None:
         given = self.mapping(root, "", "a taxonomy", schema.DOCUMENT_FIELDS, self.ignored)
@@ -199,7 +76,7 @@ class _Checker:
                 self.add(
                     given["slug"][1],
                     "slug",
-                    f"This is a document of “{_short(found['slug'])}”, not of “{self.slug}”; "
+                    f"This is a document of “{short(found['slug'])}”, not of “{self.slug}”; "
                     f"write “slug: {self.slug}”, or load it as a taxonomy of its own.",
                 )
         if "title" in given:
@@ -270,7 +147,7 @@ class _Checker:
         self.add(
             node,
             path,
-            f"“{_short(kind)}” is no kind of dimension; kinds are {_listed(schema.KINDS)}.",
+            f"“{short(kind)}” is no kind of dimension; kinds are {listed(schema.KINDS)}.",
             kind,
             schema.KINDS,
         )
@@ -284,6 +161,7 @@ class _Checker:
         if self.has_past:
             self.origins(found, past)
         by_key = {each.key: each for each in reversed(found) if each.key}
+        loops = _loops({key: each.parent for key, each in by_key.items()})
         roots = []
         for each in found:
             parent = by_key.get(each.parent or "")
@@ -293,15 +171,16 @@ class _Checker:
                 self.add(
                     each.parent_node or each.node,
                     f"{each.path}.parent",
-                    f"The parent “{_short(each.parent)}” is no category of this dimension.",
+                    f"The parent “{short(each.parent)}” is no category of this dimension.",
                     each.parent,
                     by_key,
                 )
-            elif each.parent_node is not None and (cycle := self.cycle(each, by_key)):
+            elif each.parent_node is not None and each.key in loops:
+                chain = _chain(each.key, loops[each.key]) if not self.is_full else ""
                 self.add(
                     each.parent_node,
                     f"{each.path}.parent",
-                    f"“{each.key}” ends up below itself ({' → '.join(cycle)}); one of them must have another parent.",
+                    f"“{each.key}” ends up below itself ({chain}); one of them must have another parent.",
                 )
             else:
                 parent.children.append(each)
@@ -370,7 +249,7 @@ class _Checker:
             was = each.fields.get("was", ())
             if not was or (own and own.was == was):
                 continue
-            items = self.items(_value_of(each.node, "was"), "", "keys")
+            items = self.items(value_of(each.node, "was"), "", "keys")
             for place, key in enumerate(was):
                 if key not in before:
                     where = f"{each.path}.was[{place}]"
@@ -388,15 +267,6 @@ class _Checker:
             )
         elif category.parent is None and named:
             category.parent, category.parent_node = named, node
-
-    def cycle(self, category: _Category, by_key: dict[str, _Category]) -> list[str]:
-        """The keys from a category up to itself again, or nothing; a loop further up is told where it is."""
-        chain = [category.key]
-        above = category.parent
-        while above is not None and above in by_key and above not in chain:
-            chain.append(above)
-            above = by_key[above].parent
-        return [*chain, above] if above == category.key else []
 
     def siblings(self, children: list[_Category]) -> None:
         names = [" ".join(each.fields["name"].split()).casefold() for each in children]
@@ -419,26 +289,6 @@ class _Checker:
             )
         return CategorySpec(**fields, stated=_stated(fields))
 
-    def unique(
-        self, found: Sequence[Any], values: Sequence[str], name: str, what: str, where: str, shown: str = ""
-    ) -> None:
-        first: dict[str, int] = {}
-        for each, value in zip(found, values, strict=True):
-            if not value:
-                continue
-            node = _value_of(each.node, name)
-            if value in first:
-                text = each.fields[shown] if shown else value
-                self.add(
-                    node,
-                    f"{each.path}.{name}",
-                    f"Another {what} {where} has the {name} “{_short(text)}” (line {first[value]}); choose another.",
-                )
-            else:
-                first[value] = node.line
-
-    # Conditions
-
     def condition(self, node: Node, path: str) -> tuple[Scalar, list[Scalar]] | None:
         given = self.mapping(node, path, "a condition", ("dimension", "is"))
         self.required(node, path, "a condition", given, ("dimension", "is"))
@@ -457,6 +307,8 @@ class _Checker:
 
     def conditions(self, dimensions: list[_Dimension]) -> tuple[DimensionSpec, ...]:
         by_key = {each.spec.key: (place, each) for place, each in reversed(list(enumerate(dimensions)))}
+        named = {key: each.condition[0].text.strip() for key, (_, each) in by_key.items() if each.condition}
+        loops = _loops(named)
         found = []
         for place, each in enumerate(dimensions):
             spec = each.spec
@@ -466,13 +318,10 @@ class _Checker:
                 referred = by_key.get(other.text.strip())
                 if referred is None:
                     earlier = [before.spec.key for before in dimensions[:place]]
-                    self.add(other, path, f"There is no dimension “{_short(other.text)}”.", other.text, earlier)
-                elif chain := self.condition_cycle(each, by_key):
-                    self.add(
-                        other,
-                        path,
-                        f"These dimensions wait for each other ({' → '.join(chain)}), so none is ever asked.",
-                    )
+                    self.add(other, path, f"There is no dimension “{short(other.text)}”.", other.text, earlier)
+                elif spec.key in loops:
+                    chain = _chain(spec.key, loops[spec.key]) if not self.is_full else ""
+                    self.add(other, path, f"These dimensions wait for each other ({chain}), so none is ever asked.")
                 elif referred[0] > place:
                     self.add(
                         other,
@@ -488,14 +337,11 @@ class _Checker:
             found.append(spec)
         return tuple(found)
 
-    def condition_cycle(self, each: _Dimension, by_key: dict[str, tuple[int, _Dimension]]) -> list[str]:
-        chain = [each.spec.key]
-        above = each.condition[0].text.strip() if each.condition else ""
-        while above in by_key and above not in chain:
-            chain.append(above)
-            condition = by_key[above][1].condition
-            above = condition[0].text.strip() if condition else ""
-        return [*chain, above] if above == each.spec.key else []
+    def keys_of(self, dimension: _Dimension) -> dict[str, None]:
+        """The keys of a dimension's categories, in order, looked for once."""
+        if dimension.path not in self.keys:
+            self.keys[dimension.path] = dict.fromkeys(_keys_in(value_of(dimension.node, "categories")))
+        return self.keys[dimension.path]
 
     def answers(self, each: _Dimension, other: _Dimension, values: list[Scalar]) -> tuple[str | bool, ...]:
         """The answers a condition names: keys of categories of the other dimension, or booleans."""
@@ -508,7 +354,7 @@ class _Checker:
                 f"“{spec.key}” is a {spec.kind}; a condition needs categories or yes and no.",
             )
             return ()
-        keys = _keys_in(_value_of(other.node, "categories")) if spec.kind != "boolean" else []
+        keys = self.keys_of(other) if spec.kind != "boolean" else {}
         found: list[str | bool] = []
         for place, scalar in enumerate(values):
             where = f"{path}.is[{place}]"
@@ -518,9 +364,9 @@ class _Checker:
                     scalar, where, f"“{spec.key}” is answered by true or false{f'; write {hint}' if hint else ''}."
                 )
             elif spec.kind in schema.KINDS_WITH_CATEGORIES and scalar.text not in keys:
-                self.add(scalar, where, f"“{_short(scalar.text)}” is no category of “{spec.key}”.", scalar.text, keys)
+                self.add(scalar, where, f"“{short(scalar.text)}” is no category of “{spec.key}”.", scalar.text, keys)
             elif (value := scalar.value if spec.kind == "boolean" else scalar.text) in found:
-                self.add(scalar, where, f"“{_short(scalar.text)}” is named twice.")
+                self.add(scalar, where, f"“{short(scalar.text)}” is named twice.")
             elif value is not None:
                 found.append(value)
         return tuple(found)
@@ -538,11 +384,6 @@ def _is_filled(node: Node) -> bool:
     if isinstance(node, reading.Sequence):
         return bool(node.items)
     return not (isinstance(node, Scalar) and node.value is None)
-
-
-def _value_of(node: Mapping, name: str) -> Node:
-    """The value of a field, or the mapping itself where it is missing."""
-    return next((value for key, value in node.entries if isinstance(key, Scalar) and key.text == name), node)
 
 
 def _keys_in(node: Node) -> list[str]:
@@ -565,13 +406,28 @@ def _keys_in(node: Node) -> list[str]:
     return found
 
 
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _loops(parents: dict[str, str | None] | dict[str, str]) -> dict[str, list[str]]:
+    """For each key that comes back to itself by its parents: all keys of that loop, in order; linear time."""
+    found: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for key in parents:
+        chain: dict[str, None] = {}
+        at: str | None = key
+        while at is not None and at in parents and at not in seen:
+            seen.add(at)
+            chain[at] = None
+            at = parents[at]
+        if at is not None and at in chain:
+            keys = list(chain)
+            loop = keys[keys.index(at) :]
+            found |= dict.fromkeys(loop, loop)
+    return found
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1]
+def _chain(key: str, loop: list[str]) -> str:
+    """A loop told from one of its keys on; the middle of a long one is left out."""
+    start = loop.index(key)
+    turned = [*loop[start:], *loop[:start], key]
+    if len(turned) > 8:
+        turned = [*turned[:4], "…", *turned[-3:]]
+    return " → ".join(turned)

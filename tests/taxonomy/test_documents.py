@@ -1,5 +1,6 @@
 """Taxonomy documents: what is read, what is refused and with which words, and that they come out as they went in."""
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -412,7 +413,7 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(slug="2020-01-01", title=draw(NAMES), note=draw(TEXTS), dimensions=(first, second))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(documents())
 def test_any_document_that_is_written_reads_as_the_same(document: Document) -> None:
     assert load(schema.dump(document)) == load(json.dumps(schema.plain(document))) == document
@@ -424,3 +425,58 @@ def test_the_example_of_the_guide_is_a_taxonomy() -> None:
     assert [each.key for each in document.dimensions] == ["kind", "symptom", "fix-pattern", "distributed-only"]
     for field in (*schema.DOCUMENT_FIELDS, *schema.DIMENSION_FIELDS, *schema.CATEGORY_FIELDS, *schema.KINDS):
         assert f"`{field}`" in guide
+
+
+FIELDS = st.sampled_from(
+    [*schema.DOCUMENT_FIELDS, *schema.DIMENSION_FIELDS, *schema.CATEGORY_FIELDS, "parent", "is", "x"]
+)
+VALUES = st.recursive(
+    st.sampled_from([None, True, False, 0, 1.5, "", "a", "b", "a b", "single", "multi", "boolean", "\x00", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=6),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.dictionaries(FIELDS, VALUES) | st.builds(lambda each: {"slug": "s", "title": "T", "dimensions": each}, VALUES)
+)
+def test_nonsense_of_the_right_words_is_refused_in_words(nonsense: dict) -> None:  # type: ignore[type-arg]
+    try:
+        document = load(json.dumps(nonsense))
+    except InvalidDocument as error:
+        document = None
+        found = error.problems
+    else:
+        found = ()
+    assert document is None or load(schema.dump(document)) == document
+    assert all(problem.line >= 1 and problem.column >= 1 for problem in found)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, len(WHOLE)), st.integers(0, 40), st.text(max_size=3) | st.sampled_from([": ", "- ", "\n", "  ", "{"])
+)
+def test_a_spoilt_document_is_refused_in_words(start: int, n: int, put: str) -> None:
+    with contextlib.suppress(UnreadableDocument, InvalidDocument):
+        load(WHOLE[:start] + put + WHOLE[start + n :])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dimension(*(f"- {{key: c{n}, name: N{n}, parent: c{(n + 1) % 3000}}}" for n in range(3_000))),
+        dimension(*(f"- {{key: c{n}, name: N{n}, parent: c{n + 1}}}" for n in range(3_000)), "- {key: c3000, name: N}"),
+        dimension(*(f"- {{key: c{n}, name: N}}" for n in range(4_000))),
+        dimension(*(f"- {{key: c{n}, name: N{n}}}" for n in range(2_000)))
+        + "".join(
+            f"  - {{key: d{n}, title: D, kind: text, applies_when: {{dimension: d, is: [c1999x]}}}}\n"
+            for n in range(2_000)
+        ),
+    ],
+    ids=["a loop of 3,000", "a chain of 3,000", "4,000 of one name", "2,000 conditions on 2,000"],
+)
+def test_a_huge_document_full_of_mistakes_is_refused_within_seconds(text: str) -> None:
+    started_at = time.monotonic()
+    assert 1 <= len(problems(text)) <= 100
+    assert time.monotonic() - started_at < 6
