@@ -1,0 +1,171 @@
+"""Judges what of a sheet is new in one round, a thousand items at a time: stored, unchanged, completed or refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotation.actions.import_rows import MARK, NewAnswer, NewDecision, RoundWriter
+from annotation.answers import PartRead, answers_digest
+from annotation.consensus import Values
+from annotation.models import Assignment, Item, Membership, Resolution, Round
+from annotation.queries.imports import standing_assignments, standing_decisions
+from annotation.queries.verdicts import read_values
+from annotation.sheets import (
+    Blank,
+    Decided,
+    Gathered,
+    ReadAnswer,
+    SheetRow,
+    ValueReader,
+    read_answer,
+    read_decisions,
+)
+
+
+@dataclass
+class Chunk:
+    """Some items of one round with their rows; `keys` and `label` are the sheet's."""
+
+    sheet: Gathered
+    label: str
+    round_: Round
+    is_new: bool
+    keys: Sequence[str]
+    rows: Mapping[tuple[str, str], Sequence[tuple[str, list[SheetRow]]]]
+    members: Mapping[str, Membership]
+    items: Mapping[str, Item]
+    reader: ValueReader
+    n_unchanged: int = 0
+    _answers: list[NewAnswer] = field(default_factory=list)
+    _decisions: list[NewDecision] = field(default_factory=list)
+    _contested: list[tuple[NewAnswer, list[SheetRow]]] = field(default_factory=list)
+
+    def write(self, writer: RoundWriter) -> None:
+        """Stores what is new; the rest is counted or refused in the sheet."""
+        items = [self.items[key] for key in self.keys]
+        ids = [] if self.is_new else [item.pk for item in items]
+        standing = standing_assignments(self.round_, ids) if ids else {}
+        decided = standing_decisions(self.round_, self.reader.tree, ids) if ids else {}
+        kept = []
+        for key in self.keys:
+            given = self._take_answers(key, standing)
+            n_decisions = len(self._decisions)
+            self._take_decisions(key, given, decided)
+            if given or len(self._decisions) > n_decisions:
+                kept.append(self.items[key])
+        self._complete()
+        writer.write(kept, self._answers, self._decisions)
+
+    def _refuse(self, rows: Sequence[SheetRow], reason: str) -> None:
+        for row in rows:
+            self.sheet.refuse(row.line, reason)
+
+    # Answers
+
+    def _take_answers(self, key: str, standing: Mapping[tuple[int, int], Assignment]) -> list[ReadAnswer]:
+        """Reads the answers of an item, all of which are handed back, and keeps those that are new."""
+        numbers = self.sheet.part_numbers(self.label, key)
+        item = self.items[key]
+        read_of: dict[int, ReadAnswer] = {}
+        for rater, rows in self.rows.get((self.label, key), ()):
+            member = self.members[rater]
+            if member.pk in read_of:
+                self._refuse(rows, f"{member} stands in this sheet under two names; this is the second answer.")
+                continue
+            read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
+            read_of[member.pk] = read
+            answer = NewAnswer(
+                item,
+                member,
+                read,
+                answers_digest([part.values for part in read.parts]),
+                standing.get((item.pk, member.pk)),
+            )
+            self._judge(answer, rows)
+        return list(read_of.values())
+
+    def _judge(self, answer: NewAnswer, rows: list[SheetRow]) -> None:
+        there = answer.assignment
+        number = self.round_.number
+        if there is None or (there.state not in Assignment.FINISHED and self.round_.state == Round.State.OPEN):
+            self._answers.append(answer)
+        elif there.state not in Assignment.FINISHED:
+            self._refuse(rows, f"{answer.rater}'s place at {answer.item} was withdrawn; round {number} is over.")
+        elif self.round_.state == Round.State.OPEN:
+            self._refuse(rows, f"{answer.rater} has answered {answer.item} already, and round {number} is still open.")
+        elif there.current is not None and there.current.answers_digest == answer.answers_digest:
+            self.n_unchanged += 1
+        else:
+            self._contested.append((answer, rows))
+
+    def _complete(self) -> None:
+        """An imported answer that only lacks values is completed by a further revision; any other one stands."""
+        imported = [
+            (answer, rows, answer.assignment.current)
+            for answer, rows in self._contested
+            if answer.assignment and answer.assignment.current
+        ]
+        before = read_values(self.reader.tree, [current.pk for _, _, current in imported]) if imported else {}
+        for answer, rows, current in imported:
+            parts = [before.get((current.pk, part), {}) for part in range(1, current.n_parts + 1)]
+            if current.idempotency_key.startswith(MARK) and _completes(parts, answer.read.parts):
+                self._answers.append(answer)
+            else:
+                self._refuse(
+                    rows,
+                    f"{answer.rater} answered {answer.item} otherwise in round {self.round_.number}; "
+                    "what a rater said is not replaced.",
+                )
+
+    # Decisions
+
+    def _take_decisions(
+        self,
+        key: str,
+        given: Sequence[ReadAnswer],
+        standing: Mapping[tuple[int, int, str], tuple[Resolution, Values]],
+    ) -> None:
+        rows = self.sheet.finals.get((self.label, key), ())
+        if not rows:
+            return
+        if self.round_.state == Round.State.OPEN:
+            self._refuse(rows, f"Round {self.round_.number} is open; decisions are taken when its raters are done.")
+            return
+        numbers = self.sheet.part_numbers(self.label, key)
+        decided, blanks = read_decisions(self.reader, rows, numbers, self.sheet.refuse)
+        for each in (*decided, *(_as_decided(blank) for blank in blanks if _sides_with_a_rater(blank, given))):
+            self._decide(self.items[key], each, standing)
+
+    def _decide(
+        self, item: Item, decided: Decided, standing: Mapping[tuple[int, int, str], tuple[Resolution, Values]]
+    ) -> None:
+        newest, values = standing.get((item.pk, decided.part, decided.dimension), (None, ()))
+        if newest is None:
+            self._decisions.append(NewDecision(item, decided))
+        elif set(values) == set(decided.values):
+            self.n_unchanged += 1
+        elif newest.method == Resolution.Method.IMPORTED:
+            self._decisions.append(NewDecision(item, decided, newest.revision + 1))
+        else:
+            title = self.reader.tree.by_key[decided.dimension].title
+            self.sheet.refuse(
+                decided.line, f"“{title}” of {item} was decided otherwise here ({newest.method}); that stands."
+            )
+
+
+def _completes(before: Sequence[Mapping[str, Values]], after: Sequence[PartRead]) -> bool:
+    """Whether everything that was said is still said, and nothing of it otherwise."""
+    return len(before) <= len(after) and all(
+        new.values.get(key) == values for old, new in zip(before, after, strict=False) for key, values in old.items()
+    )
+
+
+def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:
+    """Whether some rater gave a value there and another left it blank, as the final rater did."""
+    has_value = [
+        blank.part <= len(answer.parts) and blank.dimension in answer.parts[blank.part - 1].values for answer in given
+    ]
+    return any(has_value) and not all(has_value)
+
+
+def _as_decided(blank: Blank) -> Decided:
+    return Decided(blank.part, blank.dimension, (), blank.rationale, blank.line)

@@ -1,0 +1,357 @@
+"""Ratings of a spreadsheet become a study's rounds: raters' answers as they were, final values as resolutions."""
+
+import io
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import OWNER, RATER, Seat, get_seat
+from annotation.actions.import_chunks import Chunk
+from annotation.actions.import_rows import RoundWriter
+from annotation.actions.rounds import finish_if_done
+from annotation.actions.studies import create_study, record
+from annotation.answers import digest
+from annotation.errors import Conflict, Invalid
+from annotation.models import Item, Membership, Round, Study
+from annotation.queries.imports import (
+    CHUNK,
+    IMPORTED,
+    earlier_imports,
+    items_by_key,
+    members_by_name,
+    stored_issues,
+    users_by_name,
+)
+from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
+from annotation.sheets import (
+    Gathered,
+    Refusal,
+    SheetRow,
+    ValueReader,
+    document_from_values,
+    gather,
+    lay_out,
+    open_table,
+)
+from annotation.sheets.columns import rows_of, whole
+from taxonomy.actions import load_document, publish_version
+from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import newest_published, published_version
+
+CODE = re.compile(r"R[1-9]\d{0,4}")
+
+
+@dataclass(frozen=True)
+class ImportedRound:
+    """A round that rows went into; `label` is what the sheet calls it."""
+
+    number: int
+    label: str
+    state: str
+    is_new: bool
+    n_items: int
+
+
+@dataclass
+class ImportReport:
+    """What became of a sheet. Values that were refused are counted and listed; everything else is stored."""
+
+    study: str
+    is_new: bool
+    taxonomy: str = ""
+    version: int = 0
+    n_rows: int = 0
+    n_ratings: int = 0
+    n_resolutions: int = 0
+    n_left_blank: int = 0
+    n_unchanged: int = 0
+    n_items: int = 0
+    n_raters: int = 0
+    rounds: list[ImportedRound] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def as_document(self) -> dict[str, Any]:
+        """The report as the API and the command show it."""
+        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "items", "raters")
+        return {
+            "study": self.study,
+            "new": self.is_new,
+            "taxonomy": {"slug": self.taxonomy, "version": self.version},
+            **{f"n_{name}": getattr(self, f"n_{name}") for name in counts},
+            "rounds": [
+                {
+                    "number": each.number,
+                    "label": each.label,
+                    "state": each.state,
+                    "new": each.is_new,
+                    "n_items": each.n_items,
+                }
+                for each in self.rounds
+            ],
+            "n_refused": len(self.refusals),
+            "refusals": [{"line": each.line, "reason": each.reason, "row": each.row} for each in self.refusals],
+        }
+
+
+def import_ratings(
+    *,
+    user: User,
+    study: str,
+    file: BinaryIO | bytes,
+    name: str = "",
+    mapping: Mapping[str, str] | None = None,
+    dimensions: Sequence[str] = (),
+    final: str = "final",
+    create: bool = False,
+) -> ImportReport:
+    """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
+
+    `mapping` says which column holds a field; `dimensions` names columns with one dimension each, none for the long
+    form; rows of the rater `final` become resolutions. With `create` the study and its taxonomy are made from the
+    sheet. Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was
+    corrected) append a revision; rows that contradict what is there are refused.
+
+    Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the slug taken.
+    """
+    if isinstance(file, bytes):
+        file = io.BytesIO(file)
+    if create and Study.objects.filter(slug=study).exists():
+        raise Conflict(
+            f"There is a study “{study}” already; choose another slug, or import into it without create.",
+            code="slug_taken",
+            fields={"slug": ["Taken."]},
+        )
+    seat = None if create else get_seat(user, study)
+    if seat is not None:
+        seat.require(OWNER)
+    table = open_table(file)
+    sheet = gather(rows_of(lay_out(table.columns, mapping or {}, dimensions), table.rows), final)
+    with transaction.atomic():
+        seat = seat or _created(user, study, sheet, name)
+        return _Import(seat, sheet, name, is_new=create).run()
+
+
+def _created(user: User, slug: str, sheet: Gathered, name: str) -> Seat:
+    """A new study with a taxonomy made from the sheet's values."""
+    taken = set(Taxonomy.objects.filter(slug__startswith=slug).values_list("slug", flat=True))
+    free = slug
+    while free in taken:
+        free = f"{slug}-{int(free[len(slug) + 1 :] or 1) + 1}"
+    title = " ".join(re.split(r"[-_]+", slug)).capitalize() or slug
+    note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
+    text = json.dumps(document_from_values(sheet, slug=free, title=title, note=note))
+    publish_version(user=user, version=load_document(user=user, text=text))
+    create_study(user=user, slug=slug, title=title, taxonomy=free)
+    return get_seat(user, slug)
+
+
+class _Import:
+    """One import while it runs."""
+
+    def __init__(self, seat: Seat, sheet: Gathered, name: str, *, is_new: bool) -> None:
+        self.seat = seat
+        self.study = Study.objects.select_for_update(of=("self",)).select_related("taxonomy").get(pk=seat.study.pk)
+        self.sheet = sheet
+        self.name = name
+        self.version = self._newest_version()
+        self.report = ImportReport(
+            seat.study.slug, is_new, self.version.taxonomy.slug, self.version.number, n_rows=sheet.n_rows
+        )
+        self.readers: dict[int, ValueReader] = {}
+        self.answers: dict[tuple[str, str], list[tuple[str, list[SheetRow]]]] = defaultdict(list)
+        for (label, item, rater), rows in sheet.answers.items():
+            self.answers[label, item].append((rater, rows))
+
+    def _newest_version(self) -> TaxonomyVersion:
+        version = newest_published(self.study.taxonomy)
+        if version is None:
+            raise Conflict(f"The taxonomy “{self.study.taxonomy.slug}” has no published version; publish one first.")
+        version.taxonomy = self.study.taxonomy
+        return version
+
+    def run(self) -> ImportReport:
+        if not self.report.is_new:
+            self._check_dimensions()
+        self.members = self._members()
+        self.items = self._items()
+        numbers = self._numbers()
+        for number, label in sorted((number, label) for label, number in numbers.items()):
+            self._import_round(label, number)
+        self.report.n_items, self.report.n_raters = len(self.items), len({m.pk for m in self.members.values()})
+        self.report.refusals = sorted(self.sheet.refusals, key=lambda refusal: refusal.line)
+        record(
+            study=self.study,
+            user=self.seat.user,
+            verb=IMPORTED,
+            file=self.name,
+            rows=self.report.n_rows,
+            ratings=self.report.n_ratings,
+            resolutions=self.report.n_resolutions,
+            refused=len(self.report.refusals),
+            rounds=numbers,
+            places=self._places(),
+        )
+        return self.report
+
+    def _check_dimensions(self) -> None:
+        """A sheet without a single known dimension is another study's; that is said at once and not per row."""
+        reader = self._reader(self.version.pk)
+        if self.sheet.dimensions and not any(reader.dimension(name) for name in self.sheet.dimensions):
+            known = ", ".join(dimension.key for dimension in reader.tree.dimensions)
+            named = ", ".join(list(self.sheet.dimensions)[:10])
+            raise Invalid(
+                f"The study's taxonomy has none of these dimensions: {named}. It has: {known}.", code="dimensions"
+            )
+
+    def _reader(self, version_id: int) -> ValueReader:
+        if version_id not in self.readers:
+            self.readers[version_id] = ValueReader(published_version(version_id))
+        return self.readers[version_id]
+
+    # Who and what
+
+    def _members(self) -> dict[str, Membership]:
+        """A member of the study for every rater: one who is there, a user by that name, or only the name."""
+        found = members_by_name(self.study)
+        missing = [rater for rater in self.sheet.raters if rater not in found]
+        users = users_by_name(missing)
+        taken = {member.code for member in found.values() if member.code}
+        wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
+        number = 1
+        for rater, spelling in self.sheet.raters.items():
+            member = found.get(rater) or Membership(
+                study=self.study, user=users.get(rater), name="" if rater in users else spelling, roles=[]
+            )
+            if not member.code:
+                member.code = rater.upper() if rater.upper() in wanted else ""
+                while not member.code:
+                    free, number = f"R{number}", number + 1
+                    member.code = "" if free in taken | wanted else free
+                taken.add(member.code)
+            if RATER not in member.roles:
+                member.roles = [role for role in Membership.Role.values if role == RATER or role in member.roles]
+                member.save()
+            found[rater] = member
+        return {rater: found[rater] for rater in self.sheet.raters}
+
+    def _items(self) -> dict[str, Item]:
+        """An item of the study for every name; issues that are stored are linked."""
+        names = self.sheet.items
+        issues = stored_issues(self.seat.user, names.values())
+        found = items_by_key(self.study, names, issues)
+        linked = []
+        for key, item in found.items():
+            if item.issue_id is None and key in issues:
+                item.issue = issues[key]
+                linked.append(item)
+        Item.objects.bulk_update(linked, ["issue"], batch_size=CHUNK)
+        made = [
+            Item(
+                study=self.study,
+                issue=issues.get(key),
+                identifier=issues[key].identifier if key in issues else name.identifier,
+            )
+            for key, name in names.items()
+            if key not in found
+        ]
+        Item.objects.bulk_create(made, batch_size=CHUNK)
+        made_in_order = iter(made)
+        return {key: found.get(key) or next(made_in_order) for key in names}
+
+    # Rounds
+
+    def _numbers(self) -> dict[str, int]:
+        """Round label → number: a number is itself, any other label has the number it had in an earlier import, or
+        the next free one. A sheet without rounds is a round of its own, unless the same raters and items came before.
+        """
+        numbers = {label: number for label in self.sheet.rounds if (number := whole(label))}
+        earlier = earlier_imports(self.study)
+        highest = max([*self.study.rounds.values_list("number", flat=True), *numbers.values()], default=0)
+        for label in self.sheet.rounds:
+            if label in numbers:
+                continue
+            known = None
+            for detail in earlier:
+                rounds = detail.get("rounds")
+                if isinstance(rounds, dict) and label in rounds and (label or detail.get("places") == self._places()):
+                    known = known or int(rounds[label])
+            if known is None:
+                highest += 1
+                known = highest
+            numbers[label] = known
+        return numbers
+
+    def _places(self) -> str:
+        """Which rater rated which item where the sheet names no round, as a digest."""
+        return digest(sorted([item, rater] for label, item, rater in self.sheet.answers if not label))
+
+    def _round(self, label: str, number: int) -> tuple[Round, bool]:
+        found = Round.objects.filter(study=self.study, number=number).first()
+        if found is not None:
+            return found, False
+        per_item = Counter(item for each, item, _ in self.sheet.answers if each == label)
+        most = max(per_item.values(), default=1)
+        now = timezone.now()
+        made = Round.objects.create(
+            study=self.study,
+            number=number,
+            taxonomy_version=self.version,
+            raters_per_item=most,
+            double_share=sum(n == most for n in per_item.values()) / len(per_item) if per_item and most > 1 else 1.0,
+            state=Round.State.RESOLVING,
+            created_by=self.seat.user,
+            opened_at=now,
+            resolving_at=now,
+        )
+        return made, True
+
+    def _import_round(self, label: str, number: int) -> None:
+        round_, is_new = self._round(label, number)
+        keys = [item for each, item in self.sheet.part_labels if each == label and item in self.sheet.items]
+        if round_.state == Round.State.DRAFT:
+            for key in keys:
+                self._refuse_all(label, key, f"Round {number} is a draft; open it before answers come in.")
+        else:
+            reader = self._reader(round_.taxonomy_version_id)
+            writer = RoundWriter(round_, reader.tree, self.seat.user)
+            for start in range(0, len(keys), CHUNK):
+                chunk = Chunk(
+                    self.sheet,
+                    label,
+                    round_,
+                    is_new,
+                    keys[start : start + CHUNK],
+                    self.answers,
+                    self.members,
+                    self.items,
+                    reader,
+                )
+                chunk.write(writer)
+                self.report.n_unchanged += chunk.n_unchanged
+            writer.finish()
+            self.report.n_ratings += writer.n_ratings
+            self.report.n_resolutions += writer.n_decided
+            self.report.n_left_blank += writer.n_left_blank
+            self._move_on(round_, is_new)
+        self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(keys)))
+
+    def _move_on(self, round_: Round, is_new: bool) -> None:
+        """A new round is closed at once where nothing is left to decide; an open one may have got its last answer."""
+        if is_new and not n_open_proposals(round_) and not has_open_disagreements(round_):
+            round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
+            round_.save(update_fields=["state", "closed_at"])
+        elif round_.state == Round.State.OPEN:
+            finish_if_done(round_.pk)
+            round_.refresh_from_db(fields=["state"])
+
+    def _refuse_all(self, label: str, key: str, reason: str) -> None:
+        rows = [row for _, each in self.answers.get((label, key), ()) for row in each]
+        for row in (*rows, *self.sheet.finals.get((label, key), ())):
+            self.sheet.refuse(row.line, reason)

@@ -1,0 +1,123 @@
+"""Which column of a sheet holds what, in the long form or with one column per dimension."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.errors import Invalid
+from annotation.sheets.tables import Row
+
+FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", "memo")
+NAMES = {"part": ("part", "unit")}
+WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A row with a name for everything; `values` are pairs of dimension and text, as they were typed."""
+
+    line: int
+    item: str
+    rater: str
+    round: str
+    part: str
+    seconds: str
+    memo: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of the fields among the cells, −1 for a field that the sheet lacks; dimensions with their places.
+
+    Without dimensions the sheet is in the long form.
+    """
+
+    places: Mapping[str, int]
+    dimensions: tuple[tuple[str, int], ...] = ()
+
+    def read(self, row: Row) -> SheetRow:
+        cells = row.cells
+
+        def cell(field: str) -> str:
+            place = self.places[field]
+            return " ".join(cells[place].split()) if place >= 0 else ""
+
+        if self.dimensions:
+            values = tuple((name, cells[place].strip()) for name, place in self.dimensions)
+        else:
+            values = ((cell("dimension"), cells[self.places["value"]].strip()),)
+        memo = cells[self.places["memo"]].strip() if self.places["memo"] >= 0 else ""
+        return SheetRow(
+            line=row.line,
+            item=cell("item"),
+            rater=cell("rater"),
+            round=cell("round"),
+            part=cell("part"),
+            seconds=cell("seconds"),
+            memo=memo,
+            values=values,
+        )
+
+
+def lay_out(columns: Sequence[str], mapping: Mapping[str, str], dimensions: Sequence[str] = ()) -> Layout:
+    """Finds the columns of a sheet.
+
+    `mapping` says which column holds a field (or a dimension) that the sheet calls otherwise; `dimensions` name the
+    columns to be read as dimensions, none for the long form. Raises Invalid, naming the columns that there are.
+    """
+    mapping = {key.strip(): value.strip() for key, value in mapping.items()}
+    dimensions = [name.strip() for name in dimensions if name.strip()]
+    if "unit" in mapping:
+        mapping.setdefault("part", mapping.pop("unit"))
+    fields: dict[str, list[str]] = {}
+    for name in mapping:
+        if name not in FIELDS and name not in dimensions:
+            known = ", ".join(dict.fromkeys((*FIELDS, *dimensions)))
+            fields[f"map.{name}"] = [f"“{name}” can't be mapped; these can: {known}."]
+    places = {field: _place(columns, mapping, field, fields) for field in FIELDS}
+    found = []
+    for name in dict.fromkeys(dimensions):
+        place = _place(columns, mapping, name, fields)
+        if place < 0 and name not in mapping:
+            fields[name] = [f"There is no column “{name}”."]
+        found.append((name, place))
+    for field in ("item", "rater") if dimensions else ("item", "rater", "dimension", "value"):
+        if places[field] < 0 and field not in mapping:
+            fields[field] = [f"There is no column “{field}”; say which one holds it with {field}=COLUMN."]
+    if not dimensions and {"dimension", "value"} & fields.keys():
+        fields["dimensions"] = ["Or name the columns that hold one dimension each."]
+    if fields:
+        sentences = " ".join(sentence for each in fields.values() for sentence in each)
+        there = ", ".join(column for column in columns if column) or "none"
+        raise Invalid(f"{sentences} The columns are: {there}.", code="columns", fields=fields)
+    return Layout(places, tuple(found))
+
+
+def _place(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields: dict[str, list[str]]) -> int:
+    """Where the column of a field stands: by its exact name, else whatever its case; −1 where there is none."""
+    wanted = (mapping[name],) if name in mapping else NAMES.get(name, (name,))
+    for found in (
+        [place for place, column in enumerate(columns) if column in wanted],
+        [place for place, column in enumerate(columns) if column.casefold() in {each.casefold() for each in wanted}],
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            fields[name] = [f"The column “{columns[found[0]]}” is there {len(found)} times; rename all but one."]
+            return -1
+    if name in mapping:
+        fields[name] = [f"There is no column “{mapping[name]}”."]
+    return -1
+
+
+def whole(text: str) -> int | None:
+    """A whole number as spreadsheets write it ("2", "2.0"), or None."""
+    found = WHOLE.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def rows_of(layout: Layout, rows: Iterator[Row]) -> Iterator[Row | SheetRow]:
+    """Every row by its fields; one that can't be taken comes as it is, with its fault."""
+    for row in rows:
+        yield row if row.fault else layout.read(row)

@@ -1,0 +1,179 @@
+"""The rows of a sheet, gathered by round, item and rater; what is missing in a row is refused with its line."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from annotation.answers import MOST_PARTS
+from annotation.sheets.columns import SheetRow, whole
+from annotation.sheets.tables import Row
+from ingest.errors import Invalid as NotAnIssue
+from ingest.identifiers import full_name, parse_identifier
+
+IDENTIFIER_MAX = 500
+RATER_MAX = 150
+ROUND_LABEL_MAX = 200
+EXCERPT_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row, or one value of it, that was not taken."""
+
+    line: int
+    reason: str
+    row: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemName:
+    """An item: its identifier, and host, owner, name and number if it is an issue."""
+
+    identifier: str
+    issue: tuple[str, str, str, int] | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for equal items: names of issues have no case, other identifiers have."""
+        return self.identifier.casefold() if self.issue else self.identifier
+
+
+@dataclass
+class Gathered:
+    """A whole sheet. Rounds are labels ("" where the sheet has none); items and raters are keys of their mappings."""
+
+    n_rows: int = 0
+    rounds: dict[str, None] = field(default_factory=dict)
+    items: dict[str, ItemName] = field(default_factory=dict)
+    raters: dict[str, str] = field(default_factory=dict)
+    dimensions: dict[str, None] = field(default_factory=dict)
+    answers: dict[tuple[str, str, str], list[SheetRow]] = field(default_factory=dict)
+    finals: dict[tuple[str, str], list[SheetRow]] = field(default_factory=dict)
+    part_labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, line: int, reason: str, row: str = "") -> None:
+        self.refusals.append(Refusal(line, reason, row[:EXCERPT_MAX]))
+
+    def part_numbers(self, round_: str, item: str) -> dict[str, int]:
+        """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come."""
+        labels = list(self.part_labels[round_, item])
+        numbers = [whole(label) for label in labels]
+        if all(number is not None for number in numbers):
+            in_order = sorted({number for number in numbers if number is not None})
+            place = {number: n for n, number in enumerate(in_order, start=1)}
+            return {label: place[whole(label) or 0] for label in labels}
+        return {label: n for n, label in enumerate(labels, start=1)}
+
+
+def item_name(text: str) -> ItemName:
+    """`owner/name#number` for an issue's name or address, anything else as it is."""
+    try:
+        host, owner, name, number = parse_identifier(text)
+    except NotAnIssue:
+        return ItemName(text)
+    return ItemName(f"{full_name(host, owner, name)}#{number}", (host, owner, name, number))
+
+
+def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
+    """Everything of a sheet; rows of the rater `final` (compared without case) apart."""
+    sheet = Gathered()
+    final = " ".join(final.split()).casefold()
+    names: dict[str, ItemName] = {}
+    kept: dict[str, str] = {}
+    for row in rows:
+        sheet.n_rows += 1
+        if isinstance(row, Row):
+            sheet.refuse(row.line, row.fault, " ".join(row.cells))
+            continue
+        if fault := _fault(row):
+            sheet.refuse(row.line, fault, _excerpt(row))
+            continue
+        name = names.get(row.item)
+        if name is None:
+            name = names[row.item] = item_name(row.item)
+        item, rater, part = name.key, row.rater.casefold(), row.part or "1"
+        round_ = str(whole(row.round) or row.round)
+        labels = sheet.part_labels.setdefault((round_, item), {})
+        if part not in labels and len(labels) >= MOST_PARTS:
+            sheet.refuse(row.line, f"An issue holds at most {MOST_PARTS} parts.", _excerpt(row))
+            continue
+        labels.setdefault(part)
+        sheet.rounds.setdefault(round_)
+        sheet.items.setdefault(item, name)
+        for dimension, _ in row.values:
+            sheet.dimensions.setdefault(dimension)
+        is_final = bool(final) and rater == final
+        row = _lighter(row, round_, item, rater, part, kept, with_blanks=is_final)
+        if is_final:
+            sheet.finals.setdefault((round_, item), []).append(row)
+        else:
+            sheet.raters.setdefault(rater, row.rater)
+            sheet.answers.setdefault((round_, item, rater), []).append(row)
+    if "" in sheet.rounds and len(sheet.rounds) > 1:
+        _refuse_without_round(sheet)
+    return sheet
+
+
+def _refuse_without_round(sheet: Gathered) -> None:
+    """Where some rows name a round, the others must, too."""
+    lost = [row for key, rows in (*sheet.answers.items(), *sheet.finals.items()) if not key[0] for row in rows]
+    for row in lost:
+        sheet.refuse(row.line, "The row names no round, though others do.", _excerpt(row))
+    sheet.answers = {key: rows for key, rows in sheet.answers.items() if key[0]}
+    sheet.finals = {key: rows for key, rows in sheet.finals.items() if key[0]}
+    sheet.part_labels = {key: labels for key, labels in sheet.part_labels.items() if key[0]}
+    del sheet.rounds[""]
+    items, raters = {item for _, item in sheet.part_labels}, {rater for _, _, rater in sheet.answers}
+    sheet.items = {key: name for key, name in sheet.items.items() if key in items}
+    sheet.raters = {key: name for key, name in sheet.raters.items() if key in raters}
+
+
+def _fault(row: SheetRow) -> str:
+    if not row.item:
+        return "The row names no item."
+    if len(row.item) > IDENTIFIER_MAX:
+        return f"The item's name is longer than {IDENTIFIER_MAX} characters."
+    if not row.rater:
+        return "The row names no rater."
+    if len(row.rater) > RATER_MAX:
+        return f"The rater's name is longer than {RATER_MAX} characters."
+    if len(row.round) > ROUND_LABEL_MAX:
+        return f"The round's name is longer than {ROUND_LABEL_MAX} characters."
+    if len(row.part) > ROUND_LABEL_MAX:
+        return f"The part's name is longer than {ROUND_LABEL_MAX} characters."
+    if row.seconds and whole(row.seconds) is None and not _is_fraction(row.seconds):
+        return f"“{row.seconds[:50]}” is no number of seconds."
+    if any(not dimension for dimension, _ in row.values):
+        return "The row names no dimension."
+    return ""
+
+
+def _is_fraction(text: str) -> bool:
+    try:
+        return 0 <= float(text) < 1e9
+    except ValueError:
+        return False
+
+
+def _excerpt(row: SheetRow) -> str:
+    return " · ".join(text for text in (row.item, row.rater, *(value for _, value in row.values)) if text)
+
+
+def _lighter(
+    row: SheetRow, round_: str, item: str, rater: str, part: str, kept: dict[str, str], *, with_blanks: bool
+) -> SheetRow:
+    """The row with each text held once in memory; blank values are kept where they may say something."""
+    return SheetRow(
+        line=row.line,
+        item=kept.setdefault(item, item),
+        rater=kept.setdefault(row.rater, row.rater),
+        round=kept.setdefault(round_, round_),
+        part=kept.setdefault(part, part),
+        seconds=row.seconds,
+        memo=row.memo,
+        values=tuple(
+            (kept.setdefault(dimension, dimension), kept.setdefault(text, text))
+            for dimension, text in row.values
+            if text or with_blanks
+        ),
+    )

@@ -1,0 +1,310 @@
+"""What was typed into a sheet, read against a version: values, proposals, and refusals with the nearest category."""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotation.answers import LONGEST_TEXT, PartRead, ProposalAsked, applies
+from annotation.consensus import PENDING, Values
+from annotation.sheets.columns import SheetRow
+from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
+
+NAME_MAX = 200
+LIKENESS = 0.5
+PATHS_SHOWN = 10
+TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
+SEPARATORS = re.compile(r"[;|\n]")
+
+Value = str | bool | float
+Refuse = Callable[[int, str], None]
+
+
+class Refused(Exception):
+    """A value that can't be taken; its text is the reason."""
+
+
+@dataclass
+class ValueReader:
+    """Reads texts of one version; each different text of a dimension is looked up once."""
+
+    tree: VersionTree
+    _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
+    _values: dict[tuple[str, str], tuple[Value | ProposalAsked, ...] | Refused] = field(default_factory=dict)
+
+    def dimension(self, name: str) -> TreeDimension | None:
+        """The dimension of this key or title, whatever its case and whether it has hyphens, underscores or blanks."""
+        if name not in self._dimensions:
+            alike = [each for each in self.tree.dimensions if loose(name) in {loose(each.key), loose(each.title)}]
+            self._dimensions[name] = self.tree.by_key.get(name) or (alike[0] if len(alike) == 1 else None)
+        return self._dimensions[name]
+
+    def no_dimension(self, name: str) -> str:
+        known = [dimension.key for dimension in self.tree.dimensions]
+        return f"The taxonomy has no dimension “{name[:NAME_MAX]}”.{_nearest(name, {key: key for key in known})}"
+
+    def read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+        """What a text means, several values only for a dimension that takes several. Raises Refused."""
+        place = dimension.key, text
+        if place not in self._values:
+            try:
+                self._values[place] = _read(dimension, text)
+            except Refused as refused:
+                self._values[place] = refused
+        found = self._values[place]
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+
+def loose(name: str) -> str:
+    """A dimension's name as it is compared: without case, hyphens and underscores as blanks."""
+    return " ".join(re.split(r"[\s_-]+", name.casefold().strip()))
+
+
+def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+    if asked := ASKS.fullmatch(text):
+        return (_proposal(dimension, asked["name"] or ""),)
+    match dimension.kind:
+        case "boolean":
+            folded = text.casefold()
+            if folded in TRUE | FALSE:
+                return (folded in TRUE,)
+            raise Refused(f"“{text[:NAME_MAX]}” is neither true nor false.")
+        case "number":
+            return (_number(text),)
+        case "text":
+            if len(text) > LONGEST_TEXT:
+                raise Refused(f"The text is longer than {LONGEST_TEXT} characters.")
+            return (text,)
+        case "multi":
+            return _several(dimension, text)
+        case _:
+            return (_category(dimension, text).key,)
+
+
+def _proposal(dimension: TreeDimension, name: str) -> ProposalAsked:
+    name = " ".join(name.split())
+    if not dimension.has_categories:
+        raise Refused(f"“{dimension.title}” has no categories, so none can be pending.")
+    if len(name) > NAME_MAX:
+        raise Refused(f"A proposed name has at most {NAME_MAX} characters.")
+    return ProposalAsked(name or PENDING)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise Refused(f"“{text[:NAME_MAX]}” is no number.")
+    return number
+
+
+def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+    """One category, or several in one cell with semicolons, bars or line breaks between them."""
+    try:
+        return (_category(dimension, text).key,)
+    except Refused:
+        words = [word.strip() for word in SEPARATORS.split(text) if word.strip()]
+        if len(words) < 2:
+            raise
+    return tuple(
+        _proposal(dimension, asked["name"] or "") if (asked := ASKS.fullmatch(word)) else _category(dimension, word).key
+        for word in words
+    )
+
+
+def _category(dimension: TreeDimension, text: str) -> TreeCategory:
+    if len(text) > NAME_MAX * 4:
+        raise Refused(f"“{text[:50]}…” is too long to be a category of “{dimension.title}”.")
+    found = dimension.find(text)
+    if not found:
+        raise Refused(
+            f"“{text[:NAME_MAX]}” is no category of “{dimension.title}”.{_nearest(text, _spellings(dimension))}"
+        )
+    if len(found) > 1:
+        paths = ", ".join(f"“{category.path}”" for category in found[:PATHS_SHOWN])
+        raise Refused(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Write the path.")
+    if not found[0].selectable:
+        raise Refused(f"“{found[0].name}” only groups others; write one below it.")
+    return found[0]
+
+
+def _spellings(dimension: TreeDimension) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for category in dimension.categories:
+        if category.selectable:
+            for spelling in (category.name, category.path, category.key):
+                found.setdefault(spelling.casefold(), category.path)
+    return found
+
+
+def _nearest(word: str, spellings: Mapping[str, str]) -> str:
+    close = difflib.get_close_matches(" ".join(word.split()).casefold()[:NAME_MAX], list(spellings), 1, LIKENESS)
+    return f" The nearest is “{spellings[close[0]]}”." if close else ""
+
+
+@dataclass(frozen=True)
+class ReadAnswer:
+    """What one rater said of one item: its parts from 1, and the time spent."""
+
+    parts: Sequence[PartRead]
+    seconds: int | None = None
+
+
+def read_answer(
+    reader: ValueReader, rows: Sequence[SheetRow], numbers: Mapping[str, int], refuse: Refuse
+) -> ReadAnswer:
+    """The answer of one rater from its rows; `refuse(line, reason)` is called for each value that can't be taken.
+
+    The same value twice counts once. The memos of a part's rows are put together; `seconds` is the largest figure, as
+    sheets repeat it on every row of an answer.
+    """
+    parts = [_Part() for _ in range(max(numbers[row.part] for row in rows))]
+    for row in rows:
+        part = parts[numbers[row.part] - 1]
+        if row.memo and row.memo not in part.memos:
+            part.memos.append(row.memo)
+        for name, text in row.values:
+            part.take(reader, row, name, text, refuse)
+    seconds = [round(float(row.seconds)) for row in rows if row.seconds]
+    return ReadAnswer([part.finished(reader.tree, refuse) for part in parts], max(seconds, default=None))
+
+
+@dataclass
+class _Part:
+    """One part while its rows come in."""
+
+    values: dict[str, list[Value]] = field(default_factory=dict)
+    proposals: dict[str, ProposalAsked] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    memos: list[str] = field(default_factory=list)
+    proposing_memos: dict[str, str] = field(default_factory=dict)
+
+    def take(self, reader: ValueReader, row: SheetRow, name: str, text: str, refuse: Refuse) -> None:
+        dimension = reader.dimension(name)
+        if dimension is None:
+            refuse(row.line, reader.no_dimension(name))
+            return
+        if not text:
+            return
+        try:
+            for value in reader.read(dimension, text):
+                self._add(dimension, value, row)
+        except Refused as refused:
+            refuse(row.line, str(refused))
+
+    def _add(self, dimension: TreeDimension, value: Value | ProposalAsked, row: SheetRow) -> None:
+        key = dimension.key
+        asked = self.proposals.get(key)
+        if isinstance(value, ProposalAsked):
+            if asked is not None and asked.name.casefold() == value.name.casefold():
+                return
+            if asked is not None:
+                raise Refused(f"“{dimension.title}” has a proposal in line {self.lines[key]} already.")
+        if dimension.kind != "multi" and key in self.lines:
+            if not isinstance(value, ProposalAsked) and self.values.get(key) == [value]:
+                return
+            raise Refused(f"“{dimension.title}” takes one value; it has one in line {self.lines[key]} already.")
+        self.lines.setdefault(key, row.line)
+        if isinstance(value, ProposalAsked):
+            self.proposals[key] = ProposalAsked(value.name, row.memo)
+        elif value not in self.values.setdefault(key, []):
+            self.values[key].append(value)
+
+    def finished(self, tree: VersionTree, refuse: Refuse) -> PartRead:
+        """The part without the values of dimensions that its other answers rule out."""
+        found: dict[str, Values] = {}
+        for dimension in tree.dimensions:
+            key = dimension.key
+            if key not in self.lines:
+                continue
+            if reason := ruled_out(tree, dimension, found):
+                refuse(self.lines[key], reason)
+                self.proposals.pop(key, None)
+                continue
+            asked = (PENDING,) if key in self.proposals else ()
+            values = (*self.values.get(key, ()), *asked)
+            found[key] = tuple(sorted(map(str, values))) if dimension.has_categories else values
+        return PartRead(found, self.proposals, "\n".join(self.memos))
+
+
+def ruled_out(tree: VersionTree, dimension: TreeDimension, values: Mapping[str, Values]) -> str:
+    """Why a dimension can't have a value under these; a blank or pending answer before it rules nothing out."""
+    condition = dimension.applies_when
+    if condition is None:
+        return ""
+    before = values.get(condition.dimension)
+    if before is None:
+        return ruled_out(tree, tree.by_key[condition.dimension], values)
+    if PENDING in before or applies(tree, dimension.key, values):
+        return ""
+    other = tree.by_key[condition.dimension]
+    if reason := ruled_out(tree, other, values):
+        return reason
+    said = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in before)
+    return f"“{dimension.title}” does not apply where “{other.title}” is {said or 'empty'}."
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision of the final rater; no values: left blank."""
+
+    part: int
+    dimension: str
+    values: Values
+    rationale: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A cell that the final rater left empty."""
+
+    part: int
+    dimension: str
+    rationale: str
+    line: int
+
+
+def read_decisions(
+    reader: ValueReader, rows: Sequence[SheetRow], numbers: Mapping[str, int], refuse: Refuse
+) -> tuple[list[Decided], list[Blank]]:
+    """What the final rater decided of one item, and what they left blank; a pending decision is refused."""
+    parts: dict[int, _Part] = {}
+    memos: dict[tuple[int, str], list[str]] = {}
+    blanks: dict[tuple[int, str], Blank] = {}
+    for row in rows:
+        number = numbers[row.part]
+        part = parts.setdefault(number, _Part())
+        for name, text in row.values:
+            dimension = reader.dimension(name)
+            if dimension is None:
+                refuse(row.line, reader.no_dimension(name))
+                continue
+            if _is_pending(text):
+                refuse(row.line, "A final value can't be pending; write the category that was decided on.")
+                blanks[number, dimension.key] = Blank(number, "", "", row.line)
+                continue
+            if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):
+                memos[number, dimension.key].append(row.memo)
+            if text:
+                part.take(reader, row, name, text, refuse)
+                blanks[number, dimension.key] = Blank(number, "", "", row.line)
+            else:
+                blanks.setdefault((number, dimension.key), Blank(number, dimension.key, row.memo, row.line))
+    decided = [
+        Decided(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].lines[key])
+        for number in sorted(parts)
+        for key, values in parts[number].finished(reader.tree, refuse).values.items()
+    ]
+    taken = {(each.part, each.dimension) for each in decided}
+    return decided, [each for place, each in blanks.items() if each.dimension and place not in taken]
+
+
+def _is_pending(text: str) -> bool:
+    return any(ASKS.fullmatch(word.strip()) for word in SEPARATORS.split(text)) or bool(ASKS.fullmatch(text))

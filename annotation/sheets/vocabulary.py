@@ -1,0 +1,94 @@
+"""A taxonomy made from the values found in a sheet: spellings that differ in case and blanks are one category."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from annotation.errors import Invalid
+from annotation.sheets.columns import SheetRow
+from annotation.sheets.gathering import Gathered
+from annotation.sheets.reading import ASKS, NAME_MAX, loose
+from taxonomy.schema import is_key, key_of
+
+CATEGORIES_MAX = 1_000
+DIMENSIONS_MAX = 200
+
+
+def document_from_values(sheet: Gathered, *, slug: str, title: str, note: str = "") -> dict[str, Any]:
+    """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
+
+    Values are trimmed, inner blanks collapsed, compared without case; the most frequent spelling (of equally frequent
+    ones the first) is the name, its slug the key, the most frequent value stands first. A dimension without any value
+    is left out. Raises Invalid where nothing is left, or where a column is no vocabulary but free text.
+    """
+    spellings: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    names: dict[str, str] = {}
+    for row in _rows(sheet):
+        for dimension, text in row.values:
+            value = " ".join(text.split())
+            if value and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
+                folded = names.setdefault(loose(dimension), dimension)
+                spellings[folded][value.casefold()][value] += 1
+    _check_sizes(spellings)
+    keys: set[str] = set()
+    dimensions = []
+    for name in dict.fromkeys(names.get(loose(each), "") for each in sheet.dimensions):
+        if name:
+            key = name if is_key(name) and name not in keys else _free(key_of(name) or "dimension", keys)
+            keys.add(key)
+            dimensions.append(
+                {
+                    "key": key,
+                    "title": _title(name),
+                    "kind": "single",
+                    "required": False,
+                    "categories": _categories(spellings[name]),
+                }
+            )
+    document = {"slug": slug, "title": title, "dimensions": dimensions}
+    return {**document, "note": note} if note else document
+
+
+def _rows(sheet: Gathered) -> Iterable[SheetRow]:
+    for rows in (*sheet.answers.values(), *sheet.finals.values()):
+        yield from rows
+
+
+def _check_sizes(spellings: dict[str, dict[str, Counter[str]]]) -> None:
+    if not spellings:
+        raise Invalid("The sheet has no values, so no taxonomy can be made from it.", code="no_values")
+    if len(spellings) > DIMENSIONS_MAX:
+        raise Invalid(f"The sheet has {len(spellings)} dimensions; {DIMENSIONS_MAX} are the most.", code="no_values")
+    for name, values in spellings.items():
+        if len(values) > CATEGORIES_MAX:
+            raise Invalid(
+                f"“{name}” has {len(values)} different values; more than {CATEGORIES_MAX} are free text rather than "
+                "categories. Leave it out, or load a taxonomy first and import into its study.",
+                code="too_many_values",
+                fields={name: [f"{len(values)} different values."]},
+            )
+
+
+def _categories(values: dict[str, Counter[str]]) -> list[dict[str, str]]:
+    """Most frequent first. A name that is a key itself gets that key, so that no text names two categories."""
+    in_order = sorted(values.items(), key=lambda each: -each[1].total())
+    taken = {folded for folded in values if is_key(folded)}
+    found = []
+    for folded, spelled in in_order:
+        key = folded if is_key(folded) else _free(key_of(folded) or "category", taken)
+        taken.add(key)
+        found.append({"key": key, "name": spelled.most_common(1)[0][0]})
+    return found
+
+
+def _free(key: str, taken: set[str]) -> str:
+    number, free = 1, key
+    while free in taken:
+        number += 1
+        free = f"{key[:90]}-{number}"
+    return free
+
+
+def _title(name: str) -> str:
+    words = " ".join(name.replace("_", " ").replace("-", " ").split()) or name
+    return (words[:1].upper() + words[1:])[:NAME_MAX]
