@@ -16,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO
+
+import psutil
 
 from config import server_user, supervisor
 
@@ -216,12 +218,6 @@ def _keep(data_dir: Path) -> None:
         keeper.write(str(os.getpid()))
         keeper.flush()
 
-        def forsaken() -> bool:
-            free = _try_lock(users, fcntl.LOCK_EX)
-            if free and not stopping:
-                return True  # and keep the lock: whoever comes now waits until all is down
-            return free
-
         user = _prepare(data_dir)
         both = supervisor.Supervisor(_children(data_dir, user), say=_note)
         both.start()
@@ -233,7 +229,7 @@ def _keep(data_dir: Path) -> None:
             while not stopping:
                 both.tick()
                 if time.monotonic() - checked_at > 1:
-                    if forsaken():
+                    if _try_lock(users, fcntl.LOCK_EX):  # nobody is left; whoever comes now waits until all is down
                         break
                     checked_at = time.monotonic()
                 time.sleep(0.1)
@@ -264,6 +260,11 @@ def _prepare(data_dir: Path) -> server_user.ServerUser | None:
         user = server_user.server_user(folder=data_dir, owned=cluster, program=_postgres_program("postgres"))
     except server_user.NoServerUser as error:
         raise ServersUnavailable(str(error)) from error
+    if cluster.exists() and not user and cluster.stat().st_uid != os.geteuid():
+        raise ServersUnavailable(
+            f"{cluster} belongs to another user, who started Concord here before. Start it as that user (root, if it "
+            f"was root), or take the data over: sudo chown -R $(id -un) '{data_dir}'"
+        )
     _make_socket_folder(_socket_folder(data_dir), user)
     if not cluster.exists() or not any(cluster.iterdir()):
         _make_cluster(data_dir, cluster, user)
@@ -306,14 +307,14 @@ def _make_cluster(data_dir: Path, cluster: Path, user: server_user.ServerUser | 
     options = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     access = [f"--username={USER}", "--auth-local=trust", "--auth-host=reject"]
     _run([_postgres_program("initdb"), "--pgdata", half, *options, *access, "--no-instructions"], user)
-    single = [_postgres_program("postgres"), "--single", "-D", half, "template1"]
+    single: list[str | Path] = [_postgres_program("postgres"), "--single", "-D", half, "template1"]
     _run(single, user, f"CREATE DATABASE {DATABASE};\n")
     if cluster.exists():
         cluster.rmdir()
     half.rename(cluster)
 
 
-def _run(command: list[str | Path], user: server_user.ServerUser | None, text: str = "") -> None:
+def _run(command: Sequence[str | Path], user: server_user.ServerUser | None, text: str = "") -> None:
     done = subprocess.run(
         [str(part) for part in command],
         check=False,
@@ -354,12 +355,8 @@ def _clear_stale_postmaster(cluster: Path) -> None:
     import psutil
 
     path = cluster / "postmaster.pid"
-    try:
-        process = psutil.Process(int(path.read_text().splitlines()[0]))
-        theirs = process.name() == "postgres" and Path(process.cwd()).resolve() == cluster.resolve()
-    except (FileNotFoundError, psutil.NoSuchProcess, psutil.AccessDenied, ValueError, IndexError):
-        theirs = False
-    if theirs:
+    process = _postgres_behind(path)
+    if process:
         _note(f"PostgreSQL still runs as process {process.pid}; stopping it first.")
         process.send_signal(signal.SIGINT)
         try:
@@ -372,6 +369,17 @@ def _clear_stale_postmaster(cluster: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+def _postgres_behind(path: Path) -> psutil.Process | None:
+    """The PostgreSQL that wrote this postmaster.pid, if it lives; its working folder is always its cluster."""
+    try:
+        process = psutil.Process(int(path.read_text().splitlines()[0]))
+        if process.name() == "postgres" and Path(process.cwd()).resolve() == path.parent.resolve():
+            return process
+    except (FileNotFoundError, psutil.NoSuchProcess, psutil.AccessDenied, ValueError, IndexError):
+        pass
+    return None
+
+
 def _children(data_dir: Path, user: server_user.ServerUser | None) -> list[supervisor.Child]:
     sockets = _socket_folder(data_dir)
     become = user.become if user else None
@@ -382,10 +390,18 @@ def _children(data_dir: Path, user: server_user.ServerUser | None) -> list[super
         "log_timezone": "UTC",
         "timezone": "UTC",
     }
-    postgres = [_postgres_program("postgres"), "-D", data_dir.resolve() / "postgres"]
+    postgres: list[str | Path] = [_postgres_program("postgres"), "-D", data_dir.resolve() / "postgres"]
     for name, value in settings.items():
         postgres += ["-c", f"{name}={value}"]
-    valkey = [_valkey_program(), "--port", "0", "--unixsocket", sockets / "valkey.sock", "--unixsocketperm", "700"]
+    valkey: list[str | Path] = [
+        _valkey_program(),
+        "--port",
+        "0",
+        "--unixsocket",
+        sockets / "valkey.sock",
+        "--unixsocketperm",
+        "700",
+    ]
     valkey += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
     logs = data_dir / "logs"
     return [

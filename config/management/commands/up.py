@@ -31,7 +31,7 @@ HOST = "127.0.0.1"
 
 class Command(BaseCommand):
     help = "Run Concord here: embedded servers, migrations, demo study, web server, worker and beat. Ctrl-C stops all."
-    requires_system_checks: list[str] = []  # type: ignore[assignment]
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=settings.PORT, help="where the web server listens (PORT)")
