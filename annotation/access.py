@@ -41,9 +41,7 @@ class Seat:
         if self.membership is None:
             return frozenset()
         return frozenset(
-            Assignment.objects.filter(
-                rater__study=self.study, rater__user=self.user, round__state=Round.State.OPEN
-            )
+            Assignment.objects.filter(rater__study=self.study, rater__user=self.user, round__state=Round.State.OPEN)
             .exclude(state=Assignment.State.WITHDRAWN)
             .order_by()
             .values_list("round_id", flat=True)

@@ -1,0 +1,186 @@
+"""What was said of one item, round by round: its raters' values and the agreed label, in words for a page."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotation.access import Seat
+from annotation.consensus import PENDING, Values, Verdict
+from annotation.models import Assignment, Item, Round, RoundItem
+from annotation.queries.verdicts import code_order, round_verdicts
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
+
+REASONS = {
+    "differ": "raters differ",
+    "parts": "raters gave different numbers of parts",
+    "one_sided": "only one rater answered",
+    "skipped": "a rater skipped it",
+    "pending": "a category was proposed",
+}
+METHODS = {
+    "unanimous": "unanimous",
+    "single": "one rater was planned",
+    "discussion": "decided in discussion",
+    "third_rater": "decided by a third rater",
+    "majority": "decided by majority",
+    "owner": "decided by the owner",
+    "imported": "imported as final",
+}
+
+
+@dataclass(frozen=True)
+class RaterSaid:
+    """How one rater is done with an item, without the values."""
+
+    code: str
+    state: str
+    skip_reason: str
+    memo: str
+    confidence: int | None
+    seconds: int | None
+
+
+@dataclass(frozen=True)
+class GivenInWords:
+    """One rater's values on a dimension; no words: none given."""
+
+    code: str
+    words: Sequence[str]
+    memo: str
+
+
+@dataclass(frozen=True)
+class DimensionLine:
+    """A dimension of a part: what each rater gave, and what is agreed and how."""
+
+    title: str
+    position: int
+    given: Sequence[GivenInWords]
+    state: str
+    agreed: Sequence[str] | None
+    how: str
+    rationale: str
+    decided_by: str
+
+    @property
+    def is_unanimous(self) -> bool:
+        return self.state == "agreed"
+
+
+@dataclass(frozen=True)
+class PartLines:
+    """A part of an item with the dimensions that apply so far."""
+
+    number: int
+    dimensions: Sequence[DimensionLine]
+
+
+@dataclass(frozen=True)
+class ItemInRound:
+    """An item in a round. Hidden: this person rates there, and others' answers stay away from them until it is over."""
+
+    round: Round
+    n_done: int
+    n_planned: int
+    is_hidden: bool
+    is_complete: bool
+    raters: Sequence[RaterSaid] = ()
+    parts: Sequence[PartLines] = ()
+    own_assignment: int | None = None
+
+    @property
+    def is_disputed(self) -> bool:
+        return any(line.state == "open" for part in self.parts for line in part.dimensions)
+
+
+def item_rounds(seat: Seat, item: Item) -> list[ItemInRound]:
+    """The item in each of its rounds, newest first; about eight queries for each round that may be seen."""
+    places = (
+        RoundItem.objects.filter(item=item)
+        .select_related("round__taxonomy_version__taxonomy")
+        .order_by("-round__number")
+    )
+    assignments: dict[int, list[Assignment]] = defaultdict(list)
+    rows = Assignment.objects.filter(item=item).exclude(state=Assignment.State.WITHDRAWN)
+    for row in rows.select_related("rater__user", "current"):
+        assignments[row.round_id].append(row)
+    return [_in_round(seat, place, sorted(assignments[place.round_id], key=_by_code)) for place in places]
+
+
+def _by_code(assignment: Assignment) -> tuple[int, str]:
+    return code_order(assignment.rater)
+
+
+def _in_round(seat: Seat, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
+    round_ = place.round
+    n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
+    own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
+    is_hidden = round_.pk in seat.blind_round_ids
+    if is_hidden or round_.state == Round.State.DRAFT:
+        return ItemInRound(round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own)
+    found = next(iter(round_verdicts(round_, items=[place.item_id])))
+    tree = published_version(round_.taxonomy_version_id)
+    parts: dict[int, list[DimensionLine]] = defaultdict(list)
+    for verdict in found.verdicts:
+        parts[verdict.part].append(_line(tree.by_key[verdict.dimension], verdict))
+    return ItemInRound(
+        round_,
+        n_done,
+        place.n_raters,
+        is_hidden=False,
+        is_complete=found.is_complete,
+        raters=[_said(each) for each in assignments] if found.is_complete else [],
+        parts=[PartLines(number, lines) for number, lines in sorted(parts.items())],
+        own_assignment=own,
+    )
+
+
+def _said(assignment: Assignment) -> RaterSaid:
+    current = assignment.current
+    return RaterSaid(
+        code=str(assignment.rater),
+        state=assignment.state,
+        skip_reason=current.skip_reason if current else "",
+        memo=current.memo if current else "",
+        confidence=current.confidence if current else None,
+        seconds=current.seconds if current else None,
+    )
+
+
+def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
+    decision = verdict.decision
+    how = METHODS.get(verdict.method or "", verdict.method or "")
+    if verdict.state == "open":
+        how = REASONS.get(verdict.reason or "", verdict.reason or "")
+    return DimensionLine(
+        title=dimension.title,
+        position=dimension.position,
+        given=[
+            GivenInWords(each.rater, [] if each.values is None else value_words(dimension, each.values), each.memo)
+            for each in verdict.ratings
+        ],
+        state=verdict.state,
+        agreed=None if verdict.values is None else value_words(dimension, verdict.values),
+        how=how,
+        rationale=decision.rationale if decision else "",
+        decided_by=decision.decided_by if decision else "",
+    )
+
+
+def value_words(dimension: TreeDimension, values: Values) -> list[str]:
+    """Values as people read them: names of categories with what is above them, yes and no, numbers, texts."""
+    if not values:
+        return ["none"]
+    found = []
+    for value in values:
+        if value == PENDING:
+            found.append("none fits (proposal)")
+        elif isinstance(value, bool):
+            found.append("yes" if value else "no")
+        elif isinstance(value, float | int):
+            found.append(f"{value:g}")
+        else:
+            category = dimension.by_key.get(value) if dimension.has_categories else None
+            found.append(category.path if category else str(value))
+    return found

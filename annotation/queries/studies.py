@@ -1,0 +1,377 @@
+"""Where studies, rounds and items stand, for lists and overviews; every list costs a fixed number of queries."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    IntegerField,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from accounts.models import User
+from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.assigning import raters_planned
+from annotation.models import (
+    Assignment,
+    AuditEvent,
+    Item,
+    Membership,
+    Round,
+    RoundItem,
+    RoundRater,
+    Sample,
+    SampleIssue,
+    Study,
+)
+from annotation.queries.verdicts import code_order, round_verdicts
+from ingest import filters
+from ingest.models import Issue
+from taxonomy.models import Taxonomy, TaxonomyVersion
+
+DISPUTED_READ_MOST = 1000
+
+
+@dataclass(frozen=True)
+class RaterLine:
+    """How far one rater of a round is; counts only."""
+
+    rater: Membership
+    n_finished: int
+    n_total: int
+
+    @property
+    def n_left(self) -> int:
+        return max(self.n_total - self.n_finished, 0)
+
+
+@dataclass(frozen=True)
+class RoundLine:
+    """A round with how far it is: `n_total` answers are planned, `n_done` were submitted or skipped."""
+
+    round: Round
+    n_items: int
+    n_done: int
+    n_total: int
+    raters: Sequence[RaterLine] = ()
+
+    @property
+    def n_left(self) -> int:
+        return max(self.n_total - self.n_done, 0)
+
+    @property
+    def unfinished_raters(self) -> list[RaterLine]:
+        return [line for line in self.raters if line.n_left]
+
+    @property
+    def sentence(self) -> str:
+        """Where the round stands, in a few words."""
+        number, state = self.round.number, self.round.state
+        if state == Round.State.OPEN:
+            return f"Round {number} is open: {self.n_done} of {self.n_total} answers are in"
+        return {
+            Round.State.DRAFT: f"Round {number} is a draft",
+            Round.State.RESOLVING: f"Round {number} is being resolved",
+            Round.State.CLOSED: f"Round {number} is closed",
+        }[Round.State(state)]
+
+
+def _number(rows: QuerySet[Any], column: str) -> Coalesce:
+    return Coalesce(Subquery(rows.order_by().values(column)[:1], output_field=IntegerField()), 0)
+
+
+def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[RoundLine]:
+    """The rounds, newest first, with their counts; one query, two with raters."""
+    raters = RoundRater.objects.filter(round=OuterRef("pk")).order_by().values("round")
+    items = RoundItem.objects.filter(round=OuterRef("pk")).order_by().values("round")
+    rows = (
+        rounds.select_related("taxonomy_version", "study")
+        .annotate(
+            n_items=_number(items.annotate(n=Max("position")), "n"),
+            n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
+            n_total=Case(
+                When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
+                default=_number(raters.annotate(n=Sum("n_assigned")), "n"),
+                output_field=IntegerField(),
+            ),
+        )
+        .order_by("-number")
+    )
+    found = list(rows)
+    by_round: dict[int, list[RaterLine]] = defaultdict(list)
+    if with_raters:
+        wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
+        for row in sorted(wanted, key=lambda each: code_order(each.rater)):
+            by_round[row.round_id].append(RaterLine(row.rater, row.n_finished, row.n_assigned))
+    return [RoundLine(row, row.n_items, row.n_done, row.n_total, by_round[row.pk]) for row in found]
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """How many decisions wait in a round; with `more`, at least so many."""
+
+    n: int
+    more: bool = False
+
+    def __str__(self) -> str:
+        noun = "disagreement" if self.n == 1 and not self.more else "disagreements"
+        return f"{'More than ' if self.more else ''}{self.n} {noun}"
+
+
+def open_disagreements(round_: Round) -> Disagreements:
+    """Counts what waits for a decision, reading at most a thousand disputed items beyond the first open one."""
+    n = 0
+    for n_read, each in enumerate(round_verdicts(round_, disputed_only=True), start=1):
+        n += sum(verdict.state == "open" for verdict in each.verdicts)
+        if n and n_read >= DISPUTED_READ_MOST:
+            return Disagreements(n, more=True)
+    return Disagreements(n)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An open round that waits for a rater; in a pool nobody knows how many of its items will be theirs."""
+
+    round: Round
+    n_finished: int
+    n_left: int | None
+
+    @property
+    def n_total(self) -> int | None:
+        return None if self.n_left is None else self.n_finished + self.n_left
+
+
+def waiting_for(user: User) -> list[Waiting]:
+    """The open rounds in which something is left for this person to label; one query."""
+    unfinished = Assignment.objects.filter(
+        round=OuterRef("round"), rater=OuterRef("rater"), state__in=Assignment.UNFINISHED
+    )
+    had = Assignment.objects.filter(
+        round=OuterRef("round"), item=OuterRef("item"), rater=OuterRef(OuterRef("rater"))
+    ).exclude(state=Assignment.State.WITHDRAWN)
+    free = RoundItem.objects.filter(~Exists(had), round=OuterRef("round"), n_free__gt=0)
+    rows = (
+        RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
+        .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL) & Exists(free))
+        .select_related("round__study")
+        .order_by("round__opened_at", "pk")
+    )
+    return [
+        Waiting(
+            row.round,
+            row.n_finished,
+            None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
+        )
+        for row in rows
+    ]
+
+
+def rounds_to_resolve(user: User) -> QuerySet[Round]:
+    """Rounds in which this person decides and decisions may be taken now, those they are blind in left out."""
+    deciding = Membership.objects.filter(study=OuterRef("study"), user=user, roles__overlap=[OWNER, ADJUDICATOR])
+    own = Assignment.objects.filter(round=OuterRef("pk"), rater__user=user).exclude(state=Assignment.State.WITHDRAWN)
+    item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~Exists(own)
+    return (
+        Round.objects.filter(Exists(deciding))
+        .filter(Q(state=Round.State.RESOLVING) | item_by_item)
+        .select_related("study", "taxonomy_version")
+        .order_by("resolving_at", "pk")
+    )
+
+
+def studies_of(user: User) -> QuerySet[Study]:
+    """The studies a person is a member of, newest first."""
+    return Study.objects.filter(memberships__user=user).select_related("taxonomy").order_by("-pk")
+
+
+def visible_studies(user: User) -> QuerySet[Study]:
+    """The studies a person may open: their own; staff, all."""
+    return Study.objects.select_related("taxonomy") if user.is_staff else studies_of(user)
+
+
+@dataclass(frozen=True)
+class StudyLine:
+    """A study with the person's place in it, and the rounds that tell where it stands: those under way, or the last."""
+
+    study: Study
+    membership: Membership | None
+    rounds: Sequence[RoundLine]
+
+
+def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
+    """One line for each study; two queries."""
+    mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=[each.pk for each in studies])}
+    newest = Round.objects.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
+    telling = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
+    by_study: dict[int, list[RoundLine]] = defaultdict(list)
+    for line in reversed(round_lines(Round.objects.filter(telling, study__in=[each.pk for each in studies]))):
+        by_study[line.round.study_id].append(line)
+    return [StudyLine(each, mine.get(each.pk), _telling(by_study[each.pk])) for each in studies]
+
+
+def _telling(lines: Sequence[RoundLine]) -> Sequence[RoundLine]:
+    """The rounds under way, else the newest."""
+    return [line for line in lines if line.round.state != Round.State.CLOSED] or lines[-1:]
+
+
+@dataclass(frozen=True)
+class FirstSteps:
+    """Which of the steps to the first label are done."""
+
+    has_issues: bool
+    has_taxonomy: bool
+
+
+def first_steps(user: User) -> FirstSteps:
+    return FirstSteps(Issue.objects.visible_to(user).exists(), usable_taxonomies(user).exists())
+
+
+def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
+    """Taxonomies this person may make a study with: readable, and with a published version."""
+    published = TaxonomyVersion.objects.filter(taxonomy=OuterRef("pk"), state=TaxonomyVersion.State.PUBLISHED)
+    return Taxonomy.objects.readable_by(user).filter(Exists(published)).order_by("title", "slug")
+
+
+def members_of(study: Study) -> list[Membership]:
+    """Everybody in the study: raters in the order of their codes, then the others by name; one query."""
+    rows = Membership.objects.filter(study=study).select_related("user")
+    return sorted(rows, key=lambda row: (row.code is None, *code_order(row), row.display_name.lower()))
+
+
+@dataclass(frozen=True)
+class SampleLine:
+    """A sample and how many of its issues no round holds yet."""
+
+    sample: Sample
+    n_unused: int
+
+
+def sample_lines(study: Study) -> list[SampleLine]:
+    """The samples of a study, newest first; one query."""
+    used = RoundItem.objects.filter(round__study=study, item__issue=OuterRef("issue"))
+    unused = (
+        SampleIssue.objects.filter(~Exists(used), sample=OuterRef("pk"))
+        .order_by()
+        .values("sample")
+        .annotate(n=Count("pk"))
+    )
+    rows = (
+        Sample.objects.filter(study=study)
+        .select_related("created_by")
+        .annotate(n_unused=_number(unused, "n"))
+        .order_by("-pk")
+    )
+    return [SampleLine(row, row.n_unused) for row in rows]
+
+
+def drawn_issues(sample: Sample) -> QuerySet[SampleIssue]:
+    """The issues of a sample in the order drawn, with their titles."""
+    return (
+        SampleIssue.objects.filter(sample=sample)
+        .select_related("issue__repository", "issue__current_snapshot")
+        .defer("issue__current_snapshot__body")
+        .order_by("position")
+    )
+
+
+def frame_counts(user: User, conditions: Mapping[str, object]) -> list[dict[str, Any]]:
+    """How many issues are left after each step of a filter; one count each. Raises Invalid."""
+    steps = filters.steps(conditions, Issue.objects.visible_to(user))
+    return [{"step": name, "n": rows.count()} for name, rows in steps]
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """What a round would hold, before it is made."""
+
+    n_items: int
+    n_raters: int
+    n_double: int
+    n_assignments: int
+
+
+def round_plan(*, n_items: int, n_raters: int, raters_per_item: int, double_share: float, seed: int) -> RoundPlan:
+    """Counts items and assignments as making and opening the round would."""
+    planned = raters_planned(n_items, raters_per_item, double_share, seed)
+    return RoundPlan(n_items, n_raters, sum(n > 1 for n in planned), sum(planned))
+
+
+@dataclass(frozen=True)
+class ItemRound:
+    """An item in one round: how many of its answers are in."""
+
+    round: Round
+    n_done: int
+    n_planned: int
+
+
+@dataclass(frozen=True)
+class ItemLine:
+    """An item of a study with its rounds."""
+
+    item: Item
+    title: str
+    rounds: Sequence[ItemRound] = field(default=())
+
+
+def items_of(study: Study, *, search: str = "", round_: Round | None = None) -> QuerySet[Item]:
+    """The items of a study with title; `search` is a part of the identifier or of the title."""
+    rows = (
+        Item.objects.filter(study=study)
+        .select_related("issue__repository", "issue__current_snapshot")
+        .defer("issue__current_snapshot__body")
+    )
+    if round_ is not None:
+        rows = rows.filter(Exists(RoundItem.objects.filter(round=round_, item=OuterRef("pk"))))
+    if words := search.replace("\x00", " ").strip():
+        rows = rows.filter(Q(identifier__icontains=words) | Q(issue__current_snapshot__title__icontains=words))
+    return rows
+
+
+def item_lines(items: Sequence[Item]) -> list[ItemLine]:
+    """Items with what is done of them in each round; two queries. Counts only: they tell nobody's answer."""
+    wanted = [item.pk for item in items]
+    done = {
+        (row["item"], row["round"]): row["n"]
+        for row in Assignment.objects.filter(item__in=wanted, slot__isnull=False, state__in=Assignment.FINISHED)
+        .order_by()
+        .values("item", "round")
+        .annotate(n=Count("pk"))
+    }
+    rounds: dict[int, list[ItemRound]] = defaultdict(list)
+    places = RoundItem.objects.filter(item__in=wanted).select_related("round").order_by("round__number")
+    for place in places:
+        rounds[place.item_id].append(
+            ItemRound(place.round, done.get((place.item_id, place.round_id), 0), place.n_raters)
+        )
+    return [ItemLine(item, title_of(item), rounds[item.pk]) for item in items]
+
+
+def title_of(item: Item) -> str:
+    """The title of an item's issue; empty for an imported identifier."""
+    snapshot = item.issue.current_snapshot if item.issue else None
+    return snapshot.title if snapshot else ""
+
+
+TELLS_NOTHING = ("round made", "round opened", "round moved to resolving", "round closed")
+"""What is recorded of a round without telling what anybody answered there."""
+
+
+def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
+    """The study's audit, newest first; of rounds that this person is blind in, only what tells nobody's answers."""
+    rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
+    if not seat.blind_round_ids:
+        return rows
+    numbers = list(Round.objects.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
+    return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))

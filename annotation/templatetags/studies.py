@@ -1,0 +1,63 @@
+"""Filters for pages of studies: colours of raters, states, shares."""
+
+import re
+
+from django import template
+
+from annotation.agreement import TITLES
+from annotation.models import Round
+
+register = template.Library()
+
+HUES = 8
+STATES = {
+    Round.State.DRAFT: "state-off",
+    Round.State.OPEN: "state-now",
+    Round.State.RESOLVING: "state-warn",
+    Round.State.CLOSED: "state-closed",
+}
+
+
+@register.filter
+def rater_hue(code: str | None) -> str:
+    """The class of a rater's colour, the same on every page: R1 is `rater-1`, R9 begins again."""
+    number = re.search(r"\d+", code or "")
+    return f"rater-{(int(number[0][:9]) - 1) % HUES + 1}" if number else ""
+
+
+@register.filter
+def dimension_hue(position: int) -> str:
+    """The class of a dimension's colour, by its place in the version, from 0."""
+    return f"dimension-{position % HUES + 1}"
+
+
+@register.filter
+def round_state(state: str) -> str:
+    """The class of `.state` that goes with a round's state."""
+    return STATES.get(Round.State(state), "")
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """`45.1 %` of 0.451; empty for none."""
+    return "" if share is None else f"{share * 100:.1f}".removesuffix(".0") + " %"
+
+
+@register.filter
+def coefficient_name(name: str) -> str:
+    """`Cohen’s kappa` of cohen_kappa."""
+    return TITLES.get(name, name)
+
+
+@register.filter
+def entries(mapping: dict[str, object]) -> list[tuple[str, object]]:
+    """The pairs of a mapping, also of one that has a key `items`."""
+    return list(mapping.items())
+
+
+@register.filter
+def in_words(value: object) -> str:
+    """A value of the audit's details: `yes`, `rater, reader`, or as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,135 @@
+"""The one loud thing on a study's overview: what this person can do next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.models import Round, Study
+from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sentence, the button that leads there, and what else there is to know."""
+
+    words: str
+    button: str = ""
+    address: str = ""
+    hint: str = ""
+    is_work: bool = True
+
+
+def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_samples: int) -> Step:
+    """What is next in a study; own labelling first, then decisions, then what moves a round on.
+
+    `lines` are the study's rounds with their raters, newest first. Reads the disagreements of one round at most.
+    """
+    slug = seat.study.slug
+    for line in reversed(lines):
+        if own := _own(seat, line):
+            number = line.round.number
+            words = f"{_items(own.n_left)} wait for you in round {number}" if own.n_left else f"Round {number} is open"
+            address = reverse("label", args=[slug, number])
+            return Step(words, f"Label round {number}", address, f"{own.n_finished} done so far.")
+    if seat.has_role(OWNER, ADJUDICATOR):
+        for line in reversed(lines):
+            if may_decide(seat, line.round) and (waiting := open_disagreements(line.round)).n:
+                return _resolve(line.round, waiting, slug)
+    if not lines:
+        return _first_round(seat, n_raters, n_samples)
+    return _move_on(seat, lines)
+
+
+def may_decide(seat: Seat, round_: Round) -> bool:
+    """Whether this person may decide in the round now."""
+    if not seat.has_role(OWNER, ADJUDICATOR) or round_.pk in seat.blind_round_ids:
+        return False
+    item_by_item = seat.study.resolve_when == Study.ResolveWhen.ITEM
+    return round_.state == Round.State.RESOLVING or (round_.state == Round.State.OPEN and item_by_item)
+
+
+def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
+    """The person's own line in an open round in which something is left for them."""
+    if line.round.state != Round.State.OPEN or seat.membership is None:
+        return None
+    own = next((each for each in line.raters if each.rater.pk == seat.membership.pk), None)
+    if own is None:
+        return None
+    is_pool = line.round.mode == Round.Mode.POOL
+    return own if own.n_left or (is_pool and line.n_left) else None
+
+
+def _items(n: int) -> str:
+    return f"{n} item" if n == 1 else f"{n} items"
+
+
+def _resolve(round_: Round, waiting: Disagreements, slug: str) -> Step:
+    verb = "waits" if waiting.n == 1 and not waiting.more else "wait"
+    return Step(
+        f"{waiting} {verb} in round {round_.number}",
+        "Resolve",
+        reverse("resolve", args=[slug, round_.number]),
+        "What all raters said alike is agreed already.",
+    )
+
+
+def _first_round(seat: Seat, n_raters: int, n_samples: int) -> Step:
+    slug = seat.study.slug
+    if not seat.has_role(OWNER):
+        return Step("There is no round yet", hint="The owner is preparing the first one.", is_work=False)
+    if not n_raters:
+        return Step("Add the raters", "Add members", reverse("members", args=[slug]), "Usually two; you can be one.")
+    if not n_samples:
+        hint = "Draw issues at random, by seed, or make a round of named issues."
+        return Step("Draw a sample", "Draw a sample", reverse("samples", args=[slug]), hint)
+    hint = "A pilot of some twenty items shows where the taxonomy is unclear."
+    return Step("Make the first round", "Make a round", reverse("new_round", args=[slug]), hint)
+
+
+def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
+    """The oldest round that is not over and can be moved on; where all are over, the newest."""
+    slug = seat.study.slug
+    is_owner = seat.has_role(OWNER)
+    for line in reversed(lines):
+        number, state = line.round.number, line.round.state
+        address = reverse("round", args=[slug, number])
+        if state == Round.State.RESOLVING:
+            if is_owner:
+                return Step(f"Everything in round {number} is decided", "Close it", address, "Its labels then stand.")
+            if seat.has_role(ADJUDICATOR):
+                return Step(f"Everything in round {number} is decided", hint="Its owner closes it.", is_work=False)
+            return Step(f"Round {number} is being resolved", is_work=False)
+        if state == Round.State.DRAFT and is_owner:
+            hint = f"{_items(line.n_items)} under version {line.round.taxonomy_version.number}."
+            return Step(f"Round {number} is a draft", "Look at it and open it", address, hint)
+        if state == Round.State.OPEN:
+            return Step(
+                _who_is_out(line),
+                "See who is how far" if is_owner else "",
+                address if is_owner else "",
+                "When all is in, the round moves to resolving by itself.",
+                is_work=False,
+            )
+    newest = lines[0].round
+    if newest.state == Round.State.DRAFT:
+        return Step(f"Round {newest.number} is being prepared", is_work=False)
+    return Step(
+        f"Round {newest.number} is closed",
+        "See the agreement",
+        reverse("agreement", args=[slug]),
+        "Compare the rounds, and download the agreed labels under Exports.",
+    )
+
+
+def _who_is_out(line: RoundLine) -> str:
+    out = line.unfinished_raters
+    if line.round.mode == Round.Mode.POOL or not out:
+        return f"Round {line.round.number} is open: {line.n_left} answers are out"
+    names = [each.rater.display_name for each in out[:3]]
+    who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(out) > 3:
+        who = f"{', '.join(names)} and {len(out) - 3} more"
+    n = sum(each.n_left for each in out)
+    return f"{who} {'has' if len(out) == 1 else 'have'} {_items(n)} left in round {line.round.number}"

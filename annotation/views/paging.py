@@ -1,0 +1,59 @@
+"""Long tables in pages that follow a key instead of counting."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class PageOf(Generic[Row]):
+    """The rows of one page, and the addresses of those beside it."""
+
+    rows: Sequence[Row]
+    previous_url: str
+    next_url: str
+
+
+def page_of(request: HttpRequest, rows: QuerySet[Row], *, key: str = "pk", size: int = 50) -> PageOf[Row]:
+    """The page that `?after=` or `?before=` points to, by a unique whole number; one query.
+
+    `key` is its column, with `-` for descending.
+
+    A key that is no number is passed over, so a mangled address gives the first page.
+    """
+    column, descending = key.lstrip("-"), key.startswith("-")
+    after, before = _number(request, "after"), _number(request, "before")
+    backwards = before is not None and after is None
+    edge = before if backwards else after
+    if edge is not None:
+        upwards = descending == backwards
+        rows = rows.filter(**{f"{column}__{'gt' if upwards else 'lt'}": edge})
+    found = list(rows.order_by(column if descending == backwards else f"-{column}")[: size + 1])
+    has_more, found = len(found) > size, found[:size]
+    if backwards:
+        found.reverse()
+    has_previous = has_more if backwards else after is not None
+    has_next = has_more or backwards
+    return PageOf(
+        found,
+        _address(request, "before", getattr(found[0], column)) if found and has_previous else "",
+        _address(request, "after", getattr(found[-1], column)) if found and has_next else "",
+    )
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    given = request.GET.get(name, "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None
+
+
+def _address(request: HttpRequest, name: str, value: Any) -> str:
+    query = request.GET.copy()
+    for each in ("after", "before"):
+        query.pop(each, None)
+    query[name] = str(value)
+    return f"{request.path}?{query.urlencode()}"
