@@ -129,5 +129,3 @@ class Annotations(APIView):
             following = take_next(seat=seat, round_=round_)
             answer["next"] = next_answer(seat, round_, following) if following else None
         return Response(answer, status=201 if submitted.is_new else 200)
-
-

@@ -9,7 +9,6 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.parsers import FileUploadParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
@@ -18,6 +17,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_item, get_round
 from annotation.actions.resolving import resolve
+from annotation.api.importing import SHEET_PARSERS, import_sent_sheet
 from annotation.api.reading import (
     body_of,
     choice_in_address,
@@ -56,7 +56,9 @@ def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[An
             break
         rows.extend(here)
         last = place
-    return Response({"results": [row if isinstance(row, dict) else results.as_dict(row) for row in rows], "next": following})
+    return Response(
+        {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in rows], "next": following}
+    )
 
 
 def encoded(place: results.Place) -> str:
@@ -127,7 +129,7 @@ class Ratings(APIView):
 
     permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
-    parser_classes = [MultiPartParser, JSONParser, FileUploadParser]
+    parser_classes = SHEET_PARSERS
 
     @extend_schema(
         parameters=[ROUND, DIMENSION, FORMAT, OpenApiParameter("revision", str, enum=["blind", "current"])],
@@ -158,13 +160,14 @@ class Ratings(APIView):
         return streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
 
     @extend_schema(
-        request={"multipart/form-data": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}},
+        request={
+            "text/csv": OpenApiTypes.STR,
+            "multipart/form-data": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}},
+        },
         responses={201: OpenApiTypes.OBJECT},
     )
     def post(self, request: Request, slug: str) -> Response:
-        from annotation.api.importing import import_sent_file
-
-        return Response(import_sent_file(request, seat_of(request, slug)), status=201)
+        return Response(import_sent_sheet(request, seat_of(request, slug)), status=201)
 
 
 class Disagreements(APIView):
@@ -334,5 +337,3 @@ class AgreementOfStudy(APIView):
         round_ = round_in_address(request, seat)
         rounds = visible_rounds(seat, round_.number if round_ else None, number_in_address(request, "version"))
         return Response(agreement(seat, rounds, asked, round_number=round_.number if round_ else None))
-
-

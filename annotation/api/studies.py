@@ -275,9 +275,7 @@ def detailed(rounds: Any) -> Any:
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater")
         .annotate(
-            n_assignments=Count(
-                "assignments", filter=~Q(assignments__state=Assignment.State.WITHDRAWN), distinct=True
-            ),
+            n_assignments=Count("assignments", filter=~Q(assignments__state=Assignment.State.WITHDRAWN), distinct=True),
             n_finished=Count("assignments", filter=is_finished, distinct=True),
             n_items=Count("round_items", distinct=True),
         )

@@ -35,9 +35,7 @@ class Caller:
         )
 
     def patch(self, path: str, body: Any) -> Any:
-        return self.client.patch(
-            BASE + path, json.dumps(body), content_type="application/json", headers=self.headers
-        )
+        return self.client.patch(BASE + path, json.dumps(body), content_type="application/json", headers=self.headers)
 
 
 def test_the_whole_way_of_a_study_over_rest() -> None:
@@ -45,9 +43,7 @@ def test_the_whole_way_of_a_study_over_rest() -> None:
     for name in ("bob", "carol", "ada", "rea"):
         make.user(name)
     olga = Caller("olga")
-    answer = olga.client.post(
-        BASE + "taxonomies/", make.FAULTS, content_type="application/yaml", headers=olga.headers
-    )
+    answer = olga.client.post(BASE + "taxonomies/", make.FAULTS, content_type="application/yaml", headers=olga.headers)
     assert answer.status_code == 201, answer.content
     assert olga.post("taxonomies/faults/versions/1/publish/").status_code == 200
     primary = {"symptom": {"coefficient": "krippendorff_alpha", "threshold": 0.8}}
@@ -282,3 +278,20 @@ def test_pages_of_results_take_the_same_queries_at_any_size() -> None:
         for number in (1, 2):
             with assert_queries(n):
                 olga.get(f"studies/study/{path}/?round={number}")
+
+
+def test_a_csv_of_ratings_is_taken_from_the_owner_and_bad_rows_are_told() -> None:
+    make.study()
+    sheet = "item,rater,dimension,value\na#1,model,symptom,crash\na#1,human,symptom,krash\na#2,model,symptom,Hang\n"
+    olga = Caller("olga")
+    answer = olga.client.post(BASE + "studies/study/ratings/", sheet, content_type="text/csv", headers=olga.headers)
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["n_ratings"] == 2 and answer.json()["refusals"][0]["line"] == 3
+    bob = Caller("bob")
+    answer = bob.client.post(BASE + "studies/study/ratings/", sheet, content_type="text/csv", headers=bob.headers)
+    assert answer.status_code == 403
+    answer = olga.client.post(
+        BASE + "studies/study/ratings/", "a,b\n1,2\n", content_type="text/csv", headers=olga.headers
+    )
+    assert answer.status_code == 422 and set(answer.json()) == {"code", "message", "fields"}
+    assert olga.post("studies/study/ratings/", {}).status_code == 415

@@ -1,0 +1,74 @@
+"""A sheet of ratings sent over REST: as the body, or as the file of a form."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+
+from annotation.access import OWNER, Seat
+from annotation.actions.imports import import_ratings
+from annotation.errors import Invalid, Unreadable
+
+
+class SheetParser(BaseParser):
+    """Hands on the bytes of a sheet as they came."""
+
+    media_type = "text/csv"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, bytes]:
+        return {"sheet": stream.read(settings.UPLOAD_BYTES_MAX + 1)}
+
+
+class PlainParser(SheetParser):
+    media_type = "text/plain"
+
+
+class BytesParser(SheetParser):
+    media_type = "application/octet-stream"
+
+
+class ParquetParser(SheetParser):
+    media_type = "application/vnd.apache.parquet"
+
+
+class WorkbookParser(SheetParser):
+    media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
+
+
+def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
+    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions` and `final` are its options.
+
+    They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
+    Invalid with the fields.
+    """
+    seat.require(OWNER)
+    sent: Any = request.data
+    given = sent.get("sheet") or sent.get("file")
+    if not given:
+        raise Unreadable("There is no sheet: send it as the body (text/csv), or as the file “file” of a form.")
+    size = len(given) if isinstance(given, bytes) else given.size
+    if size > settings.UPLOAD_BYTES_MAX:
+        raise Invalid(f"The sheet is larger than {settings.UPLOAD_BYTES_MAX // 2**20} MB.", code="too_large")
+    options = request.query_params if isinstance(given, bytes) else sent
+    report = import_ratings(
+        user=seat.user,
+        study=seat.study.slug,
+        file=given,
+        name=getattr(given, "name", ""),
+        mapping=_mapping(options.getlist("map")),
+        dimensions=[name for name in options.get("dimensions", "").split(",") if name.strip()],
+        final=options.get("final") or "final",
+    )
+    return report.as_document()
+
+
+def _mapping(pairs: list[str]) -> Mapping[str, str]:
+    wrong = [pair for pair in pairs if "=" not in pair]
+    if wrong:
+        raise Invalid("The sheet was not read.", fields={"map": [f"“{wrong[0]}” is no FIELD=COLUMN."]})
+    return dict(pair.split("=", 1) for pair in pairs)
