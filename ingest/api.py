@@ -132,7 +132,7 @@ class Fetches(ListAPIView[FetchRun]):
         return queries.runs(caller(self.request))
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | {"refusals_most": 0}
+        return {**super().get_serializer_context(), "refusals_most": 0}
 
     @extend_schema(
         request={"application/json": FetchRequest, "multipart/form-data": FileRequest},

@@ -22,7 +22,7 @@ EXCERPT_CHARACTERS = 300
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _MARKS = re.compile(r'["{}\[\]\\]')
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-_DECODER = json.JSONDecoder()
+_SCAN = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,9 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
 def _end_of_value(text: str, start: int) -> tuple[int, bool]:
     """Where the value at `start` ends, and whether all of it is there."""
     try:
-        end = _DECODER.scan_once(text, start)[1]
+        end = _SCAN(text, start)[1]
         return end, end < len(text) or text[start] in '{"'
-    except (StopIteration, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         pass
     if text[start] != "{":
         found = re.compile(r"[,\[\]{}\n]").search(text, start + 1)

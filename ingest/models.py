@@ -1,6 +1,7 @@
 """Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
 
 from collections.abc import Callable
+from datetime import UTC, date
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -86,7 +87,7 @@ class Repository(models.Model):
         return f"{self.owner}/{self.name}" if self.host == GITHUB_HOST else f"{self.host}/{self.owner}/{self.name}"
 
 
-def _readable_ids(user: Viewer) -> models.QuerySet[Any, Any]:
+def _readable_ids(user: User) -> models.QuerySet[Any, Any]:
     return Repository.readers.through.objects.filter(user_id=user.pk).values("repository_id")
 
 
@@ -184,6 +185,14 @@ class FetchRun(models.Model):
         if self.repository_id and self.repository:
             return self.repository.full_name
         return self.requested.get("repository") or self.requested.get("file") or "a file"
+
+    @property
+    def changes_since(self) -> date | None:
+        """From which day the next fetch has to ask for changes; None after a fetch of some labels or one state."""
+        narrowed = self.requested.get("labels") or self.requested.get("state") != "all"
+        if self.kind != self.Kind.GITHUB or self.state != self.State.DONE or narrowed or self.started_at is None:
+            return None
+        return self.started_at.astimezone(UTC).date()
 
     @property
     def n_read(self) -> int:

@@ -52,7 +52,7 @@ def issues(
     return found.order_by("-pk")
 
 
-def repositories(user: Viewer) -> QuerySet[Repository]:
+def repositories(user: Viewer) -> QuerySet[Any]:
     """Repositories the user may see, with `last_run_id` (of the runs the user may see), by name; one query."""
     newest = FetchRun.objects.visible_to(user).filter(repository=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     return Repository.objects.visible_to(user).annotate(last_run_id=Subquery(newest)).order_by("owner", "name", "pk")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 from django.db.models import Q
@@ -208,7 +207,9 @@ def _record(row: Snapshot, thread: Sequence[CommentRecord]) -> IssueRecord:
     )
 
 
-def _snapshots(run: FetchRun, pending: Sequence[tuple[_Row, IssueRecord, str]]) -> list[tuple[int, int, Any]]:
+def _snapshots(
+    run: FetchRun, pending: Sequence[tuple[_Row, IssueRecord, str]]
+) -> list[tuple[int, int | None, datetime | None]]:
     """Makes the snapshots that are not there yet; (issue, its snapshot now, its time of change) for each."""
     if not pending:
         return []

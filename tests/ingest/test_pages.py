@@ -193,3 +193,17 @@ def test_a_long_thread_takes_no_more_queries(take):
         take([{"number": n, "title": "t", "repository": "o/r", "comments": comments}])
         with assert_queries(5):  # session, user, issue, snapshots, comments
             ann.get(f"/issues/o/r/{n}/")
+
+
+def test_fetching_again_asks_only_for_what_changed(world, ann):
+    repository = world.repository("o/r")
+    repository.issue()
+    for _ in range(2):
+        ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all"})
+        sync.work(FetchRun.objects.latest("pk").pk)
+    page = ann.get("/repositories/").content.decode()
+    assert "Fetch changes" in page
+    today = FetchRun.objects.latest("pk").started_at.date().isoformat()
+    assert f'name="since" value="{today}"' in page
+    ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all", "since": today})
+    assert FetchRun.objects.latest("pk").requested["since"] == f"{today}T00:00:00Z"
