@@ -29,6 +29,13 @@ for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", 
     os.environ.pop(name, None)
 
 _hold = embedded.Hold(DATA_DIR)
+_kinds_run: set[str] = set()
+
+
+def pytest_configure() -> None:
+    import django
+
+    django.setup()
 
 
 def pytest_sessionstart() -> None:
@@ -36,6 +43,19 @@ def pytest_sessionstart() -> None:
         return
     _hold.take()
     _forget_durability()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note which kinds of tests passed, for .ci/run to see that none was left out."""
+    if report.when == "call" and report.passed:
+        _kinds_run.update({"browser", "worker"} & set(report.keywords))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get("KINDS_RUN"):
+        Path(os.environ["KINDS_RUN"]).write_text("".join(f"{kind}\n" for kind in sorted(_kinds_run)))
+    if not chromium():
+        terminalreporter.write_line("The browser tests did NOT run: no Chromium was found.", yellow=True, bold=True)
 
 
 def pytest_unconfigure() -> None:

@@ -1,11 +1,14 @@
 """Settings from the environment: sensible ones are read, nonsense is refused in a sentence."""
 
+import re
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
+
+BASE_DIR = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(("given", "read"), [("1", True), ("Yes", True), ("off", False), ("", False), (None, False)])
@@ -57,3 +60,10 @@ def test_a_database_address_may_name_a_socket_folder() -> None:
 def test_a_database_address_of_another_kind_is_refused(given: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must read postgresql://"):
         env.database(given)
+
+
+def test_every_setting_stands_in_the_example_with_a_sentence() -> None:
+    read = re.findall(r'env\.\w+\("([A-Z_]+)"', (BASE_DIR / "config" / "settings.py").read_text())
+    composed = re.findall(r"\$\{([A-Z_]+)", (BASE_DIR / "docker-compose.yml").read_text())
+    told = re.findall(r"^#([A-Z_]+)=", (BASE_DIR / ".env.example").read_text(), re.MULTILINE)
+    assert set(read) | set(composed) == set(told)

@@ -1,0 +1,38 @@
+"""The tests' own instruments: a worker that works, a browser that shows pages."""
+
+import time
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import Page
+
+
+@pytest.mark.worker
+@pytest.mark.django_db(transaction=True)
+def test_a_task_that_is_sent_is_taken_by_the_worker(live_worker: object) -> None:
+    from config.celery import app
+
+    before = app.control.inspect(timeout=5).stats()
+    assert before
+    app.send_task("ingest.tasks.pick_up_runs")
+    (name,) = before
+    ends_at = time.monotonic() + 30
+    while time.monotonic() < ends_at:
+        total = app.control.inspect(timeout=5).stats()[name]["total"]
+        if total.get("ingest.tasks.pick_up_runs", 0) >= 1:
+            return
+    pytest.fail("the worker did not take the task")
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_a_visitor_is_shown_the_sign_in_page(live_server: object, page: Page) -> None:
+    page.goto(f"{live_server}/")
+    page.get_by_label("Password").wait_for()
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+@pytest.mark.django_db
+def test_every_test_begins_with_an_empty_cache(turn: int) -> None:
+    assert cache.get("left-over") is None
+    cache.set("left-over", turn)
