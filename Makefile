@@ -43,7 +43,7 @@ help:
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python
 	@echo 'Installing the packages of requirements-dev.lock (a minute or two, only now) …'
 	@$(PIP) -r requirements-dev.lock || { echo "$(MISSING_PACKAGE)" >&2; exit 1; }
-	@touch $@
+	@touch .venv/.installed $@
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py up
