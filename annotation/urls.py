@@ -25,6 +25,7 @@ urlpatterns = [
     path(ROUND + "to-resolving/", studies.start_resolving, name="start_resolving"),
     path(ROUND + "close/", studies.close_round, name="close_round"),
     path(ROUND + "label/", labelling.label, name="label"),
+    path(ROUND + "label/before/<int:place>/", labelling.earlier, name="earlier_labels"),
     path(ROUND + "label/<int:pk>/", labelling.label_one, name="label_one"),
     path(ROUND + "label/<int:pk>/draft/", labelling.keep_draft, name="keep_draft"),
     path(ROUND + "resolve/", resolving.queue, name="resolve"),

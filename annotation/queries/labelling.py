@@ -1,11 +1,13 @@
 """What a rater has to do, has done, and how far they are."""
 
 from dataclasses import dataclass
+from statistics import median
 
 from django.db.models import QuerySet
 
-from annotation.models import Assignment, Draft, Membership, Round, RoundItem, RoundRater
+from annotation.models import Assignment, Draft, Item, Membership, Proposal, Rating, Round, RoundItem, RoundRater
 from ingest.models import Comment, Issue
+from taxonomy.tree import VersionTree
 
 FULL = ("item__issue__repository", "item__issue__current_snapshot", "rater")
 
@@ -93,3 +95,71 @@ def own_assignments(round_: Round, rater: Membership) -> QuerySet[Assignment]:
         .select_related("item", "current")
         .order_by("position")
     )
+
+
+BEHIND, AHEAD = 60, 10
+
+
+def around(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:
+    """The rater's own assignments near a place in their order (None: the end of it), in order; one bounded read."""
+    found = own_assignments(round_, rater)
+    if place is None:
+        return list(found.filter(state__in=Assignment.FINISHED).order_by("-position", "-pk")[:BEHIND])[::-1]
+    near = found.filter(position__gt=place - BEHIND, position__lte=place + AHEAD)
+    return list(near.order_by("position", "pk")[: 2 * (BEHIND + AHEAD)])
+
+
+def before(round_: Round, rater: Membership, place: int) -> list[Assignment]:
+    """The rater's finished assignments that come before a place, the nearest BEHIND of them, in order."""
+    found = own_assignments(round_, rater).filter(position__lt=place, state__in=Assignment.FINISHED)
+    return list(found.order_by("-position", "-pk")[:BEHIND])[::-1]
+
+
+def usual_seconds(assignments: list[Assignment]) -> float | None:
+    """What an item usually takes this rater: the median over assignments read with `current`; None for fewer than 3."""
+    spent = [each.current.seconds for each in assignments if each.current and each.current.seconds]
+    return median(spent) if len(spent) >= 3 else None
+
+
+def issue_of(assignment: Assignment) -> Issue | None:
+    """The issue to read with repository and newest snapshot; None for an imported identifier."""
+    if assignment.item.issue_id is None:
+        return None
+    if Item.issue.is_cached(assignment.item):
+        return assignment.item.issue
+    return Issue.objects.select_related("repository", "current_snapshot").get(pk=assignment.item.issue_id)
+
+
+def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | None:
+    """The rater's own current answer in the shape of a draft, or None; three queries at most.
+
+    {"parts": [{"labels", "proposals", "memo"}, …], "memo", "confidence", "skip", "revision"}; the memo of an answer
+    that was not given in parts is that of its only part.
+    """
+    annotation = assignment.current
+    if annotation is None:
+        return None
+    parts: list[dict[str, dict[str, object]]] = [{"labels": {}, "proposals": {}} for _ in range(annotation.n_parts)]
+    ratings = Rating.objects.filter(annotation=annotation).order_by("pk")
+    asked = {row.pk: row for row in Proposal.objects.filter(annotation=annotation)} if annotation.n_proposals else {}
+    for rating in ratings:
+        dimension = tree.by_id[rating.dimension_id]
+        labels, proposals = parts[rating.part - 1]["labels"], parts[rating.part - 1]["proposals"]
+        if not dimension.has_categories:
+            labels[dimension.key] = getattr(rating, dimension.kind)
+            continue
+        keys = labels.setdefault(dimension.key, [])
+        assert isinstance(keys, list)
+        if rating.category_id is not None:
+            keys.append(dimension.by_id[rating.category_id].key)
+        elif rating.proposal_id is not None:
+            proposal = asked[rating.proposal_id]
+            proposals[dimension.key] = {"name": proposal.name, "memo": proposal.memo}
+    memos = annotation.part_memos or [annotation.memo]
+    return {
+        "parts": [{**part, "memo": memos[number] if number < len(memos) else ""} for number, part in enumerate(parts)],
+        "memo": annotation.memo if annotation.part_memos else "",
+        "confidence": annotation.confidence,
+        "skip": annotation.skip_reason,
+        "revision": annotation.revision,
+    }

@@ -1,15 +1,267 @@
 """The room where raters live: one issue after another."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.models import User
+from annotation.access import RATER, Seat, get_own_assignment, get_round, get_seat
+from annotation.actions import labelling as actions
+from annotation.asking import description, prompts
+from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.models import Assignment, Membership, Round
+from annotation.queries import labelling as queries
+from taxonomy.queries import published_version
+
+SKIP_REASONS = (
+    "Not about what this study asks",
+    "Too little information to decide",
+    "Not in a language I read",
+    "Duplicate of another issue",
+    "Spam or a test",
+)
 
 
-def label(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+@dataclass(frozen=True)
+class Line:
+    """One of the rater's own items in the list at the left."""
+
+    position: int
+    identifier: str
+    state: str
+    flag: str
+    url: str
+    is_here: bool
+
+    @property
+    def name(self) -> str:
+        """The identifier without the owner: the list is narrow."""
+        return self.identifier.rpartition("/")[2] or self.identifier
 
 
-def label_one(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+@login_required
+@never_cache
+@require_GET
+def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The next assignment, ready to be answered; or what happens next when there is none."""
+    seat = get_seat(cast(User, request.user), slug)
+    round_ = get_round(seat, number)
+    assignment = actions.take_next(seat=seat, round_=round_)
+    if assignment is None:
+        round_ = get_round(seat, number)
+    return _page(request, seat, round_, assignment)
 
 
-def keep_draft(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def label_one(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """One of one's own assignments, to look at and to change; a POST submits it and answers with the next one."""
+    seat = get_seat(cast(User, request.user), slug)
+    assignment = _own(seat, number, pk)
+    if request.method == "POST":
+        return _submit(request, seat, assignment)
+    return _page(request, seat, assignment.round, assignment)
+
+
+@login_required
+@require_POST
+def keep_draft(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """Keeps what was typed so far."""
+    seat = get_seat(cast(User, request.user), slug)
+    assignment = _own(seat, number, pk)
+    actions.keep_draft(seat=seat, assignment=assignment.pk, body=_body(request))
+    return HttpResponse(status=204)
+
+
+@login_required
+@never_cache
+@require_GET
+def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpResponse:
+    """More of the list at the left: the finished items before a place."""
+    seat = get_seat(cast(User, request.user), slug)
+    seat.require(RATER)
+    round_ = get_round(seat, number)
+    lines = _lines(queries.before(round_, _rater(seat), place), seat, round_, None)
+    return render(request, "annotation/labelling/_lines.html", {"lines": lines, "study": seat.study, "round": round_})
+
+
+def _own(seat: Seat, number: int, pk: int) -> Assignment:
+    assignment = get_own_assignment(seat, pk)
+    if assignment.round.number != number:
+        raise NotFound(f"You have no assignment {pk} in round {number} of the study “{seat.study.slug}”.")
+    assignment.round.study = seat.study
+    return assignment
+
+
+def _rater(seat: Seat) -> Membership:
+    assert seat.membership is not None
+    return seat.membership
+
+
+def _body(request: HttpRequest) -> dict[str, object]:
+    try:
+        body = json.loads(request.body)
+    except ValueError as error:
+        raise Unreadable("The request's body is not JSON.") from error
+    if not isinstance(body, dict):
+        raise Unreadable("The request's body is not a JSON object.")
+    return body
+
+
+def _submit(request: HttpRequest, seat: Seat, assignment: Assignment) -> HttpResponse:
+    body = _body(request)
+    expected = body.pop("expected", None)
+    try:
+        actions.submit_annotation(
+            seat=seat,
+            assignment=assignment.pk,
+            body=body,
+            idempotency_key=request.headers.get("Idempotency-Key", ""),
+            expected=expected if isinstance(expected, int) else None,
+        )
+    except Invalid as error:
+        context = {"problems": _problems(error.fields), "message": error.message}
+        return render(request, "annotation/labelling/_problems.html", context, status=422)
+    except Stale as error:
+        context = {"message": error.message, "newer": error.newer}
+        return render(request, "annotation/labelling/_stale.html", context, status=409)
+    round_ = assignment.round
+    following = actions.take_next(seat=seat, round_=round_)
+    if following is None:
+        round_ = get_round(seat, round_.number)
+    answer = render(request, "annotation/labelling/_turn.html", _desk(seat, round_, following))
+    answer["HX-Replace-Url"] = reverse("label", args=[seat.study.slug, round_.number])
+    return answer
+
+
+def _problems(fields: Mapping[str, list[str]]) -> list[dict[str, object]]:
+    """Where each sentence belongs: part (0 where the answer has no parts) and dimension, memo or skip."""
+    found: list[dict[str, object]] = []
+    for path, sentences in fields.items():
+        part, _, name = path.rpartition(".")
+        number = part.removeprefix("parts[").removesuffix("]")
+        found.append({"part": number if number.isdigit() else "1", "name": name, "sentence": " ".join(sentences)})
+    return found
+
+
+def _page(request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None) -> HttpResponse:
+    asked = prompts(published_version(round_.taxonomy_version_id))
+    context = _desk(seat, round_, assignment) | {
+        "prompts": asked,
+        "version": {
+            "dimensions": description(asked),
+            "user": seat.user.pk,
+            "csrf_cookie": settings.CSRF_COOKIE_NAME,
+        },
+        "skip_reasons": SKIP_REASONS,
+    }
+    return render(request, "annotation/labelling/label.html", context)
+
+
+def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str, object]:
+    """What changes from one issue to the next: progress, the list at the left, the issue, and what was typed before."""
+    rater = _rater(seat)
+    near = queries.around(round_, rater, assignment.position if assignment else None)
+    progress = queries.progress(round_, rater)
+    lines = _lines(near, seat, round_, assignment)
+    here = next((number for number, line in enumerate(lines) if line.is_here), len(lines))
+    context: dict[str, object] = {
+        "study": seat.study,
+        "round": round_,
+        "rater": rater,
+        "rater_hue": _hue(rater.code),
+        "progress": progress,
+        "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
+        "lines": lines,
+        "before": near[0].position if near and near[0].position > 1 else None,
+        "previous_url": lines[here - 1].url if here and lines else None,
+        "assignment": assignment,
+        "is_first_answer": assignment is not None and assignment.state in Assignment.UNFINISHED,
+    }
+    if assignment is None:
+        return context | {"turn": None}
+    issue = queries.issue_of(assignment)
+    return context | {
+        "item": assignment.item,
+        "issue": issue,
+        "snapshot": issue.current_snapshot if issue else None,
+        "comments": queries.comments_of(issue),
+        "turn": _turn(round_, assignment),
+        "may_change": _may_change(round_, assignment),
+    }
+
+
+def _turn(round_: Round, assignment: Assignment) -> dict[str, object]:
+    """The assignment for the script of the page."""
+    answer = queries.answer_of(assignment, published_version(round_.taxonomy_version_id))
+    place = [round_.study.slug, round_.number, assignment.pk]
+    return {
+        "assignment": assignment.pk,
+        "name": assignment.item.identifier,
+        "position": assignment.position,
+        "submit_url": reverse("label_one", args=place),
+        "draft_url": reverse("keep_draft", args=place),
+        "revision": answer["revision"] if answer else 0,
+        "answer": answer,
+        "draft": queries.draft_of(assignment),
+        "may_change": _may_change(round_, assignment),
+    }
+
+
+def _may_change(round_: Round, assignment: Assignment) -> bool:
+    if assignment.state == Assignment.State.WITHDRAWN:
+        return False
+    if assignment.state in Assignment.UNFINISHED:
+        return round_.state == Round.State.OPEN
+    return round_.state in (Round.State.OPEN, Round.State.RESOLVING)
+
+
+def _lines(near: list[Assignment], seat: Seat, round_: Round, assignment: Assignment | None) -> list[Line]:
+    """Finished items and the one at hand; what lies ahead is not shown."""
+    here = assignment.pk if assignment else None
+    return [
+        Line(
+            position=each.position,
+            identifier=each.item.identifier,
+            state=each.state if each.state in Assignment.FINISHED else "now",
+            flag=_flag(each),
+            url=reverse("label_one", args=[seat.study.slug, round_.number, each.pk]),
+            is_here=each.pk == here,
+        )
+        for each in near
+        if each.pk == here or each.state in Assignment.FINISHED
+    ]
+
+
+def _flag(assignment: Assignment) -> str:
+    answer = assignment.current
+    if answer is None:
+        return ""
+    if answer.n_proposals:
+        return "a category is proposed"
+    return "unsure" if answer.confidence == 1 else ""
+
+
+def _time_left(usual_seconds: float | None, n_left: int) -> str:
+    if usual_seconds is None or n_left == 0:
+        return ""
+    minutes = usual_seconds * n_left / 60
+    if minutes < 55:
+        return f"about {max(5, round(minutes / 5) * 5)} min left" if minutes >= 3 else "a few minutes left"
+    return f"about {round(minutes / 60)} h left"
+
+
+def _hue(code: str | None) -> int:
+    """R1, R2 … have the same colour on every page."""
+    digits = "".join(letter for letter in code or "" if letter.isdigit())
+    return (int(digits) - 1) % 8 + 1 if digits else 8

@@ -1,0 +1,205 @@
+// The form with all questions: parts, conditions, memo, confidence, and what the server found wrong.
+
+import { resetDefinition } from "./definitions.js";
+import { Question } from "./question.js";
+import { emptyPart, emptyState, isEmptyPart } from "./state.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class Answers {
+  /** `changed()` follows every change by the rater, `announce(words)` speaks to screen readers. */
+  constructor(version, { changed, announce }) {
+    Object.assign(this, { version, changed, announce });
+    this.form = byId("answers");
+    this.memo = byId("memo");
+    this.state = emptyState();
+    this.at = 0;
+    this.wrong = [];
+    this.questions = version.dimensions.map((dimension) => new Question(byId(`question-${dimension.number}`), dimension, {
+      part: () => this.part,
+      changed: (question) => this.touched(question),
+      go: (question) => this.go(question),
+    }));
+    this.memo.addEventListener("input", () => {
+      this.part.memo = this.memo.value;
+      this.touched();
+    });
+    this.form.addEventListener("change", (event) => {
+      if (event.target.name !== "confidence") return;
+      this.state.confidence = Number(event.target.value);
+      this.touched();
+    });
+    byId("add-part").addEventListener("click", () => this.addPart());
+    byId("remove-part").addEventListener("click", () => this.removePart());
+    byId("part-tabs").addEventListener("click", (event) => {
+      const tab = event.target.closest("[role=tab]");
+      if (tab) this.turnTo(Number(tab.dataset.part));
+    });
+    byId("part-tabs").addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const n = this.state.parts.length;
+      this.turnTo((this.at + step + n) % n);
+      byId("part-tabs").querySelector("[aria-selected=true]").focus();
+    });
+  }
+
+  get part() {
+    return this.state.parts[this.at];
+  }
+
+  get visible() {
+    return this.questions.filter(({ element }) => !element.hidden);
+  }
+
+  /** Fills the form for another issue. */
+  load(state, mayChange = true) {
+    this.state = state;
+    this.at = 0;
+    this.blame([]);
+    resetDefinition(this.version);
+    for (const question of this.questions) question.search?.clear();
+    this.mayChange = mayChange;
+    byId("answers-scroll").scrollTop = 0;
+    this.show();
+  }
+
+  show() {
+    const { parts } = this.state;
+    this.memo.value = this.part.memo;
+    for (const input of this.form.elements.confidence) input.checked = this.state.confidence === Number(input.value);
+    this.showConditions();
+    for (const question of this.questions) question.show();
+    byId("parts").hidden = parts.length < 2;
+    byId("part-tabs").replaceChildren(...parts.map((_, number) => {
+      const tab = document.createElement("button");
+      tab.type = "button";
+      tab.dataset.part = String(number);
+      tab.setAttribute("role", "tab");
+      tab.setAttribute("aria-selected", String(number === this.at));
+      tab.setAttribute("aria-controls", "part-panel");
+      tab.tabIndex = number === this.at ? 0 : -1;
+      tab.textContent = `Part ${number + 1}`;
+      if (this.wrong.some(({ part }) => part === number)) tab.classList.add("is-wrong");
+      return tab;
+    }));
+    const panel = byId("part-panel");
+    if (parts.length > 1) {
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-label", `Part ${this.at + 1}`);
+    } else {
+      panel.removeAttribute("role");
+      panel.removeAttribute("aria-label");
+    }
+    this.showErrors();
+    for (const control of this.form.elements) {
+      if (control.getAttribute("role") !== "tab") control.disabled = !this.mayChange;
+    }
+    this.form.classList.toggle("is-shut", !this.mayChange);
+  }
+
+  /** Shows the questions that apply; says aloud which came or went. */
+  showConditions(speak = false) {
+    const came = [];
+    for (const { element, dimension } of this.questions) {
+      const hidden = !this.version.applies(dimension, this.part.labels);
+      if (element.hidden && !hidden) came.push(dimension.title);
+      element.hidden = hidden;
+    }
+    if (speak && came.length) this.announce(`Now also asked: ${came.join(", ")}.`);
+  }
+
+  touched(question) {
+    if (question) {
+      this.showConditions(true);
+      this.forgive(question.dimension.key);
+    } else this.forgive("memo");
+    this.changed();
+  }
+
+  /** On to the next question, at the end to the submit button. */
+  go(question) {
+    const { visible } = this;
+    const next = visible[visible.indexOf(question) + 1];
+    if (next) next.focus();
+    else byId("submit").focus();
+  }
+
+  focusFirst() {
+    (this.visible[0] ?? { focus: () => this.memo.focus() }).focus();
+  }
+
+  /** The question that has the focus, or had it last. */
+  questionAt(element) {
+    return this.visible.find((question) => question.element.contains(element));
+  }
+
+  turnTo(number) {
+    this.at = number;
+    this.show();
+    this.announce(`Part ${number + 1} of ${this.state.parts.length}`);
+  }
+
+  addPart() {
+    this.state.parts.push(emptyPart());
+    this.turnTo(this.state.parts.length - 1);
+    byId("answers-scroll").scrollTop = 0;
+    this.focusFirst();
+    this.changed();
+  }
+
+  removePart() {
+    if (!isEmptyPart(this.part) && !window.confirm(`Remove part ${this.at + 1} and its answers?`)) return;
+    this.state.parts.splice(this.at, 1);
+    this.blame([]);
+    this.turnTo(Math.min(this.at, this.state.parts.length - 1));
+    this.focusFirst();
+    this.changed();
+  }
+
+  /** Shows the server's sentences at their questions: [{part (from 0), name, sentence}]. Gives back those without a place. */
+  blame(problems) {
+    this.wrong = problems;
+    if (!problems.length) {
+      this.showErrors();
+      return [];
+    }
+    const placed = ({ name }) => name === "memo" || this.version.byKey.has(name);
+    const first = problems.filter(placed).sort((a, b) => a.part - b.part || this.order(a) - this.order(b))[0];
+    if (first && first.part < this.state.parts.length) this.at = first.part;
+    this.show();
+    if (first) {
+      if (first.name === "memo") this.memo.focus();
+      else this.questions.find(({ dimension }) => dimension.key === first.name).focus();
+    }
+    return problems.filter((problem) => !placed(problem));
+  }
+
+  order({ name }) {
+    return this.version.byKey.get(name)?.number ?? 1000;
+  }
+
+  showErrors() {
+    const here = this.wrong.filter(({ part }) => part === this.at);
+    const sentence = (name) => here.filter((problem) => problem.name === name).map((problem) => problem.sentence).join(" ");
+    for (const question of this.questions) question.blame(sentence(question.dimension.key));
+    byId("memo-error").textContent = sentence("memo");
+    byId("memo-error").hidden = !sentence("memo");
+  }
+
+  forgive(name) {
+    if (!this.wrong.some((problem) => problem.name === name && problem.part === this.at)) return;
+    this.wrong = this.wrong.filter((problem) => problem.name !== name || problem.part !== this.at);
+    this.showErrors();
+    for (const tab of byId("part-tabs").children) {
+      tab.classList.toggle("is-wrong", this.wrong.some(({ part }) => part === Number(tab.dataset.part)));
+    }
+  }
+
+  /** How many of the questions that apply are answered: for the handle of the sheet on a phone. */
+  get counts() {
+    const { visible } = this;
+    return [visible.filter((question) => question.isAnswered).length, visible.length];
+  }
+}

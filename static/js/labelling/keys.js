@@ -1,0 +1,99 @@
+// The keyboard: single keys where nobody is typing, and a few that work everywhere.
+
+const OFF = "concord.single-keys-off";
+
+const isTyping = (target) =>
+  target.matches?.("textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button])");
+
+/** Whether single keys are on; kept in this browser. */
+export function singleKeys() {
+  try {
+    return localStorage.getItem(OFF) !== "1";
+  } catch {
+    return true;
+  }
+}
+
+export function keepSingleKeys(on) {
+  try {
+    localStorage.setItem(OFF, on ? "0" : "1");
+  } catch {
+    // Then it holds until the page is loaded again.
+  }
+}
+
+/** `answers` and the actions: submit, skip, memo, previous, fold, help. */
+export function listenToKeys(answers, actions) {
+  let last = null;
+  let on = singleKeys();
+  const box = document.getElementById("single-keys");
+  box.checked = on;
+  box.addEventListener("change", () => {
+    on = box.checked;
+    keepSingleKeys(on);
+  });
+  document.addEventListener("focusin", (event) => {
+    last = answers.questionAt(event.target) ?? last;
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
+    const { key, target } = event;
+    if (key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey) {
+      event.preventDefault();
+      if (!event.repeat) actions.submit();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (moves(event, answers)) {
+      event.preventDefault();
+      return;
+    }
+    const emptySearch = target.matches?.("[role=combobox]") && !target.value && /^[1-9?]$/.test(key);
+    if (!on || key.length !== 1 || key === " " || (isTyping(target) && !emptySearch)) return;
+    const active = answers.questionAt(target) ?? (last && !last.element.hidden ? last : null);
+    if (single(key, active, answers, actions)) event.preventDefault();
+  });
+}
+
+function moves({ key, target, shiftKey }, answers) {
+  if ((key === "PageDown" || key === "PageUp") && !target.matches("textarea")) {
+    const reading = document.getElementById("reading");
+    if (reading.scrollHeight <= reading.clientHeight) return false;
+    reading.scrollBy({ top: (key === "PageDown" ? 0.85 : -0.85) * reading.clientHeight });
+    return true;
+  }
+  const question = answers.questionAt(target);
+  if (key === "Escape" && isTyping(target)) {
+    if (question) question.element.focus({ preventScroll: true });
+    else target.blur();
+    return true;
+  }
+  if (!question) return false;
+  if (key === "Enter" && !shiftKey && !target.matches("textarea, button, summary, a")) {
+    answers.go(question);
+    return true;
+  }
+  if ((key === "Backspace" || key === "Delete") && target.matches("input[type=radio], input[type=checkbox]")) {
+    question.set(undefined);
+    return true;
+  }
+  return false;
+}
+
+function single(key, active, answers, actions) {
+  if (answers.mayChange && active?.press(key)) return true;
+  if (/^[1-9]$/.test(key)) {
+    const question = answers.visible.find(({ dimension }) => dimension.number === Number(key));
+    question?.focus();
+    return Boolean(question);
+  }
+  const action = { s: "skip", m: "memo", p: "previous", "[": "fold", "?": "help" }[key];
+  if (action) {
+    actions[action]();
+    return true;
+  }
+  if (!answers.mayChange) return false;
+  const others = answers.visible.filter((question) => question !== active);
+  return [...others.filter((each) => !each.isAnswered), ...others.filter((each) => each.isAnswered)].some((each) => each.press(key));
+}

@@ -1,0 +1,52 @@
+// What this browser keeps of unfinished work, per person and assignment; a browser that keeps nothing is no error.
+
+const PREFIX = "concord.labelling";
+const DAYS_KEPT = 60;
+
+export class Shelf {
+  constructor(user) {
+    this.user = user;
+    this.sweep();
+  }
+
+  name(kind, assignment) {
+    return `${PREFIX}.${this.user}.${assignment}.${kind}`;
+  }
+
+  read(kind, assignment) {
+    try {
+      return JSON.parse(localStorage.getItem(this.name(kind, assignment)));
+    } catch {
+      return null;
+    }
+  }
+
+  keep(kind, assignment, value) {
+    try {
+      localStorage.setItem(this.name(kind, assignment), JSON.stringify(value));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  drop(kind, assignment) {
+    try {
+      localStorage.removeItem(this.name(kind, assignment));
+    } catch {
+      // Nothing was kept then.
+    }
+  }
+
+  sweep() {
+    try {
+      const oldest = Date.now() - DAYS_KEPT * 86_400_000;
+      for (const name of Object.keys(localStorage)) {
+        if (!name.startsWith(`${PREFIX}.`)) continue;
+        if (!((JSON.parse(localStorage.getItem(name))?.at ?? 0) > oldest)) localStorage.removeItem(name);
+      }
+    } catch {
+      // As above.
+    }
+  }
+}
