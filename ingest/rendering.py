@@ -27,7 +27,7 @@ from ingest.identifiers import GITHUB_HOST
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1  # Part of the cache's key: raise it when the output changes.
+VERSION = 2  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 HIGHLIGHTED_MAX = 60_000
@@ -42,7 +42,8 @@ _TAG_NAMES = (
     "var wbr"
 )
 TAGS = set(_TAG_NAMES.split())
-ATTRIBUTES = {
+ATTRIBUTES: dict[str, set[str]] = {
+    "*": set(),
     "a": {"href", "title"},
     "img": {"src", "alt", "title", "width", "height"},
     "td": {"align", "valign", "colspan", "rowspan"},
@@ -64,6 +65,7 @@ ALERTS = ("note", "tip", "important", "warning", "caution")
 CLASSES = {
     "div": {"class": {f"markdown-alert markdown-alert-{kind}" for kind in ALERTS}},
     "p": {"class": {"markdown-alert-title"}},
+    **{f"h{level}": {"class": {f"level-{typed}" for typed in range(1, 7)}} for level in range(2, 7)},
 }
 
 # The sanitiser writes `<`, `>` and `"` within attributes as entities, so this finds real tags only.
@@ -145,7 +147,10 @@ class _Page:
             tag_attribute_values=CLASSES,
             url_schemes={"http", "https", "mailto"},
             link_rel="nofollow noopener noreferrer",
-            set_tag_attribute_values={"a": {"target": "_blank"}, "input": {"type": "checkbox", "disabled": ""}},
+            set_tag_attribute_values={
+                "a": {"target": "_blank"},
+                "input": {"type": "checkbox", "disabled": "", "aria-label": "task"},
+            },
             strip_comments=True,
         )
         clean = _IMAGE.sub(self._image, clean)
@@ -234,12 +239,18 @@ def references(state: StateCore) -> None:
     """Links #12, owner/name#12, GH-12, @name and full commit hashes, and shortens addresses of issues, as GitHub does.
 
     Short commit hashes are left alone: only GitHub knows which of them are commits. Cells are aligned without a style.
+    Headings come below the page's own title without a gap between their levels; their class says how they were typed.
     """
     page = state.env.get("page")
     if page is None:
         return
+    levels = sorted({token.tag for token in state.tokens if token.type == "heading_open"})
     for token in state.tokens:
-        if token.type == "inline" and token.children:
+        if token.type in {"heading_open", "heading_close"}:
+            if token.nesting == 1:
+                token.attrSet("class", f"level-{token.tag[1]}")
+            token.tag = f"h{min(levels.index(token.tag) + 2, 6)}"
+        elif token.type == "inline" and token.children:
             token.children = _linked(token.children, page)
         elif token.type in {"th_open", "td_open"} and (style := token.attrGet("style")):
             token.attrs = {"align": str(style).removeprefix("text-align:")}

@@ -1,4 +1,4 @@
-"""An issue in a real browser: nothing is loaded from elsewhere until someone asks, code wraps, the page is accessible."""
+"""An issue in a real browser: nothing comes from elsewhere until someone asks, code wraps, the page is accessible."""
 
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,9 @@ loss = engine(batch["input_ids"].to(f"cuda:{args.local_rank}"), labels=batch["la
 ```
 
 <script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">
+
+### Checked
+- [x] the nightly
 
 LOG
 """.replace("LOG", "```\n" + "a line of a log\n" * 60 + "```")

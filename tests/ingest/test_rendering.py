@@ -13,11 +13,12 @@ from ingest.rendering import ATTRIBUTES, TAGS, _render, render_markdown
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-alt", "data-width"}}
 OURS |= {"pre": {"tabindex", "class"}, "details": {"class", "open"}, "span": {"class"}, "p": {"class", "align"}}
 OURS |= {"div": {"class", "data-language", "align"}, "a": {"href", "title", "target", "rel"}}
-OURS |= {"input": {"type", "disabled", "checked"}}
+OURS |= {"input": {"type", "disabled", "checked", "aria-label"}}
+OURS |= {f"h{level}": {"class", "align"} for level in range(2, 7)}
 VOID = {"br", "hr", "img", "input", "wbr"}
 CLASSES = re.compile(
     r"code|code-bar|code-wrap|code-fold|as-it-is|remote-image(-alt|-host)?|[a-z]{1,3}\d?|"
-    r"markdown-alert markdown-alert-(note|tip|important|warning|caution)|markdown-alert-title"
+    r"level-[1-6]|markdown-alert markdown-alert-(note|tip|important|warning|caution)|markdown-alert-title"
 )
 
 
@@ -96,6 +97,7 @@ HOSTILE = [
     "<!--[if IE]><script>alert(1)</script><![endif]--> <!-- hidden --> <![CDATA[x]]> <?php x ?>",
     "<video src=x onerror=alert(1)></video><audio autoplay src=x></audio><picture><source srcset=x></picture>",
     "<xmp><script>alert(1)</script></xmp><plaintext>",
+    "<p title='x' lang=en dir=rtl tabindex=1 accesskey=s contenteditable>x</p>",
     "<table><tr><td><details><summary><b></table><script>x</script>",
     "&lt;script&gt;alert(1)&lt;/script&gt; &#60;script&#62;",
     'https://a.example/<script>alert(1)</script> www.a.example/"onclick=alert(1)',
@@ -133,18 +135,18 @@ def test_any_text_can_be_rendered(text: str) -> None:
      "<a href='x" * 10_000, "<table><tr><td>" * 1_500, "a/" * 50_000 + "#1", "a-" * 50_000, "~~~\n\n" * 10_000],
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     _render(text, "owner/name")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_log_of_118_000_characters_is_rendered_in_well_under_a_second() -> None:
     line = "(Worker rank=3) ERROR 09-01 10:00:00 engine.py:12] Traceback in <module> at 0x7f3c: `x` *args #12 @home\n"
     text = "### Fault\n\n```python\n" + line * 500 + "```\n\n" + line * 600
     assert len(text) > 100_000
-    started = time.monotonic()
+    started = time.process_time()
     html = safe(text)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert "500 lines of python" in html
 
 
@@ -234,7 +236,7 @@ def test_code_over_40_lines_folds_with_a_count(n: int, folded: bool) -> None:
         ("<details><summary>s</summary>\n\n**b**\n\n</details>", "<strong>b</strong>"),
         ("<kbd>x</kbd> H<sub>2</sub>O x<sup>2</sup>", "<kbd>x</kbd> H<sub>2</sub>O x<sup>2</sup>"),
         ("> [!WARNING]\n> a", '<div class="markdown-alert markdown-alert-warning">'),
-        ("## a", "<h2>a</h2>"),
+        ("## a", '<h2 class="level-2">a</h2>'),
         ("a <!-- b --> c", "a  c"),
         ("a :tada: 🎉", "🎉"),
     ],
@@ -245,8 +247,13 @@ def test_it_reads_the_markdown_of_github(text: str, expected: str) -> None:
 
 def test_tasks_are_boxes_that_nobody_can_tick() -> None:
     done, todo = re.findall(r"<input ([^>]*)>", safe("- [x] done\n- [ ] todo\n\n<input type=text name=q>"))[:2]
-    assert set(done.split()) == {'checked=""', 'disabled=""', 'type="checkbox"'}
-    assert set(todo.split()) == {'disabled=""', 'type="checkbox"'}
+    assert set(done.split()) == {'checked=""', 'disabled=""', 'type="checkbox"', 'aria-label="task"'}
+    assert set(todo.split()) == {'disabled=""', 'type="checkbox"', 'aria-label="task"'}
+
+
+def test_headings_come_below_the_title_of_the_page_without_a_gap() -> None:
+    html = safe("### a\n\n##### b\n\n# c")
+    assert re.findall(r"<(h\d) class=.level-(\d)", html) == [("h3", "3"), ("h4", "5"), ("h2", "1")]
 
 
 @pytest.mark.django_db
