@@ -153,9 +153,7 @@ def _read_categories(dimension: TreeDimension, given: object, path: str, fields:
     return (keys[0],) if keys else None
 
 
-def _proposal(
-    dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]
-) -> ProposalAsked | None:
+def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> ProposalAsked | None:
     if isinstance(given, str):
         given = {"name": given}
     name = given.get("name") if isinstance(given, Mapping) else None

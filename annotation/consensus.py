@@ -6,7 +6,7 @@ dimension that a rater left blank is missing from the part's mapping: a blank is
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 PENDING = "PENDING"
 
@@ -114,14 +114,19 @@ def _verdicts_of_part(
     found: list[Verdict] = []
     agreed: dict[str, Values] = {}
     undecided: set[str] = set()
+    unanswered: set[str] = set()
     for question in questions:
         if question.hangs_on in undecided:
             undecided.add(question.key)
             continue
-        if question.hangs_on is not None and not applies(question.key, agreed):
+        if question.hangs_on in unanswered:
+            # A sheet from elsewhere may leave the parent blank; then nothing speaks against what was given below it.
+            question = replace(question, required=False)
+        elif question.hangs_on is not None and not applies(question.key, agreed):
             continue
         verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters)
         if verdict is None:
+            unanswered.add(question.key)
             continue
         found.append(verdict)
         if verdict.state == "open":

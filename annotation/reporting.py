@@ -85,9 +85,9 @@ def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number
             own = trees[round_.pk].by_key.get(key)
             if own is None or own.kind != dimension.kind:
                 continue
-            here = patterns(round_.pk, own, asked.slice)
+            here = patterns(round_.pk, trees[round_.pk], own, asked.slice)
             if asked.slice.parts == "single" or asked.slice.pending == "left_out":
-                every = patterns(round_.pk, own, replace(asked.slice, parts="aligned", pending="category"))
+                every = patterns(round_.pk, trees[round_.pk], own, replace(asked.slice, parts="aligned", pending="category"))
                 n_left_out += n_units(every) - n_units(here)
             rows.extend(at_level(own, here, asked.level))
         found.append(
@@ -231,5 +231,3 @@ def headline_of(seat: Seat, entry: dict[str, Any], title: str) -> Headline:
         n_raters=entry["raters"],
         fixed_at=chosen.get("fixed_at"),
     )
-
-

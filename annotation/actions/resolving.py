@@ -49,8 +49,7 @@ def resolve(
     state = Round.objects.values_list("state", flat=True).get(pk=round_.pk)
     standing = _standing(round_, item)
     if state == Round.State.DRAFT or (
-        state == Round.State.OPEN
-        and not (seat.study.resolve_when == Study.ResolveWhen.ITEM and standing.is_complete)
+        state == Round.State.OPEN and not (seat.study.resolve_when == Study.ResolveWhen.ITEM and standing.is_complete)
     ):
         raise WrongState(f"Round {round_.number} is {state}; decisions are taken when its raters are done.")
     tree = published_version(round_.taxonomy_version_id)

@@ -226,7 +226,9 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.OPEN, "moved to resolving")
     unfinished = Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED)
-    n_out = unfinished.count() + sum(RoundItem.objects.filter(round=round_, n_free__gt=0).values_list("n_free", flat=True))
+    n_out = unfinished.count() + sum(
+        RoundItem.objects.filter(round=round_, n_free__gt=0).values_list("n_free", flat=True)
+    )
     if n_out and not withdraw:
         raise WrongState(
             f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them"
@@ -258,9 +260,7 @@ def is_out(round_: Round) -> bool:
     """Whether something of the round is still to be done."""
     if Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED).exists():
         return True
-    return (
-        round_.mode == Round.Mode.POOL and RoundItem.objects.filter(round=round_, n_free__gt=0).exists()
-    )
+    return round_.mode == Round.Mode.POOL and RoundItem.objects.filter(round=round_, n_free__gt=0).exists()
 
 
 def _start_resolving(round_: Round) -> None:
@@ -301,5 +301,3 @@ def _locked(seat: Seat, number: int, state: str, verb: str) -> Round:
     if round_.state != state:
         raise WrongState(f"Round {number} is {round_.state}; only a round that is {state} can be {verb}.")
     return round_
-
-

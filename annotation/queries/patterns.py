@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.consensus import PENDING
-from taxonomy.tree import TreeDimension
+from taxonomy.tree import TreeDimension, VersionTree
 
 DOES_NOT_APPLY = "(does not apply)"
 _PENDING, _NOT_APPLICABLE = -1, -2
@@ -34,14 +34,15 @@ class Slice:
     applies: str = "both"
 
 
-def patterns(round_id: int, dimension: TreeDimension, part: Slice) -> list[PatternRow]:
+def patterns(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> list[PatternRow]:
     """The distinct patterns of one dimension in one round with how often each occurs; one query.
 
-    A unit is a part of an item. Arbiters have no slot and are left out. Cost: one pass over the round's ratings on the
+    A unit is a part of an item. Arbiters have no slot and are left out, as are ratings (of a sheet) on a dimension that
+    does not apply under the rater's own answers. Cost: one pass over the round's ratings on the
     dimension; the answer has as many rows as there are different patterns.
     """
     pointer = {"before": "blind_id", "after": "current_id"}[part.when]
-    given, params = _given(round_id, dimension, part, pointer)
+    given, params = _given(round_id, tree, dimension, part, pointer)
     steps = [f"given AS ({given})"]
     source = "given"
     if part.applies == "either" and dimension.applies_when is not None and dimension.kind not in ("number", "text"):
@@ -65,7 +66,25 @@ def patterns(round_id: int, dimension: TreeDimension, part: Slice) -> list[Patte
     ]
 
 
-def _given(round_id: int, dimension: TreeDimension, part: Slice, pointer: str) -> tuple[str, list[Any]]:
+_OWN_ANSWER = """EXISTS (
+    SELECT FROM annotation_rating p
+    WHERE p.annotation_id = r.annotation_id AND p.part = r.part AND p.dimension_id = %s AND {value})"""
+
+
+def _condition_sql(tree: VersionTree, dimension: TreeDimension, params: list[Any]) -> str:
+    """What the rater's own answer above must be for the dimension to apply; its parameters are appended."""
+    condition = dimension.applies_when
+    assert condition is not None
+    above = tree.by_key[condition.dimension]
+    params.append(above.id)
+    if above.kind == "boolean":
+        params.append([value is True for value in condition.values])
+        return "p.boolean = ANY(%s)"
+    params.append([above.by_key[key].id for value in condition.values for key in above.below(str(value))])
+    return "p.category_id = ANY(%s)"
+
+
+def _given(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, pointer: str) -> tuple[str, list[Any]]:
     """One row per unit and rater with the value: a category's id, −1 pending; sets as ids joined by commas."""
     where = ["r.round_id = %s", "r.dimension_id = %s", "a.slot IS NOT NULL"]
     params: list[Any] = [round_id, dimension.id]
@@ -76,6 +95,8 @@ def _given(round_id: int, dimension: TreeDimension, part: Slice, pointer: str) -
                 WHERE b.round_id = %s AND b.slot IS NOT NULL AND x.n_parts > 1)"""
         )
         params.append(round_id)
+    if dimension.applies_when is not None:
+        where.append(_OWN_ANSWER.format(value=_condition_sql(tree, dimension, params)))
     leave_pending = part.pending == "left_out"
     group = ""
     if dimension.kind == "multi":

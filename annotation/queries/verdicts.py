@@ -1,7 +1,7 @@
 """Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,6 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Decision, Question, Values, Verdict, verdicts
 from annotation.models import (
-    Annotation,
     Assignment,
     Membership,
     Proposal,
@@ -61,7 +60,8 @@ def round_verdicts(
 ) -> Iterator[ItemVerdicts]:
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
-    `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and nothing was decided.
+    `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
+    nothing was decided.
     """
     rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
     if items is not None:
@@ -81,9 +81,7 @@ def round_verdicts(
                 row.item_id not in unfinished and len(given) >= row.n_raters
             )
             judged = (
-                verdicts(
-                    asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters
-                )
+                verdicts(asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters)
                 if is_complete
                 else []
             )
@@ -143,40 +141,41 @@ def n_open_proposals(round_: Round) -> int:
 
 def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[dict[int, list[Answer]], set[int]]:
     """Per item the current answers of its raters (arbiters too), in the order of their codes; and unfinished items."""
-    assignments = list(
+    rows = list(
         Assignment.objects.filter(round=round_, item__in=items)
         .exclude(state=Assignment.State.WITHDRAWN)
-        .select_related("rater__user", "current")
+        .values_list(
+            "item_id",
+            "rater__code",
+            "state",
+            "current_id",
+            "current__skip_reason",
+            "current__n_parts",
+            "current__memo",
+            "current__part_memos",
+        )
     )
-    assignments.sort(key=lambda each: code_order(each.rater))
-    unfinished = {each.item_id for each in assignments if each.state in Assignment.UNFINISHED}
-    done = [each for each in assignments if each.state in Assignment.FINISHED and each.current]
-    values = read_values(tree, [each.current_id for each in done if each.current_id])
+    rows.sort(key=lambda row: (len(row[1] or ""), row[1] or ""))
+    unfinished = {item for item, _, state, *_ in rows if state in Assignment.UNFINISHED}
+    done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
+    values = read_values(tree, [current for _, _, _, current, *_ in done])
     found: dict[int, list[Answer]] = defaultdict(list)
-    for assignment in done:
-        current = assignment.current
-        assert current is not None
-        found[assignment.item_id].append(answer_of(current, assignment.rater, values))
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos in done:
+        found[item].append(
+            Answer(
+                rater=code or "",
+                parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
+                skip_reason=skip_reason,
+                memo=memo,
+                part_memos=part_memos,
+            )
+        )
     return found, unfinished
 
 
 def code_order(rater: Membership) -> tuple[int, str]:
     """Sorts R2 before R10."""
     return len(rater.code or ""), rater.code or ""
-
-
-def answer_of(
-    annotation: Annotation, rater: Membership, values: Mapping[tuple[int, int], Mapping[str, Values]]
-) -> Answer:
-    return Answer(
-        rater=rater.code or "",
-        parts=[]
-        if annotation.skip_reason
-        else [values.get((annotation.pk, part), {}) for part in range(1, annotation.n_parts + 1)],
-        skip_reason=annotation.skip_reason,
-        memo=annotation.memo,
-        part_memos=annotation.part_memos,
-    )
 
 
 def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:
