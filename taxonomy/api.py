@@ -19,7 +19,7 @@ from taxonomy import schema
 from taxonomy.access import get_maintained_taxonomy, get_maintained_version, get_taxonomy, get_version
 from taxonomy.actions import load_document, new_draft, publish_version, replace_draft
 from taxonomy.models import Taxonomy, TaxonomyVersion
-from taxonomy.queries import Comparison, compared, document, with_versions
+from taxonomy.queries import Comparison, compared, document, taxonomies, taxonomy_with_versions
 from taxonomy.reading import BYTES_MAX
 
 
@@ -176,7 +176,7 @@ class Taxonomies(ListAPIView[Taxonomy]):
     def get_queryset(self) -> Any:
         if getattr(self, "swagger_fake_view", False):
             return Taxonomy.objects.none()
-        return with_versions(Taxonomy.objects.readable_by(caller(self.request)), caller(self.request))
+        return taxonomies(caller(self.request))
 
     @extend_schema(request=DOCUMENT_REQUEST, responses={201: VERSION_SHAPE})
     def post(self, request: Request) -> Response:
@@ -191,9 +191,8 @@ class OneTaxonomy(APIView):
 
     @extend_schema(responses=TaxonomyLine)
     def get(self, request: Request, slug: str) -> Response:
-        taxonomy = get_taxonomy(caller(request), slug)
-        rows = with_versions(Taxonomy.objects.filter(pk=taxonomy.pk), caller(request))
-        return Response(TaxonomyLine(rows.get()).data)
+        found = taxonomy_with_versions(get_taxonomy(caller(request), slug), caller(request))
+        return Response(TaxonomyLine(found).data)
 
 
 class Versions(APIView):

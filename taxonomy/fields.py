@@ -10,6 +10,7 @@ from taxonomy.errors import Problem
 from taxonomy.reading import Mapping, Node, Scalar
 
 PROBLEMS_MAX = 100
+SUGGESTIONS_MAX = 20
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
@@ -32,10 +33,10 @@ class Fields:
         return len(self.problems) >= PROBLEMS_MAX
 
     def add(self, node: Node, path: str, sentence: str, word: str = "", options: Iterable[str] = ()) -> None:
-        """Notes a problem, with the nearest option if a word was given; beyond a hundred nothing is added."""
+        """Notes a problem, with the nearest option to `word` (for the first twenty); beyond a hundred none is added."""
         if self.is_full:
             return
-        if word and (found := nearest(word, options)):
+        if word and len(self.problems) < SUGGESTIONS_MAX and (found := nearest(word, options)):
             sentence = f"{sentence} Did you mean “{found}”?"
         self.problems.append(Problem(path, node.line, node.column, sentence))
 

@@ -22,6 +22,22 @@ def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
     return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
 
 
+def taxonomies(user: User) -> QuerySet[Taxonomy]:
+    """The taxonomies this person may read, by slug, with their readable versions; three queries."""
+    return with_versions(Taxonomy.objects.readable_by(user), user).order_by("slug")
+
+
+def taxonomy_with_versions(taxonomy: Taxonomy, user: User) -> Taxonomy:
+    """One of them; three queries."""
+    return with_versions(Taxonomy.objects.filter(pk=taxonomy.pk), user).get()
+
+
+def version_before(version: TaxonomyVersion, user: User) -> TaxonomyVersion | None:
+    """The readable version with the next lower number."""
+    rows = TaxonomyVersion.objects.readable_by(user).filter(taxonomy_id=version.taxonomy_id)
+    return rows.filter(number__lt=version.number).order_by("-number").first()
+
+
 def loaded_slugs(user: User, slugs: Sequence[str]) -> set[str]:
     """Which of these slugs are taxonomies that this person may read."""
     return set(Taxonomy.objects.readable_by(user).filter(slug__in=slugs).values_list("slug", flat=True))

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.errors import ConcordError
 from accounts.models import User
-from taxonomy import schema
+from taxonomy import queries, schema
 from taxonomy.access import (
     get_maintained_taxonomy,
     get_maintained_version,
@@ -21,8 +21,15 @@ from taxonomy.access import (
 )
 from taxonomy.actions import load_document, new_draft, publish_version, replace_draft
 from taxonomy.forms import DocumentForm
-from taxonomy.models import Taxonomy, TaxonomyVersion
-from taxonomy.queries import compared, document, loaded_slugs, read_dimensions, with_versions
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import (
+    compared,
+    document,
+    loaded_slugs,
+    read_dimensions,
+    taxonomy_with_versions,
+    version_before,
+)
 from taxonomy.ready_made import presets
 
 PAGE_SIZE = 50
@@ -42,9 +49,7 @@ def taxonomies(request: HttpRequest) -> HttpResponse:
             return redirect("taxonomy_version", made.taxonomy.slug, made.number)
         status = context["error"].status
     after = request.GET.get("after", "")
-    rows = list(
-        with_versions(Taxonomy.objects.readable_by(user).filter(slug__gt=after), user).order_by("slug")[: PAGE_SIZE + 1]
-    )
+    rows = list(queries.taxonomies(user).filter(slug__gt=after)[: PAGE_SIZE + 1])
     context |= {
         "taxonomies": rows[:PAGE_SIZE],
         "next_url": f"?after={rows[PAGE_SIZE - 1].slug}" if len(rows) > PAGE_SIZE else "",
@@ -70,7 +75,7 @@ def taxonomy(request: HttpRequest, slug: str) -> HttpResponse:
             messages.success(request, f"Version {made.number} is a draft. Read it, then publish it.")
             return redirect("taxonomy_version", slug, made.number)
         status = context["error"].status
-    found = with_versions(Taxonomy.objects.filter(pk=get_taxonomy(user, slug).pk), user).get()
+    found = taxonomy_with_versions(get_taxonomy(user, slug), user)
     versions = found.readable_versions  # type: ignore[attr-defined]  # by with_versions
     is_maintained = may_maintain(user, found)
     context |= {
@@ -108,10 +113,7 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
         "taxonomy": version.taxonomy,
         "document": found,
         "dimensions": read_dimensions(found),
-        "older": TaxonomyVersion.objects.readable_by(user)
-        .filter(taxonomy_id=version.taxonomy_id, number__lt=number)
-        .order_by("-number")
-        .first(),
+        "older": version_before(version, user),
         "is_maintained": is_maintained,
         "form": (context.get("form") or DocumentForm(initial={"text": schema.dump(found)}))
         if is_maintained and version.is_draft

@@ -138,11 +138,11 @@ def test_a_bomb_of_aliases_and_a_deep_well_cost_nothing() -> None:
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{b}: &{b} [{'*' + a + ','} *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
     )
-    started_at = time.monotonic()
+    started_at = time.process_time()
     for text in (bomb, "[" * 1_000_000, "- " * 500_000, "{a: " * 200_000, '{"a":' * 200_000):
         with pytest.raises(UnreadableDocument):
             load(text)
-    assert time.monotonic() - started_at < 10
+    assert time.process_time() - started_at < 10
 
 
 CASES = {
@@ -477,6 +477,6 @@ def test_a_spoilt_document_is_refused_in_words(start: int, n: int, put: str) -> 
     ids=["a loop of 3,000", "a chain of 3,000", "4,000 of one name", "2,000 conditions on 2,000"],
 )
 def test_a_huge_document_full_of_mistakes_is_refused_within_seconds(text: str) -> None:
-    started_at = time.monotonic()
+    started_at = time.process_time()
     assert 1 <= len(problems(text)) <= 100
-    assert time.monotonic() - started_at < 6
+    assert time.process_time() - started_at < 6

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 
 from accounts.models import User
 from taxonomy import queries, schema
@@ -289,3 +289,20 @@ def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
     ]:
         with pytest.raises(CommandError, match=words):
             run(*arguments)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_slips_into_a_version_while_it_is_being_published(maria: User) -> None:
+    version = load_document(user=maria, text=FIRST)
+    dimension_id = version.dimensions.get().pk
+    other = connection.copy()
+    try:
+        with transaction.atomic(), other.cursor() as cursor:
+            publish_version(user=maria, version=version)
+            cursor.execute("SET lock_timeout = '200ms'")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                cursor.execute("UPDATE taxonomy_category SET name = 'x' WHERE dimension_id = %s", [dimension_id])
+        with other.cursor() as cursor, refused("is published"):
+            cursor.execute("UPDATE taxonomy_category SET name = 'x' WHERE dimension_id = %s", [dimension_id])
+    finally:
+        other.close()
