@@ -104,8 +104,8 @@ def standing_decisions(
     """The newest resolutions of these items with their values, by item, part and dimension key."""
     newest = list(
         Resolution.objects.filter(round=round_, item__in=items)
-        .order_by("item", "part", "dimension", "-revision")
-        .distinct("item", "part", "dimension")
+        .order_by("item_id", "part", "dimension_id", "-revision")
+        .distinct("item_id", "part", "dimension_id")
     )
     values = resolution_values(tree, newest)
     return {

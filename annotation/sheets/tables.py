@@ -146,7 +146,7 @@ def _csv_rows(reader: Any) -> Iterator[Row]:
 
 
 def _xlsx(file: BinaryIO) -> Iterator[Row]:
-    import openpyxl  # type: ignore[import-untyped]
+    import openpyxl
 
     try:
         with zipfile.ZipFile(file) as archive:
@@ -174,7 +174,7 @@ def _xlsx(file: BinaryIO) -> Iterator[Row]:
 
 
 def _parquet(file: BinaryIO) -> Iterator[Row]:
-    from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
+    from pyarrow import ArrowException, parquet
 
     try:
         with parquet.ParquetFile(file) as source:
