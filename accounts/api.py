@@ -22,8 +22,6 @@ from accounts.queries import living_token
 SCOPES = (ApiToken.Scope.READ, ApiToken.Scope.RATE, ApiToken.Scope.MANAGE)
 PERIODS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
-urlpatterns: list[Any] = []
-
 
 class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer TOKEN`; anything wrong with the token is one and the same 401."""

@@ -1,7 +1,5 @@
 """The API as a whole: its address book and its one error shape."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from django.core.exceptions import (
@@ -23,7 +21,6 @@ from rest_framework.views import APIView, set_rollback
 
 from accounts.errors import ConcordError, NotFound
 
-APPS = ("accounts", "taxonomy", "ingest", "annotation")
 CODES = {
     400: "unreadable",
     401: "unauthenticated",
@@ -118,8 +115,8 @@ class Docs(SpectacularSwaggerSplitView):
 urlpatterns: list[Any] = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", Docs.as_view(), name="api_docs"),
+    path("", include("taxonomy.api")),
+    path("", include("ingest.api")),
+    path("", include("annotation.api")),
+    re_path(r"^(?P<rest>.*)$", NotHere.as_view()),
 ]
-for app in APPS:
-    if find_spec(f"{app}.api") is not None:
-        urlpatterns.append(path("", include(import_module(f"{app}.api").urlpatterns)))
-urlpatterns.append(re_path(r"^(?P<rest>.*)$", NotHere.as_view()))

@@ -3,7 +3,6 @@
 import logging
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -31,12 +30,6 @@ def healthz(request: HttpRequest) -> HttpResponse:
         logger.exception("Redis does not answer")
         found["redis"] = "does not answer"
     return JsonResponse(found, status=200 if set(found.values()) == {"ok"} else 503)
-
-
-@login_required
-def home(request: HttpRequest) -> HttpResponse:
-    """Stands in for "my work" until there is some."""
-    return render(request, "home.html")
 
 
 def error_page(request: HttpRequest, status: int, title: str, message: str, code: str) -> HttpResponse:
