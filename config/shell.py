@@ -20,6 +20,7 @@ WITHOUT_SERVERS = {
     "up",
     "version",
 }
+MIGRATING = 0x0C0C07D  # any number, as long as it is the same everywhere
 WITHOUT_TABLES = {
     "dbshell",
     "flush",
@@ -77,9 +78,21 @@ def _servers() -> AbstractContextManager[object]:
     return embedded.servers(settings.DATA_DIR)
 
 
+def migrate() -> None:
+    """Bring the tables up to date; processes that want to at the same moment do so one after another."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])
+
+
 def _make_tables_once() -> None:
     import django
-    from django.core.management import call_command
     from django.db import connection
 
     django.setup()
@@ -87,5 +100,5 @@ def _make_tables_once() -> None:
         cursor.execute("SELECT to_regclass('django_migrations')")
         (found,) = cursor.fetchone()
     if not found:
-        call_command("migrate", verbosity=0, interactive=False)
+        migrate()
     connection.close()

@@ -132,3 +132,22 @@ def test_a_half_copied_database_is_refused_in_a_sentence(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "is not a whole PostgreSQL folder" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_two_commands_at_once_on_a_new_data_folder_share_servers_and_tables(tmp_path: Path) -> None:
+    code = "from accounts.models import User; print('users', User.objects.count())"
+    command = [sys.executable, "manage.py", "shell", "-v", "0", "-c", code]
+    both = [
+        subprocess.Popen(
+            command,
+            cwd=BASE_DIR,
+            env=_environment(tmp_path, 8000),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in both:
+        said, complaint = process.communicate(timeout=120)
+        assert (process.returncode, said.strip()) == (0, "users 0"), complaint

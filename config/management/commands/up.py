@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
 from config import embedded, shell
@@ -76,7 +76,7 @@ class Command(BaseCommand):
             connection.ensure_connection()
         except OperationalError as error:
             raise CommandError(f"The database does not answer; check DATABASE_URL. It says: {error}".strip()) from error
-        call_command("migrate", verbosity=0, interactive=False)
+        shell.migrate()
 
     def _load_demo(self) -> None:
         from annotation.models import Study
