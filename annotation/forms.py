@@ -170,11 +170,7 @@ class MemberForm(forms.Form):
         label="Who answers",
         choices=[(Membership.Kind.PERSON, "a person"), (Membership.Kind.MACHINE, "a machine, by a script")],
         initial=Membership.Kind.PERSON,
-        required=False,
     )
-
-    def clean_kind(self) -> str:
-        return self.cleaned_data["kind"] or Membership.Kind.PERSON
 
 
 class SampleForm(forms.Form):

@@ -97,7 +97,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
     initial |= {"taxonomy": first.slug if first else None, "resolve_when": request.GET.get("resolve_when") or "round"}
     form = StudyForm(given, taxonomies=taxonomies, initial=initial)
     primary = PrimaryForm(given, dimensions=_dimensions(first))
-    status = 200
+    status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         chosen = form.cleaned_data | {"taxonomy": form.cleaned_data["taxonomy"].slug, "primary": primary.primary}
         try:
@@ -109,7 +109,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"“{study.title}” is made. Add its raters, then draw a sample.")
             return redirect("study", study.slug)
     context = {"form": form, "primary": primary, "has_taxonomy": first is not None}
-    return render(request, "annotation/studies/new_study.html", context, status=max(status, _status(form, primary)))
+    return render(request, "annotation/studies/new_study.html", context, status=status or _status(form, primary))
 
 
 def _dimensions(taxonomy: Taxonomy | None) -> tuple[TreeDimension, ...]:
@@ -154,7 +154,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     is_fixed = here.rounds.exclude(state=Round.State.DRAFT).exists()
     dimensions = () if is_fixed else _dimensions(here.taxonomy)
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary))
-    status = 200
+    status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data}
         if primary.changed_data:
@@ -173,7 +173,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "settings",
         "overview",
-        status=max(status, _status(form, primary)),
+        status=status or _status(form, primary),
         form=form,
         primary=primary,
         is_fixed=is_fixed,
@@ -187,7 +187,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(_me(request), slug)
     given = request.POST if request.method == "POST" else None
     form = MemberForm(given, initial={"roles": [RATER]})
-    status = 200
+    status = 0
     if given is not None:
         seat.require(OWNER)
         if form.is_valid():
@@ -204,7 +204,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "members",
         "members",
-        status=max(status, _status(form)),
+        status=status or _status(form),
         form=form,
         members=queries.members_of(seat.study),
         roles=Membership.Role.values,
@@ -219,7 +219,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(_me(request), slug)
     given = request.POST if request.method == "POST" else None
     form = SampleForm(given, initial={"state": "all"})
-    status, counts = 200, None
+    status, counts = 0, None
     if given is not None:
         seat.require(OWNER)
         try:
@@ -241,7 +241,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "samples",
         "rounds",
-        status=max(status, _status(form)),
+        status=status or _status(form),
         form=form,
         counts=counts,
         lines=lines,
@@ -275,7 +275,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         samples=queries.sample_lines(seat.study),
         initial={"raters": [member.code for member in raters], "raters_per_item": min(2, len(raters)) or 1},
     )
-    status, plan = 200, None
+    status, plan = 0, None
     if given is not None and form.is_valid():
         chosen = form.chosen
         if "preview" in given:
@@ -300,7 +300,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "new_round",
         "rounds",
-        status=max(status, _status(form)),
+        status=status or _status(form),
         form=form,
         plan=plan,
         has_raters=bool(raters),

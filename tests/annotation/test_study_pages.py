@@ -1,0 +1,559 @@
+"""Pages of studies: who may see and do what, what bad input gets, and that lists cost a fixed number of queries."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.access import get_item, get_round
+from annotation.actions import rounds, studies
+from annotation.actions.labelling import submit_annotation, take_next
+from annotation.actions.resolving import resolve
+from annotation.models import Membership, Round, Sample, Study
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+MEMBERS = ("olga", "ada", "bob", "rea")
+
+
+def signed_in(name: str, *, staff: bool = False) -> Client:
+    client = Client()
+    client.force_login(make.user(name, staff=staff))
+    return client
+
+
+def stranger() -> Client:
+    """The owner of another study."""
+    make.user("mia")
+    if not Study.objects.filter(slug="other").exists():
+        studies.create_study(user=make.user("mia"), slug="other", title="Other", taxonomy="symptoms")
+    return signed_in("mia")
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+@pytest.fixture
+def study() -> Study:
+    """Round 1 is being resolved (item 2 disputed), round 2 open, round 3 a draft."""
+    made = make.study()
+    make.rate(
+        make.open_round(made, 3),
+        """
+        item  bob    carol
+        1     crash  crash
+        2     crash  hang
+        3     slow   slow
+        """,
+    )
+    make.open_round(made, 4, first=4)
+    make.issues(2, first=8)
+    rounds.create_round(seat=make.owner_seat(made), raters=["bob", "carol"], issues=["acme/rocket#8", "acme/rocket#9"])
+    return made
+
+
+def address(name: str, *args: object) -> str:
+    return reverse(name, args=args)
+
+
+def of_all_members(study: Study) -> list[str]:
+    item = get_item(make.owner_seat(study), "acme/rocket#2")
+    return [
+        *(address(name, study.slug) for name in ("study", "members", "samples", "rounds", "items")),
+        *(address("round", study.slug, number) for number in (1, 2, 3)),
+        address("item", study.slug, item.pk),
+    ]
+
+
+def of_the_owner(study: Study) -> list[str]:
+    return [address(name, study.slug) for name in ("study_settings", "new_round", "audit")]
+
+
+def test_members_read_the_study_and_only_the_owner_reaches_what_changes_it(study: Study) -> None:
+    for name in MEMBERS:
+        client = signed_in(name)
+        for path in of_all_members(study):
+            assert client.get(path).status_code == 200, (name, path)
+        for path in of_the_owner(study):
+            assert client.get(path).status_code == (200 if name == "olga" else 403), (name, path)
+
+
+def test_staff_who_are_no_members_read_but_do_not_change(study: Study) -> None:
+    client = signed_in("stan", staff=True)
+    for path in [*of_all_members(study), address("audit", study.slug)]:
+        assert client.get(path).status_code == 200, path
+    for path in (address("study_settings", study.slug), address("new_round", study.slug)):
+        assert client.get(path).status_code == 403, path
+    assert client.post(address("open_round", study.slug, 3)).status_code == 403
+
+
+def test_a_member_of_another_study_finds_nothing_and_a_visitor_is_asked_to_sign_in(study: Study) -> None:
+    client = stranger()
+    for path in [*of_all_members(study), *of_the_owner(study)]:
+        assert client.get(path).status_code == 404, path
+        answer = Client().get(path)
+        assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/"), path
+    for name in ("home", "studies", "new_study"):
+        assert Client().get(reverse(name)).status_code == 302
+    assert "Study" not in re.findall(r'class="row-title"[^>]*>([^<]+)', client.get("/studies/").content.decode())
+
+
+def test_an_item_of_another_study_is_not_found_through_this_one(study: Study) -> None:
+    other = make.study("second", text=make.FAULTS, owner="mia", raters=())
+    make.issues(1, "acme/moon")
+    rounds.create_round(seat=_with_rater(other), raters=["mia"], raters_per_item=1, issues=["acme/moon#1"])
+    item = get_item(make.owner_seat(other), "acme/moon#1")
+    assert signed_in("olga").get(address("item", study.slug, item.pk)).status_code == 404
+    assert signed_in("mia").get(address("item", other.slug, item.pk)).status_code == 200
+
+
+def _with_rater(study: Study) -> Any:
+    seat = make.owner_seat(study)
+    studies.add_member(seat=seat, username=study.created_by.username, roles=["owner", "rater"])
+    return make.owner_seat(study)
+
+
+def test_nonsense_in_an_address_is_not_found_or_passed_over(study: Study) -> None:
+    client = signed_in("olga")
+    for path in (
+        "/studies/nothing/",
+        address("round", study.slug, 99),
+        address("round", study.slug, 10**30),
+        address("item", study.slug, 10**30),
+        address("samples", study.slug) + "?sample=abc",
+        address("samples", study.slug) + f"?sample={10**30}",
+    ):
+        assert client.get(path).status_code == 404, path
+    for path in (
+        "?after=abc",
+        "?before=-1",
+        "?round=99",
+        "?round=x",
+        f"?after={10**30}",
+        "?search=%00",
+        "?search=%25_",
+    ):
+        assert client.get(address("items", study.slug) + path).status_code == 200, path
+
+
+@pytest.mark.parametrize("name", ["ada", "bob", "rea"])
+def test_who_is_not_the_owner_changes_nothing(study: Study, name: str) -> None:
+    client = signed_in(name)
+    for path, sent in (
+        (address("members", study.slug), {"username": name, "roles": ["owner"], "kind": "person"}),
+        (address("samples", study.slug), {"size": 1}),
+        (address("new_round", study.slug), {}),
+        (address("study_settings", study.slug), {"title": "Mine"}),
+        (address("open_round", study.slug, 3), {}),
+        (address("start_resolving", study.slug, 2), {"withdraw": "1"}),
+        (address("close_round", study.slug, 1), {"leave_open": "1"}),
+    ):
+        answer = client.post(path, sent)
+        assert answer.status_code == 403, path
+        assert stranger().post(path, sent).status_code == 404, path
+        assert Client().post(path, sent)["Location"].startswith("/sign-in/"), path
+    assert list(study.rounds.values_list("state", flat=True)) == ["resolving", "open", "draft"]
+    assert not Sample.objects.exists()
+
+
+def test_buttons_that_a_person_can_not_use_are_not_shown(study: Study) -> None:
+    for number, words in ((1, "Close"), (2, "start resolving"), (3, "Open round 3")):
+        path = address("round", study.slug, number)
+        assert words in text_of(signed_in("olga").get(path))
+        assert f'action="{path}' not in signed_in("rea").get(path).content.decode()
+    assert "Add a member" not in text_of(signed_in("bob").get(address("members", study.slug)))
+    assert "Draw the sample" not in text_of(signed_in("ada").get(address("samples", study.slug)))
+
+
+# My work
+
+
+def test_my_work_shows_each_person_what_waits_for_them(study: Study) -> None:
+    bobs = signed_in("bob").get("/").content.decode()
+    assert "4 items left to label" in bobs and address("label", study.slug, 2) in bobs
+    assert address("resolve", study.slug, 1) not in bobs
+    adas = signed_in("ada").get("/").content.decode()
+    assert "1 disagreement to resolve" in adas and address("resolve", study.slug, 1) in adas
+    assert "Nothing waits for you" in signed_in("rea").get("/").content.decode()
+
+
+def test_my_work_leads_a_newcomer_from_step_to_step() -> None:
+    client = signed_in("nina")
+    first = client.get("/").content.decode()
+    assert first.index('primary" href="/repositories/"') and "done" not in text_of(client.get("/"))
+    make.issues(1)
+    assert 'primary" href="/taxonomies/"' in client.get("/").content.decode()
+    make.version()
+    assert f'primary" href="{reverse("new_study")}"' in client.get("/").content.decode()
+
+
+def test_a_pool_waits_for_a_rater_only_while_it_has_items_for_them() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1, mode="pool", raters_per_item=1)
+    bob = make.seat(study, "bob")
+    place = address("label", study.slug, 1)
+    assert place in signed_in("bob").get("/").content.decode()
+    taken = take_next(seat=bob, round_=round_)
+    assert taken is not None
+    assert place in signed_in("bob").get("/").content.decode()
+    assert place not in signed_in("carol").get("/").content.decode()
+    submit_annotation(seat=bob, assignment=taken.pk, body={"labels": {"symptom": ["crash"]}})
+    assert place not in signed_in("bob").get("/").content.decode()
+
+
+def test_disagreements_of_a_round_one_rates_in_do_not_wait_while_it_is_open() -> None:
+    study = make.study(resolve_when="item")
+    owner = make.owner_seat(study)
+    studies.add_member(seat=owner, username="carol", roles=["rater", "adjudicator"])
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    place = address("resolve", study.slug, 1)
+    assert place in signed_in("ada").get("/").content.decode()
+    for path in ("/", address("study", study.slug), address("round", study.slug, 1)):
+        assert place not in signed_in("carol").get(path).content.decode(), path
+
+
+# Blindness
+
+
+def test_an_item_page_hides_what_others_said_from_a_rater_of_the_open_round(study: Study) -> None:
+    round_ = get_round(make.owner_seat(study), 2)
+    make.submit(round_, "carol", 4, {"symptom": ["slow"]}, memo="carols secret")
+    make.submit(round_, "bob", 4, {"symptom": ["hang"]}, memo="bobs secret")
+    item = get_item(make.owner_seat(study), "acme/rocket#4")
+    path = address("item", study.slug, item.pk)
+    for name in ("bob", "carol"):
+        seen = text_of(signed_in(name).get(path))
+        assert "secret" not in seen and "Slow" not in seen and "stays hidden until it is over" in seen
+    for name in ("olga", "ada", "rea"):
+        seen = text_of(signed_in(name).get(path))
+        assert "carols secret" in seen and "Slow" in seen
+    rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
+    assert "carols secret" in text_of(signed_in("bob").get(path))
+
+
+def test_an_owner_who_rates_is_as_blind_as_any_rater() -> None:
+    study = make.study(resolve_when="item")
+    seat = _with_rater(study)
+    round_ = make.open_round(study, 2, raters=("olga", "carol"))
+    for name, value in (("olga", "crash"), ("carol", "hang")):
+        make.submit(round_, name, 1, {"symptom": [value]}, memo=f"memo of {name}")
+    resolve(
+        seat=make.seat(study, "ada"),
+        round_=round_,
+        item=get_item(seat, "acme/rocket#1"),
+        part=1,
+        dimension="symptom",
+        values=["hang"],
+    )
+    client = signed_in("olga")
+    audit = text_of(client.get(address("audit", study.slug)))
+    assert "resolved" not in audit and "round opened" in audit
+    item = get_item(seat, "acme/rocket#1")
+    assert "memo of" not in text_of(client.get(address("item", study.slug, item.pk)))
+    assert "Agreement in round" not in text_of(client.get(address("study", study.slug)))
+    make.rate(round_, "item olga carol\n2 hang hang")
+    assert "resolved" in text_of(client.get(address("audit", study.slug)))
+    assert "memo of carol" in text_of(client.get(address("item", study.slug, item.pk)))
+
+
+# Overview and rounds
+
+
+def test_the_overview_says_what_is_next_for_each_role(study: Study) -> None:
+    path = address("study", study.slug)
+    assert "4 items wait for you in round 2" in text_of(signed_in("bob").get(path))
+    assert "1 disagreement waits in round 1" in text_of(signed_in("ada").get(path))
+    assert "Round 1 is being resolved" in text_of(signed_in("rea").get(path))
+    resolve(
+        seat=make.seat(study, "ada"),
+        round_=get_round(make.owner_seat(study), 1),
+        item=get_item(make.owner_seat(study), "acme/rocket#2"),
+        part=1,
+        dimension="symptom",
+        values=["hang"],
+    )
+    assert "Everything in round 1 is decided" in text_of(signed_in("olga").get(path))
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    assert "bob and carol have 8 items left in round 2" in text_of(signed_in("olga").get(path))
+
+
+def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
+    study = make.study(raters=())
+    path = address("study", study.slug)
+    client = signed_in("olga")
+    assert "Add the raters" in text_of(client.get(path))
+    studies.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
+    assert "Draw a sample" in text_of(client.get(path))
+    make.issues(3)
+    studies.draw_sample(seat=make.owner_seat(study), size=3)
+    assert "Make the first round" in text_of(client.get(path))
+    assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
+
+
+def test_the_overview_shows_one_number_per_dimension_of_the_newest_round_that_is_over(study: Study) -> None:
+    seen = text_of(signed_in("bob").get(address("study", study.slug)))
+    assert "Agreement in round 1" in seen and "Krippendorff" in seen
+
+
+def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> None:
+    client = signed_in("olga")
+    assert client.post(address("open_round", study.slug, 3)).status_code == 302
+    again = client.post(address("open_round", study.slug, 3))
+    assert again.status_code == 409 and "Round 3 is open; only a round that is draft" in text_of(again)
+    early = client.post(address("start_resolving", study.slug, 3))
+    assert early.status_code == 409 and "4 assignments of round 3 are not done yet" in text_of(early)
+    assert client.post(address("start_resolving", study.slug, 3), {"withdraw": "1"}).status_code == 302
+    assert client.post(address("close_round", study.slug, 3)).status_code == 302
+    disputed = client.post(address("close_round", study.slug, 1))
+    assert disputed.status_code == 409 and "Round 1 has open disagreements" in text_of(disputed)
+    assert client.post(address("close_round", study.slug, 1), {"leave_open": "1"}).status_code == 302
+    assert list(study.rounds.values_list("state", flat=True)) == ["closed", "open", "closed"]
+    assert client.get(address("close_round", study.slug, 1))["Location"] == address("round", study.slug, 1)
+
+
+def test_a_round_page_offers_to_withdraw_only_what_is_out(study: Study) -> None:
+    page = text_of(signed_in("olga").get(address("round", study.slug, 2)))
+    assert "Withdraw 8 and start resolving" in page
+    assert "Close and leave 1 disagreement open" in text_of(signed_in("olga").get(address("round", study.slug, 1)))
+
+
+# Forms
+
+
+def test_a_study_is_made_with_its_primary_coefficients_and_the_title_makes_the_address() -> None:
+    make.version(make.FAULTS)
+    client = signed_in("nina")
+    sent = {
+        "title": "Faults of Größe",
+        "taxonomy": "faults",
+        "resolve_when": "round",
+        "primary-symptom.coefficient": "cohen_kappa",
+        "primary-symptom.threshold": "0.8",
+    }
+    answer = client.post(reverse("new_study"), sent)
+    assert answer.status_code == 302 and answer["Location"] == address("study", "faults-of-groe")
+    study = Study.objects.get()
+    assert study.primary["symptom"]["coefficient"] == "cohen_kappa" and study.primary["symptom"]["threshold"] == 0.8
+    taken = client.post(reverse("new_study"), sent)
+    assert taken.status_code == 409 and "Taken." in text_of(taken)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "sentence"),
+    [
+        ({"title": ""}, "id_title", "This field is required."),
+        ({"slug": "Not a slug"}, "id_slug", "Use up to 80 small letters"),
+        ({"taxonomy": "nothing"}, "id_taxonomy", "Select a valid choice"),
+        ({"primary-symptom.threshold": "0.8"}, "id_primary-symptom.coefficient", "Choose what the threshold is for."),
+        (
+            {"primary-symptom.threshold": "2", "primary-symptom.coefficient": "cohen_kappa"},
+            "id_primary-symptom.threshold",
+            "less than or equal to 1",
+        ),
+    ],
+)
+def test_a_study_that_is_not_valid_is_said_so_at_the_field(changed: dict[str, str], field: str, sentence: str) -> None:
+    make.version(make.FAULTS)
+    sent = {"title": "Faults", "taxonomy": "faults", "resolve_when": "round"} | changed
+    answer = signed_in("nina").post(reverse("new_study"), sent)
+    assert answer.status_code == 422 and sentence in text_of(answer)
+    control = re.search(rf'<(?:input|select)[^>]*id="{re.escape(field)}"[^>]*>', answer.content.decode())
+    assert control and 'aria-invalid="true"' in control[0]
+    assert not Study.objects.exists()
+
+
+def test_a_study_needs_a_taxonomy_and_says_where_to_get_one() -> None:
+    answer = signed_in("nina").get(reverse("new_study"))
+    assert answer.status_code == 200 and "Load a taxonomy" in text_of(answer)
+    refused = signed_in("nina").post(reverse("new_study"), {"title": "Faults", "taxonomy": "faults"})
+    assert refused.status_code == 422
+
+
+def test_the_form_of_a_study_asks_about_the_dimensions_of_the_chosen_taxonomy() -> None:
+    make.version(make.FAULTS)
+    make.version(make.SYMPTOMS)
+    client = signed_in("nina")
+    assert "primary-fixes.coefficient" in client.get(reverse("new_study") + "?taxonomy=faults").content.decode()
+    assert "primary-fixes.coefficient" not in client.get(reverse("new_study") + "?taxonomy=symptoms").content.decode()
+
+
+def test_settings_change_what_was_changed_and_primary_only_before_labelling() -> None:
+    study = make.study()
+    client = signed_in("olga")
+    path = address("study_settings", study.slug)
+    sent = {"title": "New", "guidelines": "Read *all*.", "resolve_when": "item"}
+    assert client.post(path, sent | {"primary-symptom.coefficient": "scott_pi"}).status_code == 302
+    study.refresh_from_db()
+    assert (study.title, study.resolve_when) == ("New", "item") and "symptom" in study.primary
+    assert "<em>all</em>" in client.get(address("study", study.slug)).content.decode()
+    assert client.post(path, sent | {"title": " "}).status_code == 422
+    make.open_round(study)
+    assert "stay as they were fixed" in text_of(client.get(path))
+    assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
+    study.refresh_from_db()
+    assert "symptom" in study.primary
+
+
+def test_members_are_added_changed_and_the_last_owner_stays() -> None:
+    study = make.study(raters=())
+    client = signed_in("olga")
+    path = address("members", study.slug)
+    make.user("dan")
+    for roles in (["rater"], ["rater", "reader"], ["rater", "reader"]):
+        answer = client.post(path, {"username": "Dan", "roles": roles, "kind": "person"})
+        assert answer.status_code == 302
+    dan = Membership.objects.get(study=study, user__username="dan")
+    assert dan.roles == ["rater", "reader"] and dan.code == "R1"
+    alone = client.post(path, {"username": "olga", "roles": ["rater"], "kind": "person"})
+    assert alone.status_code == 409 and "A study needs an owner" in text_of(alone)
+    nobody = client.post(path, {"username": "nobody", "roles": ["rater"], "kind": "person"})
+    assert nobody.status_code == 422 and "There is no user “nobody”" in text_of(nobody)
+    assert client.post(path, {"username": "dan", "kind": "person"}).status_code == 422
+
+
+def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
+    study = make.study()
+    make.issues(12)
+    client = signed_in("olga")
+    path = address("samples", study.slug)
+    sent = {"state": "open", "labels": "bug, crash", "size": "3", "seed": "7", "stratify_by": ""}
+    counted = client.post(path, sent | {"count": "1", "size": ""})
+    assert counted.status_code == 200 and not Sample.objects.exists()
+    assert re.search(r"all issues 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted))
+    drawn = client.post(path, sent)
+    sample = Sample.objects.get()
+    assert drawn["Location"] == f"{path}?sample={sample.pk}" and sample.filter["labels"] == ["bug", "crash"]
+    shown = text_of(signed_in("rea").get(drawn["Location"]))
+    assert "3 of 3 in no round yet" in shown and "drawn 3" in shown
+    for changed, sentence in (
+        ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
+        ({"size": ""}, "Say how many issues to draw."),
+        ({"size": "0"}, "greater than or equal to 1"),
+        ({"seed": "x"}, "Enter a whole number"),
+        ({"stratify_by": "colour"}, "Select a valid choice"),
+    ):
+        refused = client.post(path, sent | changed)
+        assert refused.status_code == 422 and sentence in text_of(refused), changed
+
+
+def round_form(**changed: object) -> dict[str, object]:
+    return {
+        "source": "issues",
+        "issues": "acme/rocket#1\nhttps://github.com/acme/rocket/issues/2\nacme/rocket#1",
+        "raters": ["R1", "R2"],
+        "raters_per_item": "2",
+        "double_percent": "100",
+        "kind": "pilot",
+        "mode": "planned",
+        "taxonomy_version": "1",
+        "seed": "1",
+    } | changed
+
+
+def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None:
+    study = make.study()
+    make.issues(10)
+    client = signed_in("olga")
+    path = address("new_round", study.slug)
+    preview = client.post(path, round_form(preview="1"))
+    assert "2 items × 2 raters = 4 assignments among 2 raters" in text_of(preview) and not Round.objects.exists()
+    assert client.post(path, round_form())["Location"] == address("round", study.slug, 1)
+    sample = studies.draw_sample(seat=make.owner_seat(study), size=10)
+    half = round_form(source="sample", sample=sample.pk, share_percent="50", double_percent="40", issues="")
+    assert "5 items × 2 raters for 2 of them = 7 assignments" in text_of(client.post(path, half | {"preview": "1"}))
+    assert client.post(path, half).status_code == 302
+    made = Round.objects.get(number=2)
+    assert made.round_items.count() == 5 and made.double_share == 0.4 and made.sample == sample
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"raters": []}, "Choose at least one rater."),
+        ({"raters": ["R9"]}, "Select a valid choice"),
+        ({"raters_per_item": "3"}, "3 raters per item need as many raters; 2 named."),
+        ({"double_percent": "140"}, "less than or equal to 100"),
+        ({"issues": " "}, "Name at least one issue"),
+        ({"issues": "acme/rocket#77"}, "“acme/rocket#77” is not stored"),
+        ({"issues": "nonsense"}, "nonsense"),
+        ({"source": "sample"}, "Choose a sample, or draw one first."),
+        ({"taxonomy_version": "9"}, "Select a valid choice"),
+        ({"kind": "screening"}, "Select a valid choice"),
+    ],
+)
+def test_a_round_that_is_not_valid_is_said_so(changed: dict[str, object], sentence: str) -> None:
+    study = make.study()
+    make.issues(2)
+    answer = signed_in("olga").post(address("new_round", study.slug), round_form(**changed))
+    assert answer.status_code == 422 and sentence in text_of(answer)
+    assert not Round.objects.exists()
+
+
+# Lists
+
+
+def test_items_are_searched_filtered_and_turned_page_by_page_both_ways(study: Study) -> None:
+    make.open_round(study, 60, first=10)
+    client = signed_in("rea")
+    path = address("items", study.slug)
+    first = client.get(path)
+    forth = client.get(path + _link(first, "next"))
+    assert len(_items(first)) == 50 and len(_items(forth)) == 19 and not _items(first) & _items(forth)
+    back = client.get(path + _link(forth, "prev"))
+    assert _items(back) == _items(first) and 'rel="prev"' not in back.content.decode()
+    assert _items(client.get(path + "?round=1")) == {"acme/rocket#1", "acme/rocket#2", "acme/rocket#3"}
+    assert _items(client.get(path + "?search=issue+12+of")) == {"acme/rocket#12"}
+    assert _items(client.get(path + "?search=rocket%2333")) == {"acme/rocket#33"}
+    assert "No item fits this search." in text_of(client.get(path + "?search=xyzzy"))
+
+
+def _items(response: Any) -> set[str]:
+    return set(re.findall(r">(acme/rocket#\d+)</a>", response.content.decode()))
+
+
+def _link(response: Any, rel: str) -> str:
+    found = re.search(rf'rel="{rel}" href="[^"?]*([^"]+)"', response.content.decode())
+    assert found, f"there is no link {rel}"
+    return found[1].replace("&amp;", "&")
+
+
+def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
+    owner, bob = signed_in("olga"), signed_in("bob")
+    seat = make.owner_seat(study)
+    studies.draw_sample(seat=seat, size=2)
+    pages = [
+        (owner, address("items", study.slug), 8),
+        (owner, address("rounds", study.slug), 7),
+        (owner, address("members", study.slug), 5),
+        (owner, address("audit", study.slug), 7),
+        (owner, address("samples", study.slug), 7),
+        (owner, address("round", study.slug, 2), 9),
+        (owner, "/studies/", 5),
+        (bob, "/", 7),
+    ]
+    for client, path, n in pages:
+        client.get(path)
+        with assert_queries(n):
+            assert client.get(path).status_code == 200
+    make.issues(200, first=100)
+    rounds.create_round(
+        seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
+    )
+    for n in range(30):
+        studies.draw_sample(seat=seat, size=5, seed=n)
+        studies.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
+        studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
+        rounds.open_round(
+            seat=seat,
+            number=rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#150"]).number,
+        )
+    for client, path, n in pages:
+        with assert_queries(n):
+            assert client.get(path).status_code == 200
