@@ -121,9 +121,10 @@ def test_a_listing_that_moves_while_it_is_read_loses_nothing(world, github, fetc
     repository = made_up(world, "o/r", 320)
 
     def disturb(asked: Any) -> None:
-        if asked.path.endswith("/issues") and asked.query.get("since"):
-            number = 1 + github.n_requests * 7
-            repository.issues[number].edit(labels=["touched"])
+        pages = [other for other in github.asked if other.path.endswith("/issues")]
+        if asked in pages and 1 < len(pages) < 5:
+            for number in range(1, 4):
+                repository.issues[number].edit(labels=[f"touched {len(pages)}"])
 
     github.before_answer = disturb
     run = fetch()
