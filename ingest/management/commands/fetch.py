@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.files.base import File
 from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
 
 from accounts.access import get_user
 from accounts.errors import ConcordError
@@ -42,7 +43,7 @@ class Command(BaseCommand):
             details = " ".join(sentence for sentences in error.fields.values() for sentence in sentences)
             raise CommandError(f"{error.message} {details}".strip()) from error
         if options["json"]:
-            self.stdout.write(json.dumps(run_as_document(run), default=str))
+            self.stdout.write(json.dumps(run_as_document(run), cls=DjangoJSONEncoder))
         else:
             self._report(run)
         if run.state != FetchRun.State.DONE:
