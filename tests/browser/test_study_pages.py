@@ -1,0 +1,143 @@
+"""A study made, sampled and opened in a real browser; every page of a study passes axe, in light and in dark."""
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Page, expect
+
+from annotation.access import get_item
+from annotation.actions import rounds, studies
+from annotation.actions.resolving import resolve
+from annotation.models import Round, Study
+from tests import builders as make
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def sign_in(page: Page, server: Any, name: str) -> None:
+    """Gives the browser the session of a user."""
+    page.context.clear_cookies()
+    client = Client()
+    client.force_login(make.user(name))
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
+
+
+def assert_accessible(page: Page) -> None:
+    """axe finds nothing, and the page is no wider than the window."""
+    found = Axe().run(page).response["violations"]
+    told = [f"{each['id']}: {each['help']} {[node['html'][:120] for node in each['nodes']]}" for each in found]
+    assert not told, f"{page.url}\n" + "\n".join(told)
+    wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wider <= 0, f"{page.url} is {wider} px wider than the window"
+
+
+def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, live_server: Any) -> None:
+    make.version(make.FAULTS)
+    make.version(make.SYMPTOMS)
+    make.issues(12)
+    for name in ("bob", "carol"):
+        make.user(name)
+    sign_in(page, live_server, "olga")
+
+    page.goto(live_server.url + "/")
+    page.get_by_role("link", name="Make a study").click()
+    page.get_by_role("button", name="Make the study").click()
+    expect(page.get_by_label("Title")).to_be_focused()
+    expect(page.get_by_label("Title")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Title").fill("Faults: a first look")
+    expect(page.get_by_label("Address")).to_have_value("faults-a-first-look")
+    page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
+    expect(page.get_by_label("Coefficient of Fix patterns")).to_have_count(0)
+    page.get_by_label("Coefficient of Symptom").select_option("cohen_kappa")
+    page.get_by_label("Threshold of Symptom").fill("0.8")
+    page.get_by_role("button", name="Make the study").click()
+
+    expect(page.get_by_text("Add the raters.")).to_be_visible()
+    page.get_by_role("link", name="Add members").click()
+    for name in ("bob", "carol"):
+        page.get_by_label("User name").fill(name)
+        page.get_by_role("button", name="Add member").click()
+        expect(page.get_by_text(f"{name} is rater now.")).to_be_visible()
+
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Draw a sample").click()
+    page.get_by_label("With GitHub labels").fill("bug")
+    page.get_by_role("button", name="Only count").click()
+    expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()
+    page.get_by_label("Size").fill("5")
+    page.get_by_role("button", name="Draw the sample").click()
+    expect(page.get_by_text("5 of 5 in no round yet")).to_be_visible()
+
+    page.get_by_role("link", name="New round").click()
+    expect(page.get_by_text("5 items × 2 raters = 10 assignments")).to_be_visible()
+    page.get_by_label("How many").fill("3")
+    page.get_by_label("Raters per item").focus()
+    expect(page.get_by_text("3 items × 2 raters = 6 assignments")).to_be_visible()
+    expect(page.get_by_label("Issues", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Open round 1").click()
+    expect(page.get_by_text("0 of 6 answers are in")).to_be_visible()
+    study = Study.objects.get()
+    assert study.rounds.get().state == Round.State.OPEN
+    assert study.primary["symptom"]["coefficient"] == "cohen_kappa"
+
+    questions: list[str] = []
+    page.once("dialog", lambda dialog: (questions.append(dialog.message), dialog.dismiss()))
+    page.get_by_role("button", name="Withdraw 6 and start resolving").click()
+    assert "Withdraw 6 unfinished assignments of round 1?" in questions[0]
+    assert study.rounds.get().state == Round.State.OPEN
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Withdraw 6 and start resolving").click()
+    page.get_by_role("button", name="Close round 1").click()
+    expect(page.get_by_text("Round 1 is closed; its labels stand.")).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 360)])
+def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, scheme: Any, width: int) -> None:
+    study = make.study(text=make.FAULTS, guidelines="Read *all* of it.")
+    fault = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
+    first = make.open_round(study, 2)
+    for name, symptom in (("bob", "crash"), ("carol", "hang")):
+        make.submit(first, name, 1, fault | {"symptom": [symptom]}, memo="A memo.", confidence=2)
+        make.submit(first, name, 2, fault | {"symptom": [symptom]})
+    seat = make.owner_seat(study)
+    item = get_item(seat, "acme/rocket#1")
+    resolve(
+        seat=make.seat(study, "ada"),
+        round_=study.rounds.get(number=1),
+        item=item,
+        part=1,
+        dimension="symptom",
+        values=["hang"],
+        rationale="It never ends.",
+    )
+    make.open_round(study, 3, first=3)
+    sample = studies.draw_sample(seat=seat, size=3, stratify_by="state")
+    make.issues(2, first=10)
+    rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"])
+    studies.create_study(user=make.user("olga"), slug="empty", title="Empty", taxonomy="faults")
+    hidden = get_item(seat, "acme/rocket#3")
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+
+    here, empty = "/studies/study/", "/studies/empty/"
+    pages = {
+        "olga": [
+            *("/", "/studies/", "/studies/new/"),
+            *(here + each for each in ("", "settings/", "members/", f"sample/?sample={sample.pk}", "items/", "audit/")),
+            *(here + each for each in ("rounds/", "rounds/new/", "rounds/1/", "rounds/2/", "rounds/3/")),
+            f"{here}items/{item.pk}/",
+            *(empty + each for each in ("", "rounds/", "items/", "sample/", "rounds/new/")),
+        ],
+        "bob": ["/", here, f"{here}items/{hidden.pk}/"],
+        "nina": ["/", "/studies/"],
+    }
+    for name, addresses in pages.items():
+        sign_in(page, live_server, name)
+        for address in addresses:
+            assert page.goto(live_server.url + address).status == 200, address  # type: ignore[union-attr]
+            assert_accessible(page)
