@@ -127,9 +127,16 @@ def test_a_stale_postmaster_file_with_the_number_of_a_living_process_is_cleared(
     with embedded.servers(data_dir):
         pass
     stale = data_dir / "postgres" / "postmaster.pid"
-    stale.write_text(f"{os.getpid()}\n{data_dir}/postgres\n1\n5432\n\n\n\nready\n")
-    with embedded.servers(data_dir):
-        assert _ask(data_dir, "SELECT 1") == 1
+    owner = stale.parent.stat().st_uid  # PostgreSQL heeds only processes of its own user
+    other = subprocess.Popen(["sleep", "60"], user=owner if os.geteuid() == 0 else None)
+    try:
+        stale.write_text(f"{other.pid}\n{data_dir}/postgres\n1\n5432\n\n\n\nready\n")
+        with embedded.servers(data_dir):
+            assert _ask(data_dir, "SELECT 1") == 1
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_half_made_cluster_is_made_again(data_dir: Path) -> None:
