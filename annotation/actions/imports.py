@@ -77,9 +77,13 @@ class ImportReport:
     rounds: list[ImportedRound] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
+    @property
+    def n_refused(self) -> int:
+        return len(self.refusals)
+
     def as_document(self) -> dict[str, Any]:
         """The report as the API and the command show it."""
-        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "items", "raters")
+        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "items", "raters", "refused")
         return {
             "study": self.study,
             "new": self.is_new,
@@ -95,7 +99,6 @@ class ImportReport:
                 }
                 for each in self.rounds
             ],
-            "n_refused": len(self.refusals),
             "refusals": [{"line": each.line, "reason": each.reason, "row": each.row} for each in self.refusals],
         }
 
@@ -194,7 +197,7 @@ class _Import:
             rows=self.report.n_rows,
             ratings=self.report.n_ratings,
             resolutions=self.report.n_resolutions,
-            refused=len(self.report.refusals),
+            refused=self.report.n_refused,
             rounds=numbers,
             places=self._places(),
         )

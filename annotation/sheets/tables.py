@@ -113,7 +113,8 @@ def _csv(file: BinaryIO) -> Iterator[Row]:
     except UnicodeError as error:
         raise Unreadable("The file can't be read as text; save it as CSV in UTF-8, or as XLSX.") from error
     finally:
-        text.detach()
+        if not file.closed:
+            text.detach()
 
 
 def _again(head: str, rest: Iterator[str]) -> Iterator[str]:

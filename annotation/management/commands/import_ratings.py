@@ -84,7 +84,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{report.study}: {report.n_rows} rows, {report.n_ratings} ratings of {report.n_items} items by "
             f"{report.n_raters} raters, {report.n_resolutions} resolutions ({report.n_left_blank} more without a "
-            f"value), {report.n_unchanged} unchanged, {len(report.refusals)} refused."
+            f"value), {report.n_unchanged} unchanged, {report.n_refused} refused."
         )
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""

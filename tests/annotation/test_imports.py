@@ -1,0 +1,610 @@
+"""A spreadsheet becomes a study: answers, resolutions, rounds and a queue of disagreements; nothing twice."""
+
+import io
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pytest
+from django.core.management import CommandError, call_command
+from pyarrow import parquet
+
+from annotation.access import get_round, get_seat
+from annotation.actions import rounds
+from annotation.actions.imports import ImportReport, import_ratings
+from annotation.actions.resolving import resolve
+from annotation.agreement import Patterns, cohen_kappa
+from annotation.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    Item,
+    Membership,
+    Proposal,
+    Rating,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+    RoundRater,
+    Study,
+)
+from annotation.queries.verdicts import read_values, round_verdicts
+from taxonomy.queries import published_version
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "faults-distributed-training"
+COLUMNS = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"
+
+
+def take(text: str, *, study: str = "study", owner: str = "olga", **more: Any) -> ImportReport:
+    return import_ratings(user=make.user(owner), study=study, file=text.encode(), name="sheet.csv", **more)
+
+
+def long(table: str, dimension: str = "symptom") -> str:
+    """A sheet in the long form from a table: a head line `item bob carol`, one line per item; `-` is no row."""
+    lines = [line.split() for line in table.strip().splitlines()]
+    rows = ["item,rater,dimension,value"]
+    for item, *values in lines[1:]:
+        for name, value in zip(lines[0][1:], values, strict=True):
+            if value != "-":
+                rows.append(f"acme/rocket#{item},{name},{dimension},{value}")
+    return "\n".join(rows) + "\n"
+
+
+def verdicts(number: int = 1, study: str = "study") -> dict[tuple[str, int, str], tuple[str, str | None, Any]]:
+    """(item, part, dimension) → state, reason and values."""
+    round_ = get_round(get_seat(make.user("olga"), study), number)
+    return {
+        (each.identifier.removeprefix("acme/rocket"), verdict.part, verdict.dimension): (
+            verdict.state,
+            verdict.reason,
+            verdict.values,
+        )
+        for each in round_verdicts(round_)
+        for verdict in each.verdicts
+    }
+
+
+def everything() -> dict[str, int]:
+    models = (Study, Item, Membership, Round, RoundItem, RoundRater, Assignment, Annotation)
+    return {m.__name__: m.objects.count() for m in (*models, Rating, Proposal, Resolution, ResolutionValue)}
+
+
+# A new study
+
+
+def test_a_sheet_in_the_long_form_becomes_a_study_with_its_disagreements() -> None:
+    make.user("carol")
+    report = take(
+        long("""
+            item bob   carol final
+            1    crash Crash -
+            2    crash hang  -
+            3    crash hang  slow
+            4    hang  -     -
+            5    hang  -     crash
+        """),
+        create=True,
+    )
+    assert (report.n_rows, report.n_ratings, report.n_resolutions, report.n_items, report.n_raters) == (10, 8, 2, 5, 2)
+    assert report.refusals == []
+    assert verdicts() == {
+        ("#1", 1, "symptom"): ("agreed", None, ("crash",)),
+        ("#2", 1, "symptom"): ("open", "differ", None),
+        ("#3", 1, "symptom"): ("resolved", "differ", ("slow",)),
+        ("#4", 1, "symptom"): ("agreed", None, ("hang",)),
+        ("#5", 1, "symptom"): ("resolved", None, ("crash",)),
+    }
+    bob, carol = Membership.objects.filter(roles=["rater"]).order_by("code")
+    assert (bob.code, bob.name, bob.user) == ("R1", "bob", None)
+    assert (carol.code, carol.name, carol.user) == ("R2", "", make.user("carol"))
+    round_ = Round.objects.get()
+    assert (round_.number, round_.state, round_.kind, round_.mode) == (1, "resolving", "main", "planned")
+    assert (round_.raters_per_item, round_.double_share) == (2, 0.6)
+    assert list(RoundItem.objects.values_list("n_raters", flat=True)) == [2, 2, 2, 1, 1]
+    assert list(RoundRater.objects.values_list("n_assigned", "n_finished")) == [(5, 5), (3, 3)]
+    for place in Assignment.objects.select_related("blind"):
+        assert place.state == "submitted" and place.blind_id == place.current_id and place.blind.revision == 1
+    assert set(Resolution.objects.values_list("method", flat=True)) == {"imported"}
+
+
+def test_a_round_in_which_nothing_is_open_is_closed_at_once() -> None:
+    report = take(long("item bob carol final\n1 crash crash -\n2 crash hang hang"), create=True)
+    (round_,) = report.rounds
+    assert round_.state == "closed" and Round.objects.get().closed_at is not None
+
+
+def test_a_sheet_with_a_column_per_dimension_and_parts() -> None:
+    report = take(
+        "item_url;unit;rater;kind;fix;note;seconds\n"
+        "https://github.com/acme/rocket/issues/1;1;bob;fault;PENDING: new path;why;30\n"
+        "https://github.com/acme/rocket/issues/1;2;bob;fault;;;30\n"
+        "acme/rocket#1;1;carol;fault;version;;\n",
+        create=True,
+        mapping={"item": "item_url", "memo": "note"},
+        dimensions=["kind", "fix"],
+    )
+    assert not report.refusals
+    bobs = Annotation.objects.get(rater__code="R1")
+    assert (bobs.n_parts, bobs.part_memos, bobs.seconds, bobs.n_proposals) == (2, ["why", ""], 30, 1)
+    assert verdicts() == {
+        ("#1", 1, "kind"): ("agreed", None, ("fault",)),
+        ("#1", 1, "fix"): ("open", "pending", None),
+        ("#1", 2, "kind"): ("open", "parts", None),
+    }
+    proposal = Proposal.objects.get()
+    assert (proposal.name, proposal.memo) == ("new path", "why")
+    assert Rating.objects.get(proposal=proposal).category is None
+
+
+def test_a_final_cell_left_blank_sides_with_the_rater_who_left_it_blank() -> None:
+    head = "item,rater,kind,stage\n"
+    report = take(
+        head
+        + "acme/rocket#1,bob,fault,setup\nacme/rocket#1,carol,question,\nacme/rocket#1,final,question,\n"
+        + "acme/rocket#2,bob,fault,setup\nacme/rocket#2,carol,fault,training\nacme/rocket#2,final,fault,\n"
+        + "acme/rocket#3,bob,fault,setup\nacme/rocket#3,carol,fault,setup\nacme/rocket#3,final,fault,\n",
+        create=True,
+        dimensions=["kind", "stage"],
+    )
+    assert (report.n_resolutions, report.n_left_blank) == (3, 1)
+    stages = {item: verdict for (item, _, key), verdict in verdicts().items() if key == "stage"}
+    assert stages == {
+        "#1": ("resolved", "one_sided", None),
+        "#2": ("open", "differ", None),
+        "#3": ("agreed", None, ("setup",)),
+    }
+
+
+def test_a_final_part_that_no_rater_gave_is_a_resolution() -> None:
+    take(
+        "item,rater,part,dimension,value\na,bob,1,s,x\na,carol,1,s,x\na,final,1,s,x\na,final,2,s,y\nb,final,1,s,x\n",
+        create=True,
+    )
+    assert verdicts() == {
+        ("a", 1, "s"): ("resolved", None, ("x",)),
+        ("a", 2, "s"): ("resolved", None, ("y",)),
+        ("b", 1, "s"): ("resolved", None, ("x",)),
+    }
+
+
+def test_another_name_for_the_final_rater_and_none() -> None:
+    take(long("item bob Agreed\n1 crash hang"), create=True, final="agreed")
+    assert (Membership.objects.filter(roles=["rater"]).count(), Resolution.objects.count()) == (1, 1)
+    take(long("item bob final\n1 crash hang"), study="other", create=True, final="")
+    assert Membership.objects.filter(study__slug="other", roles=["rater"]).count() == 2
+
+
+def test_a_pending_final_value_is_refused_with_its_line() -> None:
+    report = take(long("item bob final\n1 crash pending\n2 crash crash"), create=True)
+    assert [refusal.line for refusal in report.refusals] == [3]
+    assert report.n_resolutions == 1
+
+
+def test_rounds_by_number_and_by_label_in_order() -> None:
+    rows = "item,rater,round,dimension,value\n"
+    report = take(rows + "a,bob,3,s,x\na,bob,pilot,s,x\na,bob,1.0,s,x\na,bob,late,s,x\n", create=True)
+    assert [(each.number, each.label) for each in report.rounds] == [(1, "1"), (3, "3"), (4, "pilot"), (5, "late")]
+    again = take(rows + "a,carol,pilot,s,x\n")
+    assert [each.number for each in again.rounds] == [4]
+
+
+def test_raters_called_by_code_keep_their_code() -> None:
+    take(long("item R2 eve R1\n1 crash crash crash"), create=True)
+    codes = Membership.objects.exclude(code=None).order_by("code").values_list("code", "name")
+    assert list(codes) == [("R1", "R1"), ("R2", "R2"), ("R3", "eve")]
+
+
+def test_items_are_linked_to_stored_issues_that_the_owner_may_see_and_others_keep_their_identifier() -> None:
+    make.issues(1, "Acme/Rocket")
+    make.issues(1, "acme/secret", private=True)
+    make.user("dan")
+    take(
+        "item,rater,dimension,value\n"
+        "https://github.com/acme/rocket/issues/1,bob,s,x\nacme/secret#1,bob,s,x\nacme/rocket#2,bob,s,x\n"
+        "https://stackoverflow.com/questions/9,bob,s,x\n",
+        create=True,
+        owner="dan",
+    )
+    items = Item.objects.order_by("id").values_list("identifier", "issue__repository__name")
+    assert list(items) == [
+        ("Acme/Rocket#1", "Rocket"),
+        ("acme/secret#1", None),
+        ("acme/rocket#2", None),
+        ("https://stackoverflow.com/questions/9", None),
+    ]
+    annotations = Annotation.objects.filter(snapshot__isnull=False)
+    assert [each.assignment.item.identifier for each in annotations] == ["Acme/Rocket#1"]
+
+
+def test_an_item_is_linked_once_its_issue_is_stored() -> None:
+    take(long("item bob\n1 crash"), create=True)
+    make.issues(1)
+    take(long("item bob\n1 crash"))
+    assert Item.objects.get().issue is not None
+
+
+def test_create_on_a_slug_that_is_taken_is_a_conflict_and_nothing_is_stored() -> None:
+    take(long("item bob\n1 crash"), create=True)
+    before = everything()
+    with pytest.raises(Conflict, match="already"):
+        take(long("item bob\n2 crash"), create=True)
+    assert everything() == before
+
+
+def test_a_taxonomy_of_the_same_slug_does_not_stand_in_the_way() -> None:
+    make.version()
+    take(long("item bob\n1 crash"), study="symptoms", create=True)
+    assert Study.objects.get().taxonomy.slug == "symptoms-2"
+
+
+def test_an_import_that_fails_half_way_leaves_nothing_and_can_be_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = everything()
+    with monkeypatch.context() as patch:
+        patch.setattr("annotation.actions.imports.has_open_disagreements", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            take(long("item bob carol\n1 crash hang"), create=True)
+    assert everything() == before
+    assert take(long("item bob carol\n1 crash hang"), create=True).n_ratings == 2
+
+
+# An existing study
+
+
+def test_values_are_read_against_the_newest_published_version_and_the_others_arrive() -> None:
+    make.study(text=make.FAULTS)
+    report = take(
+        "item,rater,kind,symptom,fixes,distributed\n"
+        "acme/rocket#1,bob,fault,Failure / Hang,code,yes\n"
+        "acme/rocket#1,bob,,,version,\n"
+        "acme/rocket#2,bob,falt,slow,,2\n"
+        "acme/rocket#3,bob,how-to,crash,,\n"
+        "acme/rocket#4,bob,fault,Failure,,\n",
+        dimensions=["kind", "symptom", "fixes", "distributed"],
+    )
+    assert [(refusal.line, refusal.reason) for refusal in report.refusals] == [
+        (4, "“falt” is no category of “Kind of issue”. The nearest is “Fault”."),
+        (4, "“2” is neither true nor false."),
+        (5, "“Symptom” does not apply where “Kind of issue” is how-to."),
+        (6, "“Failure” only groups others; write one below it."),
+    ]
+    tree = published_version(Round.objects.get().taxonomy_version_id)
+    values = read_values(tree, list(Annotation.objects.values_list("pk", flat=True)))
+    assert [given for _, given in sorted(values.items())] == [
+        {"kind": ("fault",), "symptom": ("hang",), "fixes": ("code", "version"), "distributed": (True,)},
+        {"symptom": ("slow",)},
+        {"kind": ("how-to",)},
+        {"kind": ("fault",)},
+    ]
+
+
+def test_raters_are_the_studys_members_by_name_or_code() -> None:
+    study = make.study(raters=("bob", "carol"))
+    take(long("item BOB r2 dan\n1 crash crash crash"))
+    raters = Membership.objects.filter(study=study, code__isnull=False).order_by("code")
+    assert [member.display_name for member in raters] == ["bob", "carol", "dan"]
+    assert Rating.objects.filter(rater__user__username="carol").count() == 1
+
+
+def test_one_rater_under_two_names_is_refused_the_second_time() -> None:
+    make.study(raters=("bob",))
+    report = take(long("item bob R1\n1 crash hang"))
+    assert [refusal.line for refusal in report.refusals] == [3] and Rating.objects.count() == 1
+
+
+@pytest.mark.parametrize("rounds", ["", ",round"], ids=["without rounds", "with rounds"])
+def test_the_same_file_twice_changes_nothing(rounds: str) -> None:
+    label = ",1" if rounds else ""
+    text = f"item,rater,dimension,value{rounds}\n" + "".join(
+        f"{item},{rater},s,{value}{label}\n"
+        for item, rater, value in [("a", "bob", "x"), ("a", "eve", "PENDING"), ("a", "final", "y"), ("b", "bob", "x")]
+    )
+    take(text, create=True)
+    before = everything()
+    report = take(text)
+    assert everything() == before
+    assert (report.n_unchanged, report.n_ratings, report.n_resolutions, report.refusals) == (4, 0, 0, [])
+
+
+def test_a_corrected_spelling_completes_the_answer_by_a_revision() -> None:
+    make.study(text=make.FAULTS)
+    head = "item,rater,round,kind,symptom\n"
+    assert len(take(head + "a,bob,1,fault,crahs\n", dimensions=["kind", "symptom"]).refusals) == 1
+    report = take(head + "a,bob,1,fault,crash\n", dimensions=["kind", "symptom"])
+    assert report.refusals == []
+    place = Assignment.objects.get()
+    assert (place.current.revision, place.blind_id) == (2, place.current_id)
+    assert RoundItem.objects.get().n_raters == 1 and RoundRater.objects.get().n_finished == 1
+    assert take(head + "a,bob,1,fault,crash\n", dimensions=["kind", "symptom"]).n_unchanged == 1
+
+
+def test_rows_that_contradict_what_a_rater_said_are_refused() -> None:
+    head = "item,rater,round,dimension,value\n"
+    take(head + "a,bob,1,s,x\nb,bob,1,s,y\n", create=True)
+    before = everything()
+    report = take(head + "a,bob,1,s,y\n")
+    assert [refusal.line for refusal in report.refusals] == [2] and "not replaced" in report.refusals[0].reason
+    assert everything() == before
+
+
+def test_what_a_rater_submitted_here_is_not_completed_by_a_sheet() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"kind": ["how-to"]})
+    report = take("item,rater,round,kind,symptom\nacme/rocket#1,bob,1,,slow\n", dimensions=["kind", "symptom"])
+    assert len(report.refusals) == 1 and Annotation.objects.count() == 2
+
+
+def test_a_later_final_value_is_a_further_revision_but_never_over_a_decision_made_here() -> None:
+    study = make.study()
+    head = "item,rater,round,dimension,value\n"
+    take(head + "a,bob,1,symptom,crash\na,carol,1,symptom,hang\na,final,1,symptom,hang\nb,bob,1,symptom,hang\n")
+    take(head + "a,final,1,symptom,slow\n")
+    assert verdicts()["a", 1, "symptom"] == ("resolved", "differ", ("slow",))
+    seat = make.owner_seat(study)
+    expected = Resolution.objects.get(revision=2).pk
+    item = Item.objects.get(identifier="a")
+    Round.objects.update(state="resolving")
+    resolve(
+        seat=seat,
+        round_=get_round(seat, 1),
+        item=item,
+        part=1,
+        dimension="symptom",
+        values=["crash"],
+        expected=expected,
+    )
+    report = take(head + "a,final,1,symptom,hang\n")
+    assert [refusal.line for refusal in report.refusals] == [2]
+    assert verdicts()["a", 1, "symptom"] == ("resolved", "differ", ("crash",))
+
+
+def test_one_more_rater_joins_a_round_that_is_over() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 hang hang")
+    take("item,rater,round,dimension,value\nacme/rocket#1,model,1,symptom,crash\nacme/rocket#2,model,1,symptom,slow\n")
+    assert verdicts() == {
+        ("#1", 1, "symptom"): ("agreed", None, ("crash",)),
+        ("#2", 1, "symptom"): ("open", "differ", None),
+    }
+    assert list(RoundItem.objects.values_list("n_raters", flat=True)) == [3, 3]
+    assert set(Assignment.objects.filter(rater__name="model").values_list("slot", flat=True)) == {3}
+
+
+def test_rows_for_an_open_round_fill_what_waits_and_say_nothing_of_what_is_there() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    make.submit(round_, "carol", 2, {"symptom": ["hang"]})
+    head = "item,rater,round,dimension,value\n"
+    same, other = (
+        take(head + f"acme/rocket#1,carol,1,symptom,{value}\n").refusals[0].reason for value in ("hang", "slow")
+    )
+    assert same == other and Annotation.objects.count() == 2
+    report = take(head + "acme/rocket#1,bob,1,symptom,hang\nacme/rocket#1,final,1,symptom,hang\n")
+    assert [refusal.line for refusal in report.refusals] == [3] and report.rounds[0].state == "open"
+    assert Assignment.objects.get(rater__user__username="bob", item__identifier="acme/rocket#1").slot in {1, 2}
+    assert take(head + "acme/rocket#2,bob,1,symptom,slow\n").rounds[0].state == "resolving"
+    assert set(RoundItem.objects.values_list("n_raters", flat=True)) == {2}
+
+
+def test_rows_for_a_draft_round_are_refused() -> None:
+    study = make.study()
+    make.issues(1)
+    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
+    report = take("item,rater,round,dimension,value\nacme/rocket#1,bob,1,symptom,crash\n")
+    assert "draft" in report.refusals[0].reason and not Annotation.objects.exists()
+
+
+def test_only_the_owner_imports_into_a_study() -> None:
+    make.study()
+    with pytest.raises(Forbidden):
+        take(long("item bob\n1 crash"), owner="ada")
+    make.user("mallory")
+    with pytest.raises(NotFound):
+        take(long("item bob\n1 crash"), owner="mallory")
+
+
+def test_a_sheet_of_another_study_is_refused_as_a_whole() -> None:
+    make.study()
+    with pytest.raises(Invalid, match=r"colour.*symptom"):
+        take(long("item bob\n1 red", dimension="colour"))
+    assert not Round.objects.exists()
+
+
+def test_an_import_is_noted_in_the_audit_without_any_value() -> None:
+    take(long("item bob\n1 crash"), create=True)
+    detail = AuditEvent.objects.get(verb="ratings imported").detail
+    assert detail["file"] == "sheet.csv" and detail["ratings"] == 1 and "crash" not in json.dumps(detail)
+
+
+# Kinds of files, and the command
+
+
+def content(kind: str) -> bytes:
+    rows: list[list[Any]] = [["item", "rater", "part", "stage"], ["a", "bob", 1, "Setup"], ["a", "eve", 1, "training"]]
+    file = io.BytesIO()
+    if kind == "xlsx":
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(file)
+    else:
+        table = pa.table(dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True)))
+        parquet.write_table(table, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "parquet"])
+def test_workbooks_and_parquet_files_arrive_as_csv_does(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"sheet.{kind}"
+    path.write_bytes(content(kind))
+    make.user("olga")
+    command(path, "--study", "study", "--create", "--owner", "olga", "--dimensions", "stage")
+    assert verdicts() == {("a", 1, "stage"): ("open", "differ", None)}
+
+
+def command(path: Path, *arguments: str) -> str:
+    out = io.StringIO()
+    call_command("import_ratings", str(path), *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_lists_what_it_refused_and_prints_json_alone_when_asked(tmp_path: Path) -> None:
+    make.study()
+    path = tmp_path / "sheet.csv"
+    path.write_text("item,who,dimension,value\na,bob,symptom,crahs\nb,bob,symptom,crash\n")
+    told = command(path, "--study", "study", "--map", "rater=who")
+    assert "1 ratings" in told and "line 2: “crahs” is no category" in told and "“Crash”" in told
+    path.write_text("item,rater,dimension,value,round\nc,bob,symptom,crahs,7\n")
+    document = json.loads(command(path, "--study", "study", "--json"))
+    assert (document["n_refused"], document["refusals"][0]["line"], document["rounds"][0]["number"]) == (1, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "sentence"),
+    [
+        (None, ["--study", "study"], "can't be read"),
+        ("", ["--study", "study"], "empty"),
+        ("link,who\na,b\n", ["--study", "study"], "link, who"),
+        ("item,rater,dimension,value\n", ["--study", "nowhere"], "no study “nowhere”"),
+        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create"], "--owner"),
+        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create", "--owner", "olga"], "already"),
+        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "new", "--create", "--owner", "nobody"], "nobody"),
+        ("item,rater,dimension,value\na,b,s,\n", ["--study", "new", "--create", "--owner", "olga"], "no values"),
+        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--map", "item"], "FIELD=COLUMN"),
+        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "New One", "--create", "--owner", "olga"], "hyphens"),
+    ],
+)
+def test_the_command_fails_in_words(tmp_path: Path, text: str | None, arguments: list[str], sentence: str) -> None:
+    make.study()
+    path = tmp_path / "sheet.csv"
+    if text is not None:
+        path.write_text(text)
+    before = everything()
+    with pytest.raises(CommandError, match=sentence):
+        command(path, *arguments)
+    assert everything() == before
+
+
+# Real labels: Liu et al., TOSEM 2023, doi 10.1145/3597204
+
+
+@pytest.fixture
+def liu() -> ImportReport:
+    if not DATA.is_dir():
+        pytest.skip("The labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
+    with (DATA / "labels_long.csv").open("rb") as file:
+        return import_ratings(
+            user=make.user("olga"),
+            study="liu",
+            file=file,
+            mapping={"item": "item_url", "part": "unit"},
+            dimensions=COLUMNS.split(","),
+            create=True,
+        )
+
+
+def parts_of(number: int) -> dict[tuple[int, int], dict[str, dict[str, Any]]]:
+    """(item, part) → rater code → values by dimension, from the ratings of a round."""
+    round_ = Round.objects.get(study__slug="liu", number=number)
+    tree = published_version(round_.taxonomy_version_id)
+    places = {
+        each.current_id: (each.item_id, each.rater.code or "", each.current.n_parts)
+        for each in Assignment.objects.filter(round=round_).select_related("rater", "current")
+        if each.current
+    }
+    values = read_values(tree, [pk for pk in places if pk])
+    found: dict[tuple[int, int], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for pk, (item, rater, n_parts) in places.items():
+        for part in range(1, n_parts + 1):
+            found[item, part][rater] = dict(values.get((pk or 0, part), {}))
+    return found
+
+
+def kappa(pairs: Sequence[tuple[Any, Any]]) -> tuple[int, float | None]:
+    """n and Cohen's kappa over parts that both raters rated; a pending value is one category."""
+    patterns = Patterns.from_table(pairs, raters=("R1", "R2"))
+    value = cohen_kappa(patterns, resamples=0).value
+    return patterns.n_units, None if value is None else round(value, 4)
+
+
+def pairs_on(key: str, parts: Sequence[dict[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+    return [tuple((part.get(rater, {}).get(key) or (None,))[0] for rater in ("R1", "R2")) for part in parts]  # type: ignore[misc]
+
+
+def test_the_labels_of_liu_et_al_arrive_whole(liu: ImportReport) -> None:
+    assert (liu.n_rows, liu.n_items, liu.n_raters, liu.n_refused) == (1667, 529, 2, 0)
+    keys = list(Study.objects.get().taxonomy.versions.get().dimensions.values_list("key", flat=True))
+    assert keys == COLUMNS.split(",")
+    assert set(Membership.objects.exclude(code=None).values_list("name", flat=True)) == {"rater1", "rater2"}
+    assert liu.n_resolutions == Resolution.objects.filter(decided__isnull=False).count() == 2420
+    assert [each.number for each in liu.rounds] == [1, 2, 3, 4, 5]
+
+
+def test_issue_type_of_liu_et_al_has_its_kappa_with_parts_aligned_by_number(liu: ImportReport) -> None:
+    found = [kappa(pairs_on("issue_type", list(parts_of(number).values()))) for number in range(1, 6)]
+    assert found == [(109, 0.8705), (110, 1), (116, 0.9472), (105, 0.9615), (105, 1)]
+
+
+def test_single_part_items_of_liu_et_al_have_the_recomputed_kappas(liu: ImportReport) -> None:
+    computed = json.loads((DATA / "computed.json").read_text())
+    for number in range(1, 6):
+        parts = parts_of(number)
+        n_parts = Counter(item for item, _ in parts)
+        single = [given for (item, _), given in parts.items() if n_parts[item] == 1]
+        faults = [
+            given
+            for given in single
+            if all(given.get(rater, {}).get("issue_type") == ("fault",) for rater in ("R1", "R2"))
+        ]
+        expected = computed[f"round_{number}"]
+        for key, chosen, name in (("issue_type", single, "issue_type"), ("stage", faults, "fault.stage")):
+            assert kappa(pairs_on(key, chosen)) == (expected[name]["n"], round(expected[name]["kappa"], 4)), (
+                number,
+                name,
+            )
+
+
+def test_the_differing_items_of_liu_et_al_stand_in_the_queue_resolved_where_final_says_so(liu: ImportReport) -> None:
+    differing = resolved = 0
+    for number in range(1, 6):
+        round_ = Round.objects.get(study__slug="liu", number=number)
+        stands = {
+            (each.round_item.item_id, verdict.part): verdict
+            for each in round_verdicts(round_)
+            for verdict in each.verdicts
+            if verdict.dimension == "issue_type"
+        }
+        for place, given in parts_of(number).items():
+            types = [given.get(rater, {}).get("issue_type") for rater in ("R1", "R2")]
+            if None not in types and types[0] != types[1]:
+                differing += 1
+                assert stands[place].reason == "differ"
+                resolved += stands[place].state == "resolved"
+        assert round_.state == (
+            "resolving" if any(v.state == "open" for v in stands.values()) or number < 3 else "closed"
+        )
+    assert (differing, resolved) == (12, 12)
+
+
+def test_a_second_import_of_liu_et_al_changes_nothing(liu: ImportReport) -> None:
+    before = everything()
+    with (DATA / "labels_long.csv").open("rb") as file:
+        report = import_ratings(
+            user=make.user("olga"),
+            study="liu",
+            file=file,
+            mapping={"item": "item_url", "part": "unit"},
+            dimensions=COLUMNS.split(","),
+        )
+    assert everything() == before and report.n_ratings == report.n_resolutions == 0 and not report.refusals
