@@ -1,0 +1,202 @@
+"""What an adjudicator can choose where raters differ: their answers side by side, each once; pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from annotation.consensus import PENDING, Given, Values, Verdict
+from taxonomy.tree import TreeCategory, TreeDimension
+
+CONFIDENCE = {1: "unsure", 2: "fairly sure", 3: "sure"}
+
+
+class Asked(Protocol):
+    """A category that a rater asked for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def memo(self) -> str: ...
+
+
+class Voice(Protocol):
+    """What is known of a rater's answer beside its values."""
+
+    @property
+    def confidence(self) -> int | None: ...
+    @property
+    def n_parts(self) -> int: ...
+    @property
+    def is_arbiter(self) -> bool: ...
+    @property
+    def proposals(self) -> Mapping[str, Sequence[Asked]]: ...
+
+
+@dataclass(frozen=True)
+class Said:
+    """One rater under an answer: how sure, why, and how it came to no value."""
+
+    code: str
+    confidence: int | None
+    memo: str
+    words: str
+    asked: Sequence[Asked]
+    is_arbiter: bool
+
+    @property
+    def confidence_words(self) -> str:
+        return CONFIDENCE.get(self.confidence or 0, "")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An answer as a column: `value` is what its radio sends (JSON), empty where it can't be chosen.
+
+    `number` is the key that chooses it; `shared` are categories that stand in every other answer, too.
+    """
+
+    number: int | None
+    value: str
+    words: str
+    categories: Sequence[TreeCategory]
+    shared: frozenset[str]
+    said: Sequence[Said]
+
+    @property
+    def at_stake(self) -> Sequence[TreeCategory]:
+        """The categories whose definitions tell this answer from the others."""
+        return [category for category in self.categories if category.key not in self.shared]
+
+
+def as_value(values: Values) -> str:
+    """What a radio sends for these values."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voice]) -> list[Option]:
+    """The raters' answers in the order of their codes, equal ones once; for yes or no always both."""
+    columns: dict[str, tuple[str, Values, list[Said]]] = {}
+    for given in verdict.ratings:
+        name, values = _column(dimension, given)
+        columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
+    if dimension.kind == "boolean":
+        for answer in (True, False):
+            columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))
+    chosen = [frozenset(map(str, values)) for name, values, _ in columns.values() if name != "skip"]
+    shared = frozenset.intersection(*chosen) if len(chosen) > 1 else frozenset()
+    found: list[Option] = []
+    for name, values, said in columns.values():
+        can_be_chosen = name.startswith("[")
+        number = sum(option.number is not None for option in found) + 1 if can_be_chosen else None
+        found.append(
+            Option(
+                number=number,
+                value=name if can_be_chosen else "",
+                words=_title(dimension, verdict, name, values),
+                categories=categories_of(dimension, values),
+                shared=shared,
+                said=said,
+            )
+        )
+    return found
+
+
+def _column(dimension: TreeDimension, given: Given) -> tuple[str, Values]:
+    """The column an answer stands in, by its name, and its values without what was proposed."""
+    if given.skip_reason:
+        return "skip", ()
+    if given.values is None:
+        return as_value(()), ()
+    kept = tuple(value for value in given.values if value != PENDING)
+    if PENDING not in given.values:
+        return as_value(kept), kept
+    return (as_value(kept) if kept and dimension.kind == "multi" else "pending"), kept
+
+
+def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapping[str, Voice]) -> Said:
+    voice = voices.get(given.rater)
+    words = ""
+    if given.skip_reason:
+        words = given.skip_reason
+    elif given.values is None:
+        missing = voice is not None and verdict.part > voice.n_parts
+        words = f"found no bug {verdict.part}" if missing else "gave no answer here"
+    asked = voice.proposals.get(dimension.key, ()) if voice and PENDING in (given.values or ()) else ()
+    return Said(
+        code=given.rater,
+        confidence=None if given.skip_reason or voice is None else voice.confidence,
+        memo=given.memo,
+        words=words,
+        asked=asked,
+        is_arbiter=bool(voice and voice.is_arbiter),
+    )
+
+
+def _title(dimension: TreeDimension, verdict: Verdict, name: str, values: Values) -> str:
+    if name == "skip":
+        return "Skipped"
+    if name == "pending":
+        return "A new category"
+    return value_words(dimension, values) if values else none_words(dimension, verdict)
+
+
+def value_words(dimension: TreeDimension, values: Values) -> str:
+    """`Hang + Crash`, `Yes`, `3.5`; `none` for no value."""
+    if not values:
+        return "none"
+    if dimension.has_categories:
+        return " + ".join(category.name for category in categories_of(dimension, values))
+    if dimension.kind == "boolean":
+        return "Yes" if values[0] else "No"
+    return f"{values[0]:g}" if dimension.kind == "number" else str(values[0])
+
+
+def none_words(dimension: TreeDimension, verdict: Verdict) -> str:
+    """What it means to decide that there is no value."""
+    if verdict.reason == "parts":
+        return f"There is no bug {verdict.part}"
+    return "None of the categories" if dimension.kind == "multi" else "No value"
+
+
+def categories_of(dimension: TreeDimension, values: Values) -> list[TreeCategory]:
+    """The categories of values, in the order of the tree."""
+    found = [dimension.by_key[str(value)] for value in values if str(value) in dimension.by_key]
+    return sorted(found, key=lambda category: category.position)
+
+
+def reason_words(verdict: Verdict, voices: Mapping[str, Voice]) -> str:
+    """Why this is to be decided, as a sentence."""
+    given = [rating.rater for rating in verdict.ratings if rating.values is not None]
+    match verdict.reason:
+        case "differ":
+            return "The raters differ."
+        case "parts":
+            counted = [(code, voice.n_parts) for code, voice in voices.items() if voice.n_parts]
+            told = [f"{code} found {_bugs(n)}" for code, n in counted[:1]]
+            told += [f"{code} {_number(n)}" for code, n in counted[1:]]
+            return f"{', '.join(told)}."
+        case "pending":
+            asking = [rating.rater for rating in verdict.ratings if PENDING in (rating.values or ())]
+            return f"{_and(asking)} {'asks' if len(asking) == 1 else 'ask'} for a new category."
+        case "skipped":
+            gone = [rating.rater for rating in verdict.ratings if rating.skip_reason]
+            return f"Only {_and(given)} answered; {_and(gone)} skipped the item."
+        case "one_sided":
+            return f"Only {_and(given)} answered." if given else "Nobody answered, and it is required."
+    if verdict.method == "single":
+        return "One rater was planned here."
+    return "All raters said the same."
+
+
+def _bugs(n: int) -> str:
+    return f"{_number(n)} bug" if n == 1 else f"{_number(n)} bugs"
+
+
+def _number(n: int) -> str:
+    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[n] if n < len(words) else str(n)
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "nobody"

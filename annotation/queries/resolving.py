@@ -1,0 +1,329 @@
+"""What waits for a decision in a round, item by item, and what is there to decide it by."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import NamedTuple
+
+from django.core.cache import cache
+from django.db.models import Count, F, OuterRef, Subquery
+from django.utils import timezone
+
+from annotation.consensus import Decision, Values, Verdict
+from annotation.models import Assignment, Item, Proposal, Resolution, Round, RoundItem
+from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
+from ingest.models import Comment, Snapshot
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension, VersionTree
+
+KEPT_SECONDS = 3600
+LONGEST_TRANSACTION = timedelta(seconds=120)
+"""A row can come to light so much later than its date says."""
+
+
+class Place(NamedTuple):
+    """One part and dimension of an item on which its raters differ; `clashes` says between what."""
+
+    part: int
+    dimension: str
+    state: str
+    reason: str
+    clashes: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+
+class Line(NamedTuple):
+    """An item with the places on which its raters differ; without any: all of them skipped it."""
+
+    item: int
+    position: int
+    identifier: str
+    places: tuple[Place, ...]
+
+    @property
+    def n_open(self) -> int:
+        return sum(place.is_open for place in self.places)
+
+    @property
+    def short_name(self) -> str:
+        """The identifier without the owner, for a narrow list."""
+        return self.identifier.rpartition("/")[2] or self.identifier
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """Which places are looked at; empty: all."""
+
+    dimension: str = ""
+    clash: str = ""
+
+    def holds(self, place: Place) -> bool:
+        return self.dimension in ("", place.dimension) and (not self.clash or self.clash in place.clashes)
+
+    def __bool__(self) -> bool:
+        return bool(self.dimension or self.clash)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The items of a round on which raters differ, in the round's order."""
+
+    round: Round
+    everything: Sequence[Line] = field(repr=False)
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return [line for line in self.everything if line.places]
+
+    @cached_property
+    def n_skipped(self) -> int:
+        """Items that all raters skipped."""
+        return len(self.everything) - len(self.lines)
+
+    @cached_property
+    def n_open(self) -> int:
+        return sum(line.n_open for line in self.lines)
+
+    @cached_property
+    def n_open_items(self) -> int:
+        return sum(line.n_open > 0 for line in self.lines)
+
+    @cached_property
+    def n_places(self) -> int:
+        return sum(len(line.places) for line in self.lines)
+
+    @cached_property
+    def n_unanimous(self) -> int:
+        """Items on which nobody had to decide anything; one query."""
+        planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
+        done = (
+            Assignment.objects.filter(round=self.round, slot__isnull=False, state__in=Assignment.FINISHED)
+            .order_by()
+            .values("item")
+            .annotate(n=Count("pk"), n_planned=Subquery(planned))
+        )
+        if self.round.state == Round.State.OPEN:
+            done = done.filter(n__gte=F("n_planned"))
+        return max(done.count() - len(self.everything), 0)
+
+    def selected(self, narrowed: Narrowed, state: str = "all") -> list[Line]:
+        """The lines with a place that fits; `state` is open, resolved or all."""
+        return [
+            line
+            for line in self.lines
+            if any(narrowed.holds(place) and state in ("all", place.state) for place in line.places)
+        ]
+
+    def by_dimension(self, state: str = "open") -> Counter[str]:
+        return Counter(place.dimension for place in self._places(state))
+
+    def by_clash(self, narrowed: Narrowed, state: str = "open") -> Counter[tuple[str, str]]:
+        """How often each pair of values, or each other reason, stands in each dimension."""
+        return Counter(
+            (place.dimension, clash)
+            for place in self._places(state)
+            if narrowed.dimension in ("", place.dimension)
+            for clash in place.clashes
+        )
+
+    def _places(self, state: str) -> Iterator[Place]:
+        return (place for line in self.lines for place in line.places if state in ("all", place.state))
+
+    def next_open(self, after: int, narrowed: Narrowed) -> Line | None:
+        """The first line with an open place that fits behind a position, else the first of all."""
+        waiting = self.selected(narrowed, "open")
+        return next((line for line in waiting if line.position > after), waiting[0] if waiting else None)
+
+
+def queue_of(round_: Round) -> Queue:
+    """The queue of a round, from the cache where it is over, with the items that changed since read anew.
+
+    Reads all disputed items once; after that three queries and the changed items.
+    """
+    if round_.state == Round.State.OPEN:
+        return Queue(round_, list(_lines(round_, round_verdicts(round_, disputed_only=True))))
+    name = f"resolving:1:{round_.pk}:{round_.state}"
+    started = timezone.now()
+    kept = cache.get(name)
+    if kept is None:
+        lines = {line.item: line for line in _lines(round_, round_verdicts(round_, disputed_only=True))}
+    else:
+        since, lines = kept
+        changed = _changed(round_, since - LONGEST_TRANSACTION)
+        anew = {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))} if changed else {}
+        unchanged = {item: line for item, line in lines.items() if item not in changed}
+        lines = unchanged | anew
+    if kept is None or len(changed) > 20:
+        cache.set(name, (started, lines), KEPT_SECONDS)
+    return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
+
+
+def _changed(round_: Round, since: object) -> set[int]:
+    """Ids of the items that were decided or answered since."""
+    decided = Resolution.objects.filter(round=round_, created_at__gte=since).values_list("item_id", flat=True)
+    answered = Assignment.objects.filter(round=round_, current__created_at__gte=since).values_list("item_id", flat=True)
+    return {*decided, *answered}
+
+
+def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
+    tree = published_version(round_.taxonomy_version_id)
+    for each in standing:
+        places = tuple(
+            Place(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
+            for verdict in each.verdicts
+            if verdict.reason is not None
+        )
+        skipped_by_all = each.is_complete and not each.verdicts
+        if places or skipped_by_all:
+            yield Line(each.round_item.item_id, each.round_item.position, each.identifier, places)
+
+
+def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
+    """The pairs of values that stand against each other (`crash~hang`), or the reason alone."""
+    dimension = tree.by_key[verdict.dimension]
+    if verdict.reason != "differ" or dimension.kind in ("number", "text"):
+        return (verdict.reason or "",)
+    given = [rating.values for rating in verdict.ratings if rating.values is not None]
+    distinct = {_clash_name(values): values for values in given}
+    names = [name for name, _ in sorted(distinct.items(), key=lambda each: _rank(dimension, each))]
+    return tuple(f"{one}~{other}" for place, one in enumerate(names) for other in names[place + 1 :])
+
+
+def _clash_name(values: Values) -> str:
+    if values and isinstance(values[0], bool):
+        return "yes" if values[0] else "no"
+    return "+".join(sorted(map(str, values)))
+
+
+def _rank(dimension: TreeDimension, each: tuple[str, Values]) -> tuple[list[int], str]:
+    name, values = each
+    return [dimension.by_key[str(value)].position for value in values if str(value) in dimension.by_key], name
+
+
+REASONS = {
+    "differ": "the values differ",
+    "parts": "not the same number of bugs",
+    "one_sided": "only one answered",
+    "skipped": "somebody skipped",
+    "pending": "a category is proposed",
+}
+
+
+def clash_words(dimension: TreeDimension, clash: str) -> str:
+    """`Crash ↔ Hang` of crash~hang; the reason in words for any other."""
+    if "~" not in clash:
+        return REASONS.get(clash, clash)
+    return " ↔ ".join(_side_words(dimension, side) for side in clash.split("~"))
+
+
+def _side_words(dimension: TreeDimension, side: str) -> str:
+    if not side:
+        return "none"
+    if not dimension.has_categories:
+        return side
+    return " + ".join(dimension.by_key[key].name if key in dimension.by_key else key for key in side.split("+"))
+
+
+def titles(items: Sequence[int]) -> dict[int, str]:
+    """Item id → title of its issue, for those that have one; one query."""
+    rows = Item.objects.filter(pk__in=items, issue__current_snapshot__isnull=False)
+    return dict(rows.values_list("pk", "issue__current_snapshot__title"))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A category that a rater asked for."""
+
+    name: str
+    memo: str
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What stands around a rater's answer to an item."""
+
+    code: str
+    confidence: int | None
+    n_parts: int
+    is_arbiter: bool
+    snapshot: int | None
+    proposals: Mapping[str, Sequence[Asked]]
+
+
+def voices(round_: Round, item: Item) -> dict[str, Voice]:
+    """By code the raters of an item who are done; two queries."""
+    tree = published_version(round_.taxonomy_version_id)
+    assignments = list(
+        Assignment.objects.filter(round=round_, item=item, state__in=Assignment.FINISHED, current__isnull=False)
+        .select_related("rater", "current")
+        .order_by("pk")
+    )
+    asked: dict[int, dict[str, list[Asked]]] = {}
+    for row in Proposal.objects.filter(annotation__in=[each.current_id for each in assignments]).order_by("pk"):
+        key = tree.by_id[row.dimension_id].key
+        asked.setdefault(row.annotation_id, {}).setdefault(key, []).append(Asked(row.name, row.memo))
+    found: dict[str, Voice] = {}
+    for each in sorted(assignments, key=lambda each: code_order(each.rater)):
+        current = each.current
+        assert current is not None
+        found[each.rater.code or ""] = Voice(
+            code=each.rater.code or "",
+            confidence=current.confidence,
+            n_parts=0 if current.skip_reason else current.n_parts,
+            is_arbiter=each.slot is None,
+            snapshot=current.snapshot_id,
+            proposals=asked.get(current.pk, {}),
+        )
+    return found
+
+
+def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
+    """All decisions on an item by part and dimension, newest first; two queries."""
+    tree = published_version(round_.taxonomy_version_id)
+    rows = list(
+        Resolution.objects.filter(round=round_, item=item)
+        .select_related("decided_by")
+        .order_by("part", "dimension", "-revision")
+    )
+    values = resolution_values(tree, rows)
+    found: dict[tuple[int, str], list[Decision]] = {}
+    for row in rows:
+        found.setdefault((row.part, tree.by_id[row.dimension_id].key), []).append(
+            Decision(
+                id=row.pk,
+                values=values.get(row.pk, ()),
+                method=row.method,
+                rationale=row.rationale,
+                decided_by=row.decided_by.username if row.decided_by else "",
+                decided_at=row.created_at,
+            )
+        )
+    return found
+
+
+def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:
+    """The newest state of the issue that a rater read, else the newest there is, with its comments; two queries."""
+    read = [voice.snapshot for voice in heard.values() if voice.snapshot is not None]
+    newest = max(read) if read else item.issue.current_snapshot_id if item.issue else None
+    if newest is None:
+        return None, []
+    snapshot = Snapshot.objects.get(pk=newest)
+    comments = Comment.objects.filter(snapshotcomment__snapshot=newest).order_by("snapshotcomment__position")
+    return snapshot, list(comments)
+
+
+def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:
+    """How many answers of an open round each rater still owes; counts alone."""
+    rows = (
+        Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED)
+        .order_by()
+        .values("rater__code")
+        .annotate(n=Count("pk"))
+    )
+    counted = [(row["rater__code"] or "", row["n"]) for row in rows]
+    return sorted(counted, key=lambda each: (len(each[0]), each[0]))
