@@ -265,11 +265,11 @@ def _prepare(data_dir: Path) -> server_user.ServerUser | None:
             f"{cluster} belongs to another user, who started Concord here before. Start it as that user (root, if it "
             f"was root), or take the data over: sudo chown -R $(id -un) '{data_dir}'"
         )
-    _make_socket_folder(_socket_folder(data_dir), user)
     if not cluster.exists() or not any(cluster.iterdir()):
         _make_cluster(data_dir, cluster, user)
     _refuse_unfit_cluster(cluster)
     _clear_stale_postmaster(cluster)
+    _make_socket_folder(_socket_folder(data_dir), user)
     return user
 
 

@@ -1,6 +1,7 @@
 """The servers that come with the packages: kept, found again, and mended, in folders of any name."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -23,6 +24,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     yield folder
     for process in _processes(folder):
         process.kill()
+    shutil.rmtree(Path(embedded.redis_url(folder).removeprefix("redis+socket://")).parent, ignore_errors=True)
 
 
 def _processes(folder: Path) -> list[psutil.Process]:
