@@ -18,7 +18,7 @@ from .coefficients import (
 from .metrics import jaccard_distance, masi_distance
 from .pairs import by_category, by_pair, confusion
 from .patterns import Patterns, category_label
-from .summary import METRICS_BY_KIND, TITLES, summary, warnings
+from .summary import METRICS_BY_KIND, TITLES, one_coefficient, summary, warnings
 
 __all__ = [
     "COEFFICIENTS",
@@ -41,6 +41,7 @@ __all__ = [
     "jaccard_distance",
     "krippendorff_alpha",
     "masi_distance",
+    "one_coefficient",
     "percent_agreement",
     "scott_pi",
     "summary",

@@ -10,6 +10,7 @@ from .coefficients import RESAMPLES, Coefficient, alpha_estimator, measure
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
+    Estimator,
     FleissKappa,
     GwetAC,
     PercentAgreement,
@@ -78,7 +79,7 @@ def summary(
         raise ValueError(f"The metric {metric!r} does not suit a {kind} dimension; there are {', '.join(suited)}.")
     whole = Tallies(patterns)
     used = whole if patterns.used() is patterns else Tallies(patterns.used())
-    coefficients = _coefficients(whole, used, kind, metric, resamples, seed)
+    coefficients = measure(_estimators(whole, used, kind, metric), resamples=resamples, seed=seed)
     return {
         "metric": metric if isinstance(metric, str) else getattr(metric, "__name__", "custom"),
         "units": patterns.n_units,
@@ -94,9 +95,23 @@ def summary(
     }
 
 
-def _coefficients(
-    whole: Tallies, used: Tallies, kind: str, metric: Metric, resamples: int, seed: int
-) -> list[Coefficient]:
+def one_coefficient(
+    patterns: Patterns,
+    name: str,
+    *,
+    kind: str,
+    metric: Metric | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Coefficient:
+    """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
+    whole = Tallies(patterns)
+    used = whole if patterns.used() is patterns else Tallies(patterns.used())
+    estimators = _estimators(whole, used, kind, metric or METRICS_BY_KIND[kind][0])
+    return measure([each for each in estimators if each[0] == name], resamples=resamples, seed=seed)[0]
+
+
+def _estimators(whole: Tallies, used: Tallies, kind: str, metric: Metric) -> list[tuple[str, Estimator | str]]:
     weighted: TwoRaters | str
     ac2: GwetAC | str
     if kind in SCALED_KINDS:
@@ -108,22 +123,18 @@ def _coefficients(
             f"{TITLES[name]} needs categories in an order or numbers; this dimension is of kind {kind}."
             for name in ("weighted_kappa", "gwet_ac2")
         )
-    return measure(
-        [
-            ("percent_agreement", PercentAgreement(used)),
-            ("cohen_kappa", TwoRaters(used)),
-            ("weighted_kappa", weighted),
-            ("scott_pi", TwoRaters(used, called=TITLES["scott_pi"], pooled=True)),
-            ("fleiss_kappa", FleissKappa(used)),
-            ("conger_kappa", CongerKappa(used)),
-            ("brennan_prediger", BrennanPrediger(used)),
-            ("krippendorff_alpha", alpha_estimator(whole, metric)),
-            ("gwet_ac1", GwetAC(used)),
-            ("gwet_ac2", ac2),
-        ],
-        resamples=resamples,
-        seed=seed,
-    )
+    return [
+        ("percent_agreement", PercentAgreement(used)),
+        ("cohen_kappa", TwoRaters(used)),
+        ("weighted_kappa", weighted),
+        ("scott_pi", TwoRaters(used, called=TITLES["scott_pi"], pooled=True)),
+        ("fleiss_kappa", FleissKappa(used)),
+        ("conger_kappa", CongerKappa(used)),
+        ("brennan_prediger", BrennanPrediger(used)),
+        ("krippendorff_alpha", alpha_estimator(whole, metric)),
+        ("gwet_ac1", GwetAC(used)),
+        ("gwet_ac2", ac2),
+    ]
 
 
 def warnings(patterns: Patterns, coefficients: Sequence[Coefficient]) -> list[str]:

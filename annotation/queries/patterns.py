@@ -1,7 +1,7 @@
 """The rating patterns of a round on a dimension, counted by the database: one row per distinct pattern."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
@@ -41,6 +41,100 @@ def patterns(round_id: int, tree: VersionTree, dimension: TreeDimension, part: S
     does not apply under the rater's own answers. Cost: one pass over the round's ratings on the
     dimension; the answer has as many rows as there are different patterns.
     """
+    unit, params = _units(round_id, tree, dimension, part)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT raters, given_values, count(*) FROM ({unit}) AS unit GROUP BY 1, 2", params)
+        rows = cursor.fetchall()
+    return [_pattern(dimension, *row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of an item with what its raters (member ids) gave, in the same order."""
+
+    item_id: int
+    part: int
+    position: int
+    raters: tuple[int, ...]
+    values: tuple[Value, ...]
+
+
+def units(
+    round_id: int,
+    tree: VersionTree,
+    dimension: TreeDimension,
+    part: Slice,
+    *,
+    wanted: Callable[[PatternRow], bool],
+    after: tuple[int, int] = (0, 0),
+    limit: int,
+) -> list[Unit]:
+    """The units whose pattern is wanted, in the round's order, after a (position, part); two queries."""
+    unit, params = _units(round_id, tree, dimension, part)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT raters, given_values, count(*), raters::text, given_values::text"
+            f" FROM ({unit}) AS unit GROUP BY 1, 2",
+            params,
+        )
+        kept = [(row[3], row[4]) for row in cursor.fetchall() if wanted(_pattern(dimension, *row[:3]))]
+    if not kept:
+        return []
+    where = "(raters::text, given_values::text) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
+    return _places(round_id, dimension, unit, params, where, [list(each) for each in zip(*kept, strict=True)], after, limit)
+
+
+def units_left_out(
+    round_id: int,
+    tree: VersionTree,
+    dimension: TreeDimension,
+    part: Slice,
+    *,
+    after: tuple[int, int] = (0, 0),
+    limit: int,
+) -> list[Unit]:
+    """The units with a rating that are not compared: fewer than two ratings are left there; one query."""
+    unit, params = _units(round_id, tree, dimension, replace(part, parts="aligned", pending="category"))
+    compared, more = _units(round_id, tree, dimension, part)
+    where = (
+        "NOT EXISTS (SELECT FROM (" + compared + ") AS compared WHERE compared.item_id = unit.item_id"
+        " AND compared.part = unit.part AND cardinality(compared.raters) > 1)"
+    )
+    return _places(round_id, dimension, unit, params, where, more, after, limit)
+
+
+def _places(
+    round_id: int,
+    dimension: TreeDimension,
+    unit: str,
+    params: list[Any],
+    where: str,
+    more: list[Any],
+    after: tuple[int, int],
+    limit: int,
+) -> list[Unit]:
+    sql = f"""
+        SELECT unit.item_id, unit.part, place.position, unit.raters, unit.given_values
+        FROM ({unit}) AS unit
+        JOIN annotation_rounditem place ON place.round_id = %s AND place.item_id = unit.item_id
+        WHERE (place.position, unit.part) > (%s, %s) AND {where}
+        ORDER BY place.position, unit.part LIMIT %s
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*params, round_id, *after, *more, limit])
+        rows = cursor.fetchall()
+    return [
+        Unit(item, part, position, tuple(raters), tuple(_value(dimension, value) for value in values))
+        for item, part, position, raters, values in rows
+    ]
+
+
+def _pattern(dimension: TreeDimension, raters: list[int], values: list[Any], n: int) -> PatternRow:
+    return PatternRow(tuple(raters), tuple(_value(dimension, value) for value in values), n)
+
+
+def _units(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> tuple[str, list[Any]]:
+    """One row per unit: item_id, part, raters and given_values in the same order."""
     pointer = {"before": "blind_id", "after": "current_id"}[part.when]
     given, params = _given(round_id, tree, dimension, part, pointer)
     steps = [f"given AS ({given})"]
@@ -51,19 +145,11 @@ def patterns(round_id: int, tree: VersionTree, dimension: TreeDimension, part: S
         source = "either"
     sql = f"""
         WITH {", ".join(steps)}
-        SELECT raters, given_values, count(*)
-        FROM (
-            SELECT array_agg(rater_id ORDER BY rater_id) AS raters, array_agg(value ORDER BY rater_id) AS given_values
-            FROM {source} GROUP BY item_id, part
-        ) AS unit
-        GROUP BY raters, given_values
+        SELECT item_id, part, array_agg(rater_id ORDER BY rater_id) AS raters,
+            array_agg(value ORDER BY rater_id) AS given_values
+        FROM {source} GROUP BY item_id, part
     """
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows = cursor.fetchall()
-    return [
-        PatternRow(tuple(raters), tuple(_value(dimension, value) for value in values), n) for raters, values, n in rows
-    ]
+    return sql, params
 
 
 _OWN_ANSWER = """EXISTS (
@@ -84,7 +170,9 @@ def _condition_sql(tree: VersionTree, dimension: TreeDimension, params: list[Any
     return "p.category_id = ANY(%s)"
 
 
-def _given(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, pointer: str) -> tuple[str, list[Any]]:
+def _given(
+    round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, pointer: str
+) -> tuple[str, list[Any]]:
     """One row per unit and rater with the value: a category's id, −1 pending; sets as ids joined by commas."""
     where = ["r.round_id = %s", "r.dimension_id = %s", "a.slot IS NOT NULL"]
     params: list[Any] = [round_id, dimension.id]
@@ -141,7 +229,7 @@ def _value(dimension: TreeDimension, value: Any) -> Value:
         return {0: "false", 1: "true"}.get(value, DOES_NOT_APPLY)
     if dimension.has_categories:
         return _name(dimension, value)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _name(dimension: TreeDimension, code: int) -> str:
