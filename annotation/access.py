@@ -65,7 +65,7 @@ class Seat:
 def get_seat(user: User, slug: str) -> Seat:
     """The study and the person's place in it; staff see every study. Raises NotFound."""
     study = Study.objects.select_related("taxonomy").filter(slug=slug).first()
-    membership = study and Membership.objects.select_related("user").filter(study=study, user=user).first()
+    membership = Membership.objects.select_related("user").filter(study=study, user=user).first() if study else None
     if study is None or (membership is None and not user.is_staff):
         raise NotFound(f"There is no study “{slug}”, or you are not a member of it.")
     return Seat(user, study, membership)

@@ -32,7 +32,7 @@ class PartRead:
 
 
 def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]]) -> list[PartRead]:
-    """The parts of a request (`labels`, or `parts` with labels each); what is wrong is added to `fields` by its path."""
+    """The parts of a request (`labels`, or `parts` with labels each); what is wrong goes into `fields` by its path."""
     parts = body.get("parts")
     if parts is None:
         return [read_part(tree, body, fields, "")]

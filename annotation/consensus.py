@@ -17,7 +17,7 @@ Applies = Callable[[str, Mapping[str, Values]], bool]
 
 @dataclass(frozen=True)
 class Question:
-    """What consensus has to know of a dimension: key, the dimension it hangs on, required, and several values or not."""
+    """What consensus has to know of a dimension: its key, what it hangs on, whether it is required, or multi."""
 
     key: str
     hangs_on: str | None = None

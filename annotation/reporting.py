@@ -1,7 +1,7 @@
 """The numbers of a study: from the database's rating patterns to the agreement entries of pages and API."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotation.access import Seat
@@ -31,7 +31,7 @@ class Asked:
     level: str = "leaf"
     metric: str | None = None
     resamples: int = 1000
-    slice: Slice = Slice()
+    slice: Slice = field(default_factory=Slice)
 
     @classmethod
     def read(cls, given: dict[str, str]) -> "Asked":
@@ -87,7 +87,8 @@ def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number
                 continue
             here = patterns(round_.pk, trees[round_.pk], own, asked.slice)
             if asked.slice.parts == "single" or asked.slice.pending == "left_out":
-                every = patterns(round_.pk, trees[round_.pk], own, replace(asked.slice, parts="aligned", pending="category"))
+                whole = replace(asked.slice, parts="aligned", pending="category")
+                every = patterns(round_.pk, trees[round_.pk], own, whole)
                 n_left_out += n_units(every) - n_units(here)
             rows.extend(at_level(own, here, asked.level))
         found.append(
@@ -144,7 +145,7 @@ def as_patterns(
 def _categories(dimension: TreeDimension, used: set[Value], level: str) -> list[Any]:
     """The categories that were used, in order; all of them for an ordinal dimension, whose scale counts."""
     if not dimension.has_categories or dimension.kind == "multi":
-        return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)  # type: ignore[arg-type,return-value]
+        return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
     ordinal = dimension.kind == "ordinal" and level == "leaf"
     keys: list[Any] = [
         category.key for category in dimension.categories if category.key in used or (ordinal and category.selectable)
@@ -207,7 +208,7 @@ class Headline:
 
 
 def headline(seat: Seat, round_: Round) -> list[Headline]:
-    """The primary coefficient of each dimension in a round, before discussion; Krippendorff's alpha where none is set."""
+    """The primary coefficient of each dimension in a round, before discussion; else Krippendorff's alpha."""
     entries = agreement(seat, [round_], Asked(), round_number=round_.number)
     tree = published_version(round_.taxonomy_version_id)
     return [headline_of(seat, entry, tree.by_key[entry["dimension"]].title) for entry in entries]

@@ -99,7 +99,12 @@ def issues(n: int, repository: str = "acme/rocket", *, first: int = 1, private: 
 
 
 def study(
-    slug: str = "study", *, text: str = SYMPTOMS, owner: str = "olga", raters: Sequence[str] = ("bob", "carol"), **more: Any
+    slug: str = "study",
+    *,
+    text: str = SYMPTOMS,
+    owner: str = "olga",
+    raters: Sequence[str] = ("bob", "carol"),
+    **more: Any,
 ) -> Study:
     """A study with an owner, raters R1, R2 … in order, adjudicator ada and reader rea."""
     taxonomy = version(text, owner).taxonomy

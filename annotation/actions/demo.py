@@ -36,9 +36,9 @@ PEOPLE = {
     "demo-ada": ("Ada Adjudicator", "adjudicator: decides where raters differ"),
 }
 ROUNDS = (
-    {"kind": "pilot", "raters": ["demo-alice", "demo-bob"], "n_items": 20},
-    {"kind": "main", "raters": ["demo-alice", "demo-bob"], "n_items": 24},
-    {"kind": "main", "raters": ["demo-bob", "demo-carol"], "n_items": 16},
+    ("pilot", ["demo-alice", "demo-bob"], 20),
+    ("main", ["demo-alice", "demo-bob"], 24),
+    ("main", ["demo-bob", "demo-carol"], 16),
 )
 GUIDELINES = """\
 Read the whole thread before you label: the cause often stands in the last comment.
@@ -115,12 +115,12 @@ def _make_study(people: dict[str, User]) -> None:
         )
     )
     rows = _rows()
-    for number, planned in enumerate(ROUNDS, start=1):
-        here, numbers = numbers[: planned["n_items"]], numbers[planned["n_items"] :]
+    for number, (kind, raters, n_items) in enumerate(ROUNDS, start=1):
+        here, numbers = numbers[:n_items], numbers[n_items:]
         create_round(
             seat=seat,
-            kind=str(planned["kind"]),
-            raters=list(planned["raters"]),  # type: ignore[call-overload]
+            kind=kind,
+            raters=raters,
             issues=[f"{REPOSITORY}#{issue}" for issue in here],
             seed=number,
         )

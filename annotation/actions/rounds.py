@@ -23,8 +23,8 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
-from ingest.models import Issue
 from ingest.identifiers import parse_identifier
+from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
 
 

@@ -9,6 +9,7 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
@@ -48,6 +49,7 @@ ROW_PAGES = {
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item."""
     rows: list[Any] = []
+    last: results.Place = (0, 0)
     size = min(number_in_address(request, "page_size") or PAGE, MOST_PER_PAGE)
     following = None
     for place, here in found:
@@ -102,7 +104,7 @@ def streamed(seat: Seat, what: str, format: str, found: Iterable[tuple[results.P
     return answer
 
 
-class AnyAccept:
+class AnyAccept(BaseContentNegotiation):
     """Content negotiation that answers JSON unless `format_of` finds a file format."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:

@@ -98,7 +98,7 @@ def cell(value: Any) -> str | int | float:
         value = ";".join(word(each) for each in value)
     if isinstance(value, str):
         return f"'{value}" if value.startswith(FORMULA) else value
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def word(value: str | bool | float) -> str:

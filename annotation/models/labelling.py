@@ -53,7 +53,7 @@ class Assignment(models.Model):
 
 
 class Annotation(models.Model):
-    """One revision of what a rater submitted for an assignment: labels in one or more parts, or a skip with its reason."""
+    """One revision of what a rater submitted for an assignment: labels in parts, or a skip with its reason."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="annotations")
     rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
@@ -68,7 +68,7 @@ class Annotation(models.Model):
     confidence = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 unsure, 2 fairly sure, 3 sure.")
     seconds = models.PositiveIntegerField(null=True, blank=True, help_text="Time spent with the tab in sight.")
     n_proposals = models.PositiveSmallIntegerField(default=0)
-    answers_digest = models.CharField(max_length=64, help_text="SHA-256 of the labels alone: equal answers, equal digest.")
+    answers_digest = models.CharField(max_length=64, help_text="SHA-256 of the labels: equal answers, equal digest.")
     idempotency_key = models.CharField(max_length=200, blank=True)
     request_digest = models.CharField(max_length=64, help_text="SHA-256 of the whole request, to tell a resend.")
     submitted_by = models.ForeignKey(

@@ -31,7 +31,7 @@ class Round(models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)
     taxonomy_version = models.ForeignKey("taxonomy.TaxonomyVersion", on_delete=models.PROTECT, related_name="rounds")
     raters_per_item = models.PositiveSmallIntegerField(default=2)
-    double_share = models.FloatField(default=1.0, help_text="Share of the items that get all the raters; others get one.")
+    double_share = models.FloatField(default=1.0, help_text="Share of items that get all raters; others get one.")
     mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.PLANNED)
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     seed = models.BigIntegerField(default=1)

@@ -110,7 +110,7 @@ def label_row(round_: Round, each: ItemVerdicts, verdict: Verdict) -> LabelRow:
     )
 
 
-def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[RoundItem]:
+def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
     """Items of a round for which none of the other rounds comes first: closed before not closed, then newest."""
 
     def rank(prefix: str) -> Case:

@@ -90,7 +90,7 @@ def round_verdicts(
             return
 
 
-def disputed_items(round_: Round) -> QuerySet[Assignment]:
+def disputed_items(round_: Round) -> QuerySet[Any, Any]:
     """Ids of items where answers differ, somebody skipped or proposed, fewer answered than planned, or was decided."""
     planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
     decided = Resolution.objects.filter(round=round_).values("item")

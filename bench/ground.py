@@ -1,0 +1,73 @@
+"""The studies that benchmarks stand on, made by the actions of users where these are what is measured."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from accounts.models import User
+from annotation.access import get_seat
+from annotation.actions.imports import import_ratings
+from annotation.models import Study
+from taxonomy.actions import load_document, publish_version
+
+DOCUMENT = """
+slug: {slug}
+title: Symptoms
+dimensions:
+  - key: symptom
+    title: Symptom
+    kind: single
+    categories:
+{categories}
+"""
+N_CATEGORIES = 34
+
+
+def user(name: str) -> User:
+    return User.objects.get_or_create(username=name, defaults={"password": "!"})[0]
+
+
+def taxonomy(slug: str) -> str:
+    """A published taxonomy of one dimension with 34 categories."""
+    categories = "\n".join(f"      - {{key: c{n}, name: Category {n}}}" for n in range(N_CATEGORIES))
+    draft = load_document(user=user("owner"), text=DOCUMENT.format(slug=slug, categories=categories))
+    return publish_version(user=user("owner"), version=draft).taxonomy.slug
+
+
+def rated_study(size: int) -> Study:
+    """A study of `size` items that two raters labelled, one in five differently; made once per size."""
+    slug = f"rated-{size}"
+    if found := Study.objects.filter(slug=slug).first():
+        return found
+    from annotation.actions.studies import create_study
+
+    create_study(user=user("owner"), slug=slug, title=slug, taxonomy=taxonomy(slug))
+    rng = random.Random(size)
+    lines = ["item,rater,dimension,value"]
+    for number in range(size):
+        value = rng.randrange(N_CATEGORIES)
+        other = value if rng.random() < 0.8 else rng.randrange(N_CATEGORIES)
+        lines += [f"item-{number},one,symptom,c{value}", f"item-{number},two,symptom,c{other}"]
+    import_ratings(user=user("owner"), study=slug, file="\n".join(lines).encode(), name="bench.csv")
+    return get_seat(user("owner"), slug).study
+
+
+@contextmanager
+def timed() -> Iterator[Callable[[], float]]:
+    """Gives a function that tells the seconds since the block began, and after it those that it took."""
+    started = time.perf_counter()
+    ended: list[float] = []
+    yield lambda: (ended[0] if ended else time.perf_counter()) - started
+    ended.append(time.perf_counter())
+
+
+def row(what: str, items: int, measured: str, reference: str = "", ratio: float | None = None) -> dict[str, Any]:
+    return {
+        "what": what,
+        "items": items,
+        "measured": measured,
+        "reference": reference,
+        "ratio": "" if ratio is None else f"{ratio:.2f}",
+    }
