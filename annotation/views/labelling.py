@@ -2,16 +2,21 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from redis.exceptions import RedisError
 
 from accounts.models import User
 from annotation.access import RATER, Seat, get_own_assignment, get_round, get_seat
@@ -20,8 +25,11 @@ from annotation.asking import description, prompts
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
+from ingest.models import Issue
+from ingest.rendering import VERSION
 from taxonomy.queries import published_version
 
+RENDERED_SECONDS = 3600  # The ages beside the dates are no older than this.
 SKIP_REASONS = (
     "Not about what this study asks",
     "Too little information to decide",
@@ -193,12 +201,23 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
     issue = queries.issue_of(assignment)
     return context | {
         "item": assignment.item,
-        "issue": issue,
-        "snapshot": issue.current_snapshot if issue else None,
-        "comments": queries.comments_of(issue),
+        "issue_html": _issue_html(issue) if issue and issue.current_snapshot else "",
         "turn": _turn(round_, assignment),
         "may_change": _may_change(round_, assignment),
     }
+
+
+def _issue_html(issue: Issue) -> SafeString:
+    """The issue as its pages show it; the other raters of an item find it rendered (a snapshot does not change)."""
+    key = f"labelling:issue:{VERSION}:{issue.current_snapshot_id}"
+    with suppress(RedisError):
+        if found := cache.get(key):
+            return mark_safe(found)
+    context = {"issue": issue, "snapshot": issue.current_snapshot, "comments": queries.comments_of(issue)}
+    html = render_to_string("ingest/_issue.html", context)
+    with suppress(RedisError):
+        cache.set(key, str(html), RENDERED_SECONDS)
+    return html
 
 
 def _turn(round_: Round, assignment: Assignment) -> dict[str, object]:

@@ -1,0 +1,317 @@
+"""Labelling in a real browser: by keyboard alone, with nothing lost and nothing doubled."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round
+from taxonomy.queries import forget_trees
+from taxonomy.ready_made import preset
+from tests import builders as make
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+
+Enter = Callable[..., "Page"]
+
+
+@pytest.fixture
+def enter(page: "Page", live_server: LiveServer) -> Enter:
+    """Opens the labelling page of a round as a rater who is signed in; fails the test on an error in a script."""
+    forget_trees()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
+
+    def entered(round_: Round, name: str = "bob", rest: str = "") -> "Page":
+        client = Client()
+        client.force_login(make.user(name))
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
+        page.context.add_cookies([{**cookie, "url": live_server.url}])
+        page.goto(f"{live_server.url}/studies/{round_.study.slug}/rounds/{round_.number}/label/{rest}")
+        page.wait_for_selector("#announcer:not(:empty)", state="attached")
+        return page
+
+    yield entered
+    assert not errors
+
+
+@pytest.fixture
+def round_() -> Round:
+    return make.open_round(make.study(text=make.FAULTS))
+
+
+def values(annotation: Annotation) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for rating in Rating.objects.filter(annotation=annotation).select_related("dimension", "category"):
+        found[rating.dimension.key] = rating.category.key if rating.category else rating.boolean
+    return found
+
+
+def on_item(page: "Page", n_done: int) -> None:
+    page.wait_for_selector(f"#where strong:text-is('{n_done}')")
+
+
+def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    press = page.keyboard.press
+    for key in ("f", "h"):  # a fault; a hang; then on to the optional question
+        press(key)
+    press("Enter")
+    press("y")
+    press("m")
+    page.keyboard.type("two nodes")
+    press("Control+Enter")
+    on_item(page, 1)
+    press("h")  # a how-to question; nothing else is asked
+    press("Control+Enter")
+    on_item(page, 2)
+    press("s")
+    press("ArrowDown")
+    press("Enter")
+    page.wait_for_selector("text=You have answered all 3 items")
+    first, second, third = Annotation.objects.order_by("pk")
+    assert values(first) == {"kind": "fault", "symptom": "hang", "fixes": None, "distributed": True}
+    assert first.memo == "two nodes" and first.seconds is not None
+    assert values(second) == {"kind": "how-to"}
+    assert third.skip_reason == "Too little information to decide"
+
+
+def test_a_long_taxonomy_is_searched_by_a_few_letters(enter: Enter) -> None:
+    study = make.study(text=preset("liu-2023").text)
+    round_ = make.open_round(study)
+    page = enter(round_)
+    page.keyboard.press("f")
+    page.keyboard.press("n")
+    page.keyboard.type("setup hang")
+    assert page.locator("[role=option] .option-path").first.inner_text() == "Communication setup"
+    assert "does not come to an end" in page.inner_text("#definition")
+    page.keyboard.press("Enter")
+    page.keyboard.type("network")
+    page.keyboard.press("Enter")
+    page.keyboard.type("version")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    given = Rating.objects.order_by("pk").values_list("dimension__key", "category__key")
+    assert ("symptom", "communication-setup-hang-and-timeout") in given
+    assert sum(key == "fix-pattern" for key, _ in given) == 2
+
+
+def test_a_question_comes_with_its_condition_and_keeps_what_was_typed(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    symptom = page.locator("#question-2")
+    assert symptom.is_hidden()
+    page.check("text=Fault")
+    assert symptom.is_visible()
+    page.check("text=Slow")
+    page.check("text=How-to question")
+    assert symptom.is_hidden()
+    page.check("text=Fault")
+    assert symptom.is_visible() and page.is_checked("text=Slow")
+    page.check("text=How-to question")
+    page.click("#submit")
+    on_item(page, 1)
+    assert values(Annotation.objects.get()) == {"kind": "how-to"}
+
+
+def test_what_is_missing_is_said_at_its_question_which_gets_the_focus(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.keyboard.press("f")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#error-2:has-text('“Symptom” needs an answer.')")
+    assert page.evaluate("document.activeElement.closest('fieldset').id") == "question-2"
+    assert page.is_visible("#error-4")
+    page.keyboard.press("c")
+    assert page.is_hidden("#error-2") and page.is_visible("#error-4")
+    assert not Annotation.objects.exists()
+
+
+def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.keyboard.press("f")
+    page.keyboard.press("c")
+    with page.expect_response(re.compile("/draft/$")):
+        page.fill("#memo", "not yet sure")
+    page.reload()
+    page.wait_for_selector("text=brought back")
+    assert page.is_checked("text=Crash") and page.input_value("#memo") == "not yet sure"
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    page.wait_for_selector("text=brought back")
+    assert page.is_checked("text=Crash") and page.input_value("#memo") == "not yet sure"
+    page.keyboard.press("y")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    assert not Draft.objects.exists()
+    assert not page.is_checked("text=Fault")
+
+
+def test_a_double_click_stores_once(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.keyboard.press("h")
+    page.dblclick("#submit")
+    on_item(page, 1)
+    page.wait_for_timeout(300)
+    assert Annotation.objects.count() == 1
+    assert Assignment.objects.filter(state="submitted").count() == 1
+
+
+def test_an_answer_whose_reply_was_lost_is_sent_again_and_stored_once(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    keys: list[str] = []
+
+    def lose_the_first_reply(route: "Route") -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) == 1:
+            route.fetch()
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route(re.compile(r"/label/\d+/$"), lose_the_first_reply)
+    page.keyboard.press("h")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#banner :text('No connection')")
+    on_item(page, 1)
+    assert len(keys) == 2 and keys[0] == keys[1]
+    assert Annotation.objects.count() == 1
+    assert page.inner_text("#banner") == ""
+
+
+def test_without_a_network_typing_goes_on_and_the_answer_is_sent_when_it_is_back(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.context.set_offline(True)
+    page.keyboard.press("h")
+    page.fill("#memo", "on a train")
+    page.wait_for_selector("#banner :text('Go on typing')")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#banner :text('Your answer is kept')")
+    page.context.set_offline(False)
+    on_item(page, 1)
+    assert Annotation.objects.get().memo == "on a train"
+
+
+def test_who_was_signed_out_loses_nothing(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.keyboard.press("h")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#banner :text('You are signed out')")
+    page.context.add_cookies(cookies)
+    page.click("text=Go on here")
+    on_item(page, 1)
+    assert Annotation.objects.count() == 1
+
+
+def test_a_second_tab_is_told_that_the_issue_was_answered_in_the_first(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    other = page.context.new_page()
+    other.goto(page.url)
+    page.keyboard.press("h")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    other.bring_to_front()
+    other.click("text=How-to question")
+    other.fill("#memo", "the second tab")
+    other.click("#submit")
+    other.wait_for_selector("#banner :text('another tab')")
+    assert Annotation.objects.count() == 1
+    other.click("text=Replace it by this one")
+    on_item(other, 1)
+    assert list(Annotation.objects.order_by("revision").values_list("revision", "memo")) == [
+        (1, ""),
+        (2, "the second tab"),
+    ]
+
+
+def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    for key in ("f", "c"):
+        page.keyboard.press(key)
+    page.check("#question-4 input[value=no]")
+    page.fill("#memo", "the first")
+    page.click("text=This issue holds another bug")
+    assert page.inner_text("[role=tab][aria-selected=true]") == "Part 2"
+    page.keyboard.press("f")
+    page.click("#question-2 >> text=None fits")
+    page.keyboard.type("Deadlock")
+    page.check("#question-4 input[value=yes]")
+    page.check("[name=confidence][value='1']")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    stored = Annotation.objects.get()
+    assert (stored.n_parts, stored.part_memos, stored.confidence) == (2, ["the first", ""], 1)
+    assert Proposal.objects.get().name == "Deadlock"
+    assert page.locator("#own-lines .label-flag").count() == 1
+
+
+def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.keyboard.press("h")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    page.keyboard.press("p")
+    page.wait_for_url(re.compile(r"/label/\d+/$"))
+    page.wait_for_selector("text=You answered this item")
+    assert page.is_checked("text=How-to question")
+    page.fill("#memo", "changed my mind")
+    page.click("text=Save the change")
+    page.wait_for_url(re.compile("/label/$"))
+    assert list(Annotation.objects.order_by("revision").values_list("revision", "memo")) == [
+        (1, ""),
+        (2, "changed my mind"),
+    ]
+
+
+def test_single_keys_do_nothing_while_typing_or_when_switched_off(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.fill("#memo", "")
+    page.click("#memo")
+    page.keyboard.type("skip [ph?")
+    assert page.input_value("#memo") == "skip [ph?"
+    assert not page.is_checked("text=How-to question") and page.is_hidden("#skip")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.uncheck("#single-keys")
+    page.click("#keys >> text=Close")
+    page.keyboard.press("h")
+    assert not page.is_checked("text=How-to question")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, width: int) -> None:
+    page = enter(round_)
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 800})
+    if width < 500:
+        page.click("[data-sheet]")
+    page.check("#question-1 >> text=Fault")
+    page.click("#question-2 >> text=None fits")
+    page.click("text=This issue holds another bug")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".is-wrong")
+    assert serious(page) == []
+    page.evaluate("document.getElementById('keys').showModal()")
+    assert serious(page) == []
+
+
+def serious(page: "Page") -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [
+        json.dumps([each["id"], [node["html"][:200] for node in each["nodes"]]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
