@@ -275,7 +275,10 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         samples=queries.sample_lines(seat.study),
         initial={"raters": [member.code for member in raters], "raters_per_item": min(2, len(raters)) or 1},
     )
-    status, plan = 200 if request.htmx else 0, None  # what is counted while somebody fills in is no error
+    status, plan = (
+        200 if "HX-Request" in request.headers else 0,
+        None,
+    )  # what is counted while somebody fills in is no error
     if given is not None and form.is_valid():
         chosen = form.chosen
         if "preview" in given:
