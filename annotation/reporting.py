@@ -1,18 +1,18 @@
 """The numbers of a study: from the database's rating patterns to the agreement entries of pages and API."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotation.access import Seat
-from annotation.agreement import METRICS_BY_KIND, Patterns, summary
+from annotation.agreement import METRICS_BY_KIND, Patterns, one_coefficient, summary
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns
 from annotation.queries.verdicts import code_order
 from taxonomy.queries import published_version
-from taxonomy.tree import TreeDimension
+from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 CHOICES = {
     "when": ("before", "after"),
@@ -21,6 +21,8 @@ CHOICES = {
     "applies": ("both", "either"),
     "level": ("leaf", "parent", "root"),
 }
+FALLBACK = "krippendorff_alpha"
+"""Stands first where the study fixed nothing for a dimension."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,43 @@ class Asked:
         )
 
 
-def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
-    """One entry per dimension over these rounds together, in the order of the newest version that has it.
+@dataclass(frozen=True)
+class Counted:
+    """The rating patterns of a dimension in one round, at the level asked for, and how many units were left out."""
 
-    `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
-    their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
-    one query per round and dimension (two where ratings are left out by choice), one for the raters.
+    round: Round
+    dimension: TreeDimension
+    rows: Sequence[PatternRow]
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class Across:
+    """A dimension, as the newest version that has it says, with its patterns in each round that has it."""
+
+    dimension: TreeDimension
+    counted: Sequence[Counted]
+
+    def only(self, rounds: Sequence[Round]) -> "Across":
+        """The same in some of the rounds."""
+        wanted = {round_.pk for round_ in rounds}
+        return Across(self.dimension, [each for each in self.counted if each.round.pk in wanted])
+
+    @property
+    def categories(self) -> dict[str, TreeCategory]:
+        """The categories by key; those that only an older version has come last."""
+        found: dict[str, TreeCategory] = dict(self.dimension.by_key)
+        for each in sorted(self.counted, key=lambda each: -each.round.number):
+            for key, category in each.dimension.by_key.items():
+                found.setdefault(key, category)
+        return found
+
+
+def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
+    """Patterns per dimension and round, in the order of the newest version that has the dimension.
+
+    Raises Invalid for a dimension that none of the rounds has. Cost: one query per round and dimension, two where
+    ratings are left out by choice.
     """
     trees = {round_.pk: published_version(round_.taxonomy_version_id) for round_ in rounds}
     newest_first = sorted(rounds, key=lambda each: -each.number)
@@ -70,62 +103,92 @@ def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number
             dimensions.setdefault(dimension.key, dimension)
     if asked.dimension is not None:
         if asked.dimension not in dimensions:
-            raise Invalid(
-                "This agreement can't be asked for.",
-                fields={"dimension": [f"There is no dimension “{asked.dimension}” in these rounds."]},
-            )
+            raise no_such_dimension(asked.dimension)
         dimensions = {asked.dimension: dimensions[asked.dimension]}
+    return [
+        Across(dimension, [each for round_ in rounds if (each := _counted(round_, trees[round_.pk], dimension, asked))])
+        for dimension in dimensions.values()
+    ]
+
+
+def no_such_dimension(key: str) -> Invalid:
+    words = [f"There is no dimension “{key}” in these rounds."]
+    return Invalid("This agreement can't be asked for.", fields={"dimension": words})
+
+
+def _counted(round_: Round, tree: VersionTree, dimension: TreeDimension, asked: Asked) -> Counted | None:
+    own = tree.by_key.get(dimension.key)
+    if own is None or own.kind != dimension.kind:
+        return None
+    here = patterns(round_.pk, tree, own, asked.slice)
+    n_left_out = 0
+    if asked.slice.parts == "single" or asked.slice.pending == "left_out":
+        whole = replace(asked.slice, parts="aligned", pending="category")
+        n_left_out = n_units(patterns(round_.pk, tree, own, whole)) - n_units(here)
+    return Counted(round_, own, at_level(own, here, asked.level), n_left_out)
+
+
+def rater_codes(seat: Seat) -> dict[int, str]:
+    """The codes of the study's raters by member id, R2 before R10."""
     members = list(Membership.objects.filter(study=seat.study, code__isnull=False))
-    codes = {member.pk: member.code or "" for member in sorted(members, key=code_order)}
-    found = []
-    for key, dimension in dimensions.items():
-        rows: list[PatternRow] = []
-        n_left_out = 0
-        for round_ in rounds:
-            own = trees[round_.pk].by_key.get(key)
-            if own is None or own.kind != dimension.kind:
-                continue
-            here = patterns(round_.pk, trees[round_.pk], own, asked.slice)
-            if asked.slice.parts == "single" or asked.slice.pending == "left_out":
-                whole = replace(asked.slice, parts="aligned", pending="category")
-                every = patterns(round_.pk, trees[round_.pk], own, whole)
-                n_left_out += n_units(every) - n_units(here)
-            rows.extend(at_level(own, here, asked.level))
-        found.append(
-            {
-                "dimension": key,
-                "round": round_number,
-                "when": asked.slice.when,
-                **_summary(dimension, rows, codes, asked, n_left_out),
-            }
+    return {member.pk: member.code or "" for member in sorted(members, key=code_order)}
+
+
+def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
+    """One entry per dimension over these rounds together, in the order of the newest version that has it.
+
+    `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
+    their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
+    one query per round and dimension (two where ratings are left out by choice), one for the raters.
+    """
+    codes = rater_codes(seat)
+    return [entry(each, codes, asked, round_number=round_number) for each in across(rounds, asked)]
+
+
+def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:
+    """What the REST contract says of one dimension."""
+    return {
+        "dimension": found.dimension.key,
+        "round": round_number,
+        "when": asked.slice.when,
+        **summary(
+            _patterns_of(found, codes, asked),
+            kind=found.dimension.kind,
+            metric=_metric(found.dimension, asked),
+            resamples=asked.resamples,
+            left_out=sum(each.n_left_out for each in found.counted),
+        ),
+    }
+
+
+def _metric(dimension: TreeDimension, asked: Asked) -> str | None:
+    if asked.metric is None or asked.metric in METRICS_BY_KIND[dimension.kind]:
+        return asked.metric
+    if asked.dimension is not None:
+        raise Invalid(
+            "This agreement can't be asked for.",
+            fields={"metric": [f"It does not suit a {dimension.kind} dimension; leave it out."]},
         )
-    return found
+    return None
 
 
-def _summary(
-    dimension: TreeDimension, rows: Iterable[PatternRow], codes: dict[int, str], asked: Asked, n_left_out: int
-) -> dict[str, Any]:
-    metric = asked.metric
-    if metric is not None and metric not in METRICS_BY_KIND[dimension.kind]:
-        if asked.dimension is not None:
-            raise Invalid(
-                "This agreement can't be asked for.",
-                fields={"metric": [f"It does not suit a {dimension.kind} dimension; leave it out."]},
-            )
-        metric = None
-    return summary(
-        as_patterns(dimension, list(rows), codes, asked.level),
-        kind=dimension.kind,
-        metric=metric,
-        resamples=asked.resamples,
-        left_out=n_left_out,
-    )
+def _patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:
+    rows = [row for each in found.counted for row in each.rows]
+    return as_patterns(found.dimension, rows, codes, asked.level, keys=list(found.categories))
 
 
 def as_patterns(
-    dimension: TreeDimension, rows: Sequence[PatternRow], codes: dict[int, str], level: str = "leaf"
+    dimension: TreeDimension,
+    rows: Sequence[PatternRow],
+    codes: dict[int, str],
+    level: str = "leaf",
+    *,
+    keys: Sequence[str] = (),
 ) -> Patterns:
-    """Pattern rows as the matrix of patterns: raters in the order of their codes, categories in that of the tree."""
+    """Pattern rows as the matrix of patterns: raters in the order of their codes, categories in that of the tree.
+
+    `keys` are all categories that can occur, where they are more than those of the dimension.
+    """
     present = {rater for row in rows for rater in row.raters}
     raters = [pk for pk in codes if pk in present]
     place = {pk: index for index, pk in enumerate(raters)}
@@ -138,19 +201,18 @@ def as_patterns(
         table.append((values, row.n))
     used = {value for values, _ in table for value in values if value is not None}
     return Patterns.from_counts(
-        table, raters=[codes[pk] for pk in raters], categories=_categories(dimension, used, level)
+        table, raters=[codes[pk] for pk in raters], categories=_categories(dimension, used, level, keys)
     )
 
 
-def _categories(dimension: TreeDimension, used: set[Value], level: str) -> list[Any]:
+def _categories(dimension: TreeDimension, used: set[Value], level: str, keys: Sequence[str]) -> list[Any]:
     """The categories that were used, in order; all of them for an ordinal dimension, whose scale counts."""
     if not dimension.has_categories or dimension.kind == "multi":
         return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
-    ordinal = dimension.kind == "ordinal" and level == "leaf"
-    keys: list[Any] = [
-        category.key for category in dimension.categories if category.key in used or (ordinal and category.selectable)
-    ]
-    return keys + [extra for extra in (PENDING, DOES_NOT_APPLY) if extra in used]
+    scale = {category.key for category in dimension.categories if category.selectable}
+    counts = scale if dimension.kind == "ordinal" and level == "leaf" else set()
+    found: list[Any] = [key for key in keys or dimension.by_key if key in used or key in counts]
+    return found + [extra for extra in (PENDING, DOES_NOT_APPLY) if extra in used]
 
 
 def at_level(dimension: TreeDimension, rows: Sequence[PatternRow], level: str) -> list[PatternRow]:
@@ -198,37 +260,98 @@ class Headline:
     title: str
     coefficient: str
     value: float | None
+    se: float | None
     ci_low: float | None
     ci_high: float | None
     threshold: float | None
     undefined: str | None
     units: int
-    n_raters: int
+    left_out: int
+    raters: tuple[str, ...]
     fixed_at: str | None
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.raters)
 
 
 def headline(seat: Seat, round_: Round) -> list[Headline]:
     """The primary coefficient of each dimension in a round, before discussion; else Krippendorff's alpha."""
-    entries = agreement(seat, [round_], Asked(), round_number=round_.number)
-    tree = published_version(round_.taxonomy_version_id)
-    return [headline_of(seat, entry, tree.by_key[entry["dimension"]].title) for entry in entries]
+    codes = rater_codes(seat)
+    return [primary(seat, each, codes, Asked()) for each in across([round_], Asked())]
 
 
-def headline_of(seat: Seat, entry: dict[str, Any], title: str) -> Headline:
-    """The primary coefficient out of an agreement entry."""
-    chosen = seat.study.primary.get(entry["dimension"], {})
-    name = chosen.get("coefficient", "krippendorff_alpha")
-    coefficient = next(each for each in entry["coefficients"] if each["name"] == name)
+def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
+    """The primary coefficient of a dimension alone."""
+    chosen = seat.study.primary.get(found.dimension.key, {})
+    patterns_found = _patterns_of(found, codes, asked)
+    coefficient = one_coefficient(
+        patterns_found,
+        chosen.get("coefficient", FALLBACK),
+        kind=found.dimension.kind,
+        metric=_metric(found.dimension, asked),
+        resamples=asked.resamples,
+    )
     return Headline(
-        dimension=entry["dimension"],
-        title=title,
-        coefficient=name,
-        value=coefficient["value"],
-        ci_low=coefficient["ci_low"],
-        ci_high=coefficient["ci_high"],
+        dimension=found.dimension.key,
+        title=found.dimension.title,
+        coefficient=coefficient.name,
+        value=coefficient.value,
+        se=coefficient.se,
+        ci_low=coefficient.ci_low,
+        ci_high=coefficient.ci_high,
         threshold=chosen.get("threshold"),
-        undefined=coefficient["undefined"],
-        units=entry["units"],
-        n_raters=entry["raters"],
+        undefined=coefficient.undefined,
+        units=patterns_found.n_units,
+        left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),
+        raters=tuple(patterns_found.raters[column] for column in patterns_found.active),
         fixed_at=chosen.get("fixed_at"),
     )
+
+
+@dataclass(frozen=True)
+class DimensionReport:
+    """Everything the page of agreement says about a dimension.
+
+    `headline` is before discussion, `entry` as asked, `after` the primary coefficient after discussion where that was
+    asked for; `trend` has the primary coefficient before discussion for each round that has the dimension.
+    """
+
+    across: Across
+    headline: Headline
+    entry: dict[str, Any]
+    after: Headline | None
+    trend: dict[int, Headline]
+
+
+def report(
+    seat: Seat, rounds: Sequence[Round], chosen: Sequence[Round], asked: Asked, *, round_number: int | None
+) -> list[DimensionReport]:
+    """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `across`.
+
+    After discussion is read beside what was before, for the chosen rounds.
+    """
+    codes = rater_codes(seat)
+    everywhere = list({round_.pk: round_ for round_ in [*rounds, *chosen]}.values())
+    before = replace(asked, slice=replace(asked.slice, when="before"))
+    discussed = {each.dimension.key: each for each in across(chosen, asked)} if asked.slice.when == "after" else {}
+    found = []
+    for each in across(everywhere, before):
+        here, after = each.only(chosen), discussed.get(each.dimension.key)
+        if not here.counted:
+            continue
+        found.append(
+            DimensionReport(
+                across=here,
+                headline=primary(seat, here, codes, before),
+                entry=entry(after or here, codes, asked, round_number=round_number),
+                after=primary(seat, after, codes, asked) if after else None,
+                trend={
+                    one.round.number: primary(seat, Across(each.dimension, [one]), codes, before)
+                    for one in each.counted
+                },
+            )
+        )
+    if asked.dimension is not None and not found:
+        raise no_such_dimension(asked.dimension)
+    return found

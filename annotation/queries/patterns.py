@@ -81,7 +81,8 @@ def units(
     if not kept:
         return []
     where = "(raters::text, given_values::text) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
-    return _places(round_id, dimension, unit, params, where, [list(each) for each in zip(*kept, strict=True)], after, limit)
+    keys = [list(each) for each in zip(*kept, strict=True)]
+    return _places(round_id, dimension, unit, params, where, keys, after, limit)
 
 
 def units_left_out(
