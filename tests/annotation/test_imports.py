@@ -10,6 +10,7 @@ from typing import Any
 import openpyxl
 import pyarrow as pa
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from pyarrow import parquet
 
@@ -336,11 +337,10 @@ def test_rows_that_contradict_what_a_rater_said_are_refused() -> None:
 
 
 def test_what_a_rater_submitted_here_is_not_completed_by_a_sheet() -> None:
-    study = make.study(text=make.FAULTS)
-    round_ = make.open_round(study, 1)
-    for name in ("bob", "carol"):
-        make.submit(round_, name, 1, {"kind": ["how-to"]})
-    report = take("item,rater,round,kind,symptom\nacme/rocket#1,bob,1,,slow\n", dimensions=["kind", "symptom"])
+    note = "  - {key: note, title: Note, kind: text, required: false}\n"
+    round_ = make.open_round(make.study(text=make.SYMPTOMS + note), 1)
+    make.rate(round_, "item bob carol\n1 slow slow")
+    report = take("item,rater,round,symptom,note\nacme/rocket#1,bob,1,slow,hm\n", dimensions=["symptom", "note"])
     assert len(report.refusals) == 1 and Annotation.objects.count() == 2
 
 
@@ -451,6 +451,20 @@ def test_workbooks_and_parquet_files_arrive_as_csv_does(kind: str, tmp_path: Pat
     make.user("olga")
     command(path, "--study", "study", "--create", "--owner", "olga", "--dimensions", "stage")
     assert verdicts() == {("a", 1, "stage"): ("open", "differ", None)}
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_an_uploaded_file_is_taken_as_it_comes_from_a_request(kind: str) -> None:
+    body = b"item,rater,part,stage\na,bob,1,Setup\na,eve,1,training\n" if kind == "csv" else content(kind)
+    upload = SimpleUploadedFile(f"sheet.{kind}", body)
+    report = import_ratings(user=make.user("olga"), study="s", file=upload, dimensions=["stage"], create=True)
+    assert report.n_ratings == 2
+
+
+def test_the_guides_example_is_what_it_says() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "spreadsheets.md").read_text()
+    sheet, document = (guide.split(f"```{kind}\n")[1].split("```")[0] for kind in ("csv", "json"))
+    assert take(sheet, study="training-faults", create=True).as_document() == json.loads(document)
 
 
 def command(path: Path, *arguments: str) -> str:
