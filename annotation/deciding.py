@@ -126,7 +126,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     return Said(
         code=given.rater,
         confidence=None if given.skip_reason or voice is None else voice.confidence,
-        memo=given.memo,
+        memo="" if any(given.memo == each.memo for each in asked) else given.memo,
         words=words,
         asked=asked,
         is_arbiter=bool(voice and voice.is_arbiter),

@@ -19,6 +19,8 @@ from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
 KEPT_SECONDS = 3600
+MANY = 20
+"""With so many changes the queue is kept anew."""
 LONGEST_TRANSACTION = timedelta(seconds=120)
 """A row can come to light so much later than its date says."""
 
@@ -152,13 +154,13 @@ def queue_of(round_: Round) -> Queue:
     kept = cache.get(name)
     if kept is None:
         lines = {line.item: line for line in _lines(round_, round_verdicts(round_, disputed_only=True))}
-    else:
-        since, lines = kept
-        changed = _changed(round_, since - LONGEST_TRANSACTION)
-        anew = {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))} if changed else {}
-        unchanged = {item: line for item, line in lines.items() if item not in changed}
-        lines = unchanged | anew
-    if kept is None or len(changed) > 20:
+        cache.set(name, (started, lines), KEPT_SECONDS)
+        return Queue(round_, list(lines.values()))
+    since, lines = kept
+    if changed := _changed(round_, since - LONGEST_TRANSACTION):
+        lines = {item: line for item, line in lines.items() if item not in changed}
+        lines |= {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))}
+    if len(changed) > MANY:
         cache.set(name, (started, lines), KEPT_SECONDS)
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
 
@@ -202,15 +204,17 @@ def _clash_name(values: Values) -> str:
 
 def _rank(dimension: TreeDimension, each: tuple[str, Values]) -> tuple[list[int], str]:
     name, values = each
+    if name in ("yes", "no"):
+        return [name == "no"], name
     return [dimension.by_key[str(value)].position for value in values if str(value) in dimension.by_key], name
 
 
 REASONS = {
-    "differ": "the values differ",
-    "parts": "not the same number of bugs",
-    "one_sided": "only one answered",
-    "skipped": "somebody skipped",
-    "pending": "a category is proposed",
+    "differ": "The values differ",
+    "parts": "Not the same number of bugs",
+    "one_sided": "Only one answered",
+    "skipped": "Somebody skipped",
+    "pending": "A category is proposed",
 }
 
 
@@ -225,7 +229,7 @@ def _side_words(dimension: TreeDimension, side: str) -> str:
     if not side:
         return "none"
     if not dimension.has_categories:
-        return side
+        return side.capitalize()
     return " + ".join(dimension.by_key[key].name if key in dimension.by_key else key for key in side.split("+"))
 
 
@@ -308,8 +312,10 @@ def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
 
 def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:
     """The newest state of the issue that a rater read, else the newest there is, with its comments; two queries."""
+    if item.issue is None:
+        return None, []
     read = [voice.snapshot for voice in heard.values() if voice.snapshot is not None]
-    newest = max(read) if read else item.issue.current_snapshot_id if item.issue else None
+    newest = max(read) if read else item.issue.current_snapshot_id
     if newest is None:
         return None, []
     snapshot = Snapshot.objects.get(pk=newest)

@@ -105,6 +105,7 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "states": [(each, here.queue_url(state=each)) for each in STATES],
         "first_url": here.item_url(first.item) if first else "",
         "dimensions": _dimensions(here, waiting, state),
+        "n_in_state": sum(waiting.by_dimension(state).values()),
         "all_url": _with(reverse("resolve", args=[study.slug, round_.number]), {"state": state}),
         "clashes": _clashes(here, waiting, state),
         "clash": _clash_here(here),
@@ -337,11 +338,17 @@ def _place(
         "none_words": deciding.none_words(dimension, verdict),
         "other_chosen": filled.choice == "other",
         "other_text": filled.other[0] if filled.other and not dimension.has_categories else "",
+        "other_keys": filled.other or _shared(columns) if dimension.kind == "multi" else filled.other,
         "filled": filled,
         "told": [_told(dimension, decision) for decision in earlier],
         "expected": earlier[0].id if earlier else "",
         "action": here.item_url(item.pk),
     }
+
+
+def _shared(columns: Sequence[deciding.Option]) -> Sequence[str]:
+    """Where several categories count, those that all raters gave are set already."""
+    return sorted(columns[0].shared) if columns else ()
 
 
 def _as_chosen(columns: Sequence[deciding.Option], values: Values) -> tuple[str, Sequence[str]]:

@@ -2,11 +2,10 @@
 
 const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Opens or closes the list, and goes to its field. */
+/** Goes to the field of the list once it is open. */
 export function showOther(open) {
   const other = document.getElementById("other");
   if (!other) return;
-  other.hidden = !open;
   if (!open) return;
   other.querySelector("input, textarea")?.focus();
   other.scrollIntoView({ block: "nearest" });
@@ -18,22 +17,28 @@ function narrow(words) {
   let n = 0;
   for (const choice of list.querySelectorAll("[data-words]")) {
     const words = fold(choice.dataset.words);
-    choice.hidden = !wanted.every((word) => words.includes(word));
-    if (!choice.hidden) n += 1;
+    const fits = wanted.every((word) => words.includes(word));
+    choice.hidden = !fits && !choice.querySelector("[type=checkbox]:checked");
+    if (fits) n += 1;
   }
   for (const group of list.querySelectorAll(".resolve-group")) group.hidden = wanted.length > 0;
   list.classList.toggle("is-narrowed", wanted.length > 0);
   list.querySelector(".resolve-no-match").hidden = n > 0;
 }
 
-const shown = () => [...document.querySelectorAll("#other-list [data-words]:not([hidden]) input")];
+const matches = (words) => {
+  const wanted = fold(words).split(/\s+/).filter(Boolean);
+  return [...document.querySelectorAll("#other-list [data-words]")]
+    .filter((choice) => wanted.every((word) => fold(choice.dataset.words).includes(word)))
+    .map((choice) => choice.querySelector("input"));
+};
 
 /** The field narrows the list; Enter takes the first match, the arrow goes down into the list. */
 export function listenToFinding() {
   document.addEventListener("input", ({ target }) => target.id === "find-category" && narrow(target.value));
   document.addEventListener("keydown", (event) => {
     if (event.target.id !== "find-category" || event.ctrlKey || event.metaKey) return;
-    const [first] = shown();
+    const [first] = matches(event.target.value);
     if (event.key === "Enter") {
       event.preventDefault();
       if (!first || !event.target.value.trim()) return;

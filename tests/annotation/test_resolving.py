@@ -1,0 +1,252 @@
+"""Deciding where raters differ: who may, when, what is refused, and that nothing is overwritten."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from annotation.access import get_item, get_round
+from annotation.actions import rounds, studies
+from annotation.actions.resolving import resolve
+from annotation.errors import Blind, Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.models import AuditEvent, Resolution, Round, Study
+from annotation.queries import resolving
+from annotation.queries.resolving import Narrowed, queue_of
+from annotation.queries.verdicts import round_verdicts
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+FAULT = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
+HOW_TO = {"kind": ["how-to"]}
+
+
+def decide(round_: Round, number: int, values, *, who: str = "ada", dimension: str = "symptom", **more):
+    seat = make.seat(round_.study, who)
+    return resolve(
+        seat=seat,
+        round_=get_round(seat, round_.number),
+        item=get_item(seat, f"acme/rocket#{number}"),
+        part=more.pop("part", 1),
+        dimension=dimension,
+        values=values,
+        **more,
+    )
+
+
+def standing(round_: Round, number: int = 1) -> dict[str, tuple[str, object]]:
+    seat = make.owner_seat(round_.study)
+    item = get_item(seat, f"acme/rocket#{number}")
+    (found,) = round_verdicts(get_round(seat, round_.number), items=[item.pk])
+    return {each.dimension: (each.state, each.values) for each in found.verdicts}
+
+
+@pytest.fixture
+def disputed() -> Round:
+    """Item 1 is disputed, 2 agreed, 3 skipped by one."""
+    study = make.study()
+    round_ = make.open_round(study)
+    return make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow\n3 crash -")
+
+
+@pytest.mark.parametrize("values", [["crash"], ["slow"], "hang", []])
+def test_a_decision_is_one_of_theirs_a_third_value_or_none(disputed, values) -> None:
+    decide(disputed, 1, values)
+    expected = tuple([values] if isinstance(values, str) else values) or None
+    assert standing(disputed)["symptom"] == ("resolved", expected)
+
+
+def test_a_decision_is_recorded_with_who_why_and_how(disputed) -> None:
+    made = decide(disputed, 1, ["crash"], method="third_rater", rationale="  the log says so  ")
+    assert (made.method, made.rationale, made.decided_by.username) == ("third_rater", "the log says so", "ada")
+    assert AuditEvent.objects.filter(verb="resolved", detail__item="acme/rocket#1").exists()
+
+
+def test_deciding_again_appends_a_revision_and_keeps_the_earlier_one(disputed) -> None:
+    first = decide(disputed, 1, ["crash"])
+    second = decide(disputed, 1, ["hang"], expected=str(first.pk))
+    assert list(Resolution.objects.order_by("revision").values_list("pk", flat=True)) == [first.pk, second.pk]
+    assert standing(disputed)["symptom"] == ("resolved", ("hang",))
+
+
+@pytest.mark.parametrize("expected", [None, "0", "999999", "nonsense"])
+def test_who_did_not_see_the_newest_decision_is_told_it_and_overwrites_nothing(disputed, expected) -> None:
+    first = decide(disputed, 1, ["crash"], rationale="first")
+    with pytest.raises(Stale) as told:
+        decide(disputed, 1, ["hang"], who="olga", expected=expected)
+    assert told.value.newer["id"] == str(first.pk)
+    assert (told.value.newer["values"], told.value.newer["decided_by"]) == (["crash"], "ada")
+    assert Resolution.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_adjudicators_at_the_same_moment_one_decides_and_one_is_told(disputed) -> None:
+    outcomes: list[str] = []
+
+    def work(who: str, value: str) -> None:
+        try:
+            decide(disputed, 1, [value], who=who)
+            outcomes.append("decided")
+        except Stale:
+            outcomes.append("told")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=each) for each in (("ada", "crash"), ("olga", "hang"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["decided", "told"]
+    assert Resolution.objects.count() == 1
+
+
+@pytest.mark.parametrize("who", ["bob", "rea"])
+def test_raters_and_readers_decide_nothing(disputed, who) -> None:
+    with pytest.raises(Forbidden):
+        decide(disputed, 1, ["crash"], who=who)
+
+
+def test_nothing_is_decided_while_the_round_is_open() -> None:
+    round_ = make.open_round(make.study(), 2)
+    make.rate(round_, "item bob carol\n1 crash hang")
+    with pytest.raises(WrongState):
+        decide(round_, 1, ["crash"])
+
+
+def test_item_by_item_a_complete_item_is_decided_while_others_are_out() -> None:
+    round_ = make.open_round(make.study(), 2)
+    Study.objects.update(resolve_when="item")
+    make.rate(round_, "item bob carol\n1 crash hang")
+    decide(round_, 1, ["crash"])
+    with pytest.raises(WrongState):
+        decide(round_, 2, ["crash"])
+
+
+def test_an_owner_who_rates_in_the_open_round_is_blind_there() -> None:
+    study = make.study(raters=("bob",))
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = make.open_round(study, 2, raters=("bob", "olga"))
+    Study.objects.update(resolve_when="item")
+    with pytest.raises(Blind):
+        decide(round_, 1, ["crash"], who="olga")
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "field"),
+    [
+        (["bang"], {}, "values"),
+        (["crash", "hang"], {}, "values"),
+        ([3], {}, "values"),
+        (["crash"], {"dimension": "colour"}, "dimension"),
+        (["crash"], {"method": "imported"}, "method"),
+        (["crash"], {"method": "dice"}, "method"),
+        (["crash"], {"part": 2}, "part"),
+        (["crash"], {"part": True}, "part"),
+        (["crash"], {"rationale": "x" * 20_001}, "rationale"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_with_its_field_and_nothing_is_stored(disputed, values, more, field) -> None:
+    with pytest.raises(Invalid) as refused:
+        decide(disputed, 1, values, **more)
+    assert list(refused.value.fields) == [field]
+    assert not Resolution.objects.exists()
+
+
+def test_an_item_of_another_round_is_not_found(disputed) -> None:
+    make.open_round(disputed.study, 1, first=9)
+    with pytest.raises(NotFound):
+        decide(disputed, 9, ["crash"])
+
+
+def test_a_category_of_another_version_cannot_get_into_a_decision_even_in_the_database(disputed) -> None:
+    other = make.version(make.FAULTS)
+    foreign = other.dimensions.get(key="symptom").categories.get(key="crash")
+    decided = decide(disputed, 1, ["crash"])
+    with pytest.raises(DatabaseError), transaction.atomic():
+        decided.decided.create(category=foreign)
+
+
+def test_what_was_decided_cannot_be_edited_or_deleted_in_the_database(disputed) -> None:
+    decide(disputed, 1, ["crash"])
+    for statement in (
+        "UPDATE annotation_resolution SET rationale = 'other'",
+        "DELETE FROM annotation_resolutionvalue",
+        "DELETE FROM annotation_resolution",
+    ):
+        with pytest.raises(DatabaseError, match="can't be changed or deleted"), transaction.atomic():
+            connection.cursor().execute(statement)
+
+
+def test_what_hangs_on_a_disputed_dimension_can_be_decided_only_after_it() -> None:
+    round_ = make.open_round(make.study(text=make.FAULTS), 1)
+    make.submit(round_, "bob", 1, FAULT)
+    make.submit(round_, "carol", 1, HOW_TO)
+    with pytest.raises(Invalid) as refused:
+        decide(round_, 1, ["crash"])
+    assert list(refused.value.fields) == ["dimension"]
+    first = decide(round_, 1, ["fault"], dimension="kind")
+    decide(round_, 1, ["crash"])
+    assert standing(round_)["symptom"] == ("resolved", ("crash",))
+    decide(round_, 1, ["how-to"], dimension="kind", expected=str(first.pk))
+    assert list(standing(round_)) == ["kind"]
+
+
+def test_booleans_sets_and_unanimous_answers_are_decided_too() -> None:
+    round_ = make.open_round(make.study(text=make.FAULTS), 1)
+    make.submit(round_, "bob", 1, {**FAULT, "fixes": ["code"]})
+    make.submit(round_, "carol", 1, {**FAULT, "distributed": False, "fixes": ["config", "code"]})
+    decide(round_, 1, False, dimension="distributed")
+    decide(round_, 1, ["version", "config"], dimension="fixes")
+    decide(round_, 1, ["hang"], dimension="symptom", method="owner", who="olga")
+    now = standing(round_)
+    assert (now["distributed"], now["fixes"]) == (("resolved", (False,)), ("resolved", ("config", "version")))
+    assert now["symptom"] == ("resolved", ("hang",))
+
+
+def test_a_closed_round_takes_a_decision_again(disputed) -> None:
+    first = decide(disputed, 1, ["crash"])
+    decide(disputed, 3, ["crash"])
+    rounds.close_round(seat=make.owner_seat(disputed.study), number=1)
+    decide(disputed, 1, ["hang"], expected=first.pk)
+    assert standing(disputed)["symptom"] == ("resolved", ("hang",))
+
+
+def test_the_queue_counts_what_is_open_by_dimension_and_by_pair_and_what_needed_no_click() -> None:
+    round_ = make.open_round(make.study(), 6)
+    table = "item bob carol\n1 crash hang\n2 hang crash\n3 crash slow\n4 slow slow\n5 - -\n6 PENDING crash"
+    queue = queue_of(make.rate(round_, table))
+    assert (queue.n_open, queue.n_unanimous, queue.n_skipped) == (4, 1, 1)
+    assert queue.by_dimension() == {"symptom": 4}
+    pairs = queue.by_clash(Narrowed())
+    assert pairs.most_common(1) == [(("symptom", "crash~hang"), 2)]
+    assert set(pairs) == {("symptom", "crash~hang"), ("symptom", "crash~slow"), ("symptom", "pending")}
+    assert [line.identifier for line in queue.selected(Narrowed("symptom", "crash~slow"))] == ["acme/rocket#3"]
+
+
+def test_the_queue_follows_decisions_and_revisions_though_it_is_kept(disputed) -> None:
+    assert queue_of(disputed).n_open == 2
+    decide(disputed, 1, ["crash"])
+    assert [(line.identifier, line.n_open) for line in queue_of(disputed).lines] == [
+        ("acme/rocket#1", 0),
+        ("acme/rocket#3", 1),
+    ]
+    make.submit(disputed, "carol", 3, {"symptom": ["crash"]})
+    make.submit(disputed, "carol", 2, {"symptom": ["hang"]})
+    assert {line.identifier: line.n_open for line in queue_of(disputed).lines} == {
+        "acme/rocket#1": 0,
+        "acme/rocket#2": 1,
+    }
+
+
+def test_a_queue_that_was_read_before_takes_two_queries_whatever_its_length(monkeypatch) -> None:
+    study = make.study()
+    round_ = make.open_round(study, 3)
+    make.rate(round_, "item bob carol\n1 crash hang\n2 crash hang\n3 hang crash")
+    round_ = make.rate(round_, "item bob carol")
+    queue_of(round_)
+    monkeypatch.setattr(resolving, "LONGEST_TRANSACTION", timedelta(0))
+    with assert_queries(2):
+        assert queue_of(round_).n_open == 3

@@ -1,0 +1,299 @@
+"""The pages of resolving: who gets in, what stands there, and what a decision leads to."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.actions import rounds, studies
+from annotation.models import Item, Resolution, Round, Study
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+FAULT = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
+
+
+def client(name: str | None) -> Client:
+    made = Client()
+    if name:
+        made.force_login(make.user(name))
+    return made
+
+
+def item(number: int) -> Item:
+    return Item.objects.get(identifier=f"acme/rocket#{number}")
+
+
+def n_queries(visitor: Client, page: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert visitor.get(page).status_code == 200
+    return len(captured)
+
+
+QUEUE = "/studies/study/rounds/1/resolve/"
+
+
+def address(number: int = 1) -> str:
+    return f"{QUEUE}{item(number).pk}/"
+
+
+def decision(choice: str = '["crash"]', **more: str) -> dict[str, str]:
+    filled = {"part": "1", "dimension": "symptom", "expected": "", "method": "discussion", "rationale": ""}
+    return filled | {"choice": choice} | more
+
+
+@pytest.fixture
+def disputed() -> Round:
+    """Items 1 and 3 are disputed, 2 is agreed."""
+    study = make.study()
+    round_ = make.open_round(study)
+    return make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow\n3 crash -")
+
+
+def test_the_ladder_of_both_pages(disputed) -> None:
+    make.study("other", owner="mallory", raters=("dave",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
+    expected = {"olga": 200, "ada": 200, "bob": 403, "rea": 403, "mallory": 404, "dave": 404, None: 302}
+    for page in (QUEUE, address()):
+        assert {name: client(name).get(page).status_code for name in expected} == expected
+    outcome = {name: client(name).post(address(), decision()).status_code for name in expected if name != "olga"}
+    assert outcome == {"ada": 302, "bob": 403, "rea": 403, "mallory": 404, "dave": 404, None: 302}
+    assert Resolution.objects.count() == 1
+
+
+def test_nonsense_in_an_address_is_not_found(disputed) -> None:
+    ada = client("ada")
+    for page in ("/studies/study/rounds/99/resolve/", f"{QUEUE}999999/", "/studies/none/rounds/1/resolve/"):
+        assert ada.get(page).status_code == 404
+    for query in (
+        "?dimension=nonsense",
+        "?page=x",
+        "?page=99",
+        "?state=x",
+        "?clash=%00",
+        "?dimension=symptom&clash=a~b",
+    ):
+        assert ada.get(QUEUE + query).status_code == 200
+        assert ada.get(address() + query).status_code == 200
+    assert ada.get(address() + "?place=9.colour").status_code == 200
+
+
+def test_an_item_of_another_study_is_not_found_under_this_one(disputed) -> None:
+    other = make.study("other", text=make.FAULTS)
+    make.open_round(other, 1, first=7)
+    assert client("ada").get(address(7)).status_code == 404
+
+
+def test_an_owner_who_rates_in_the_open_round_sees_nothing_of_it() -> None:
+    study = make.study(raters=("bob",), resolve_when="item")
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.open_round(study, 1, raters=("bob", "olga"))
+    make.submit(Round.objects.get(), "bob", 1, {"symptom": ["crash"]}, memo="a secret")
+    for page in (QUEUE, address()):
+        answer = client("olga").get(page)
+        assert answer.status_code == 403
+        assert "stays hidden until the round is over" in answer.content.decode()
+        assert "secret" not in answer.content.decode()
+
+
+def test_an_open_round_tells_who_is_out_by_counts_alone() -> None:
+    round_ = make.open_round(make.study(), 2)
+    make.rate(round_, "item bob carol\n1 crash hang")
+    words = client("ada").get(QUEUE).content.decode()
+    assert "Round 1 is still open" in words and "2 answers are out" in words
+    assert "Crash" not in words and "acme/rocket" not in words
+    assert client("ada").get(address()).status_code == 409
+
+
+def test_item_by_item_only_the_items_whose_raters_are_done_are_shown() -> None:
+    round_ = make.open_round(make.study(), 2)
+    Study.objects.update(resolve_when="item")
+    make.rate(round_, "item bob carol\n1 crash hang")
+    make.submit(round_, "bob", 2, {"symptom": ["hang"]}, memo="a secret")
+    words = client("ada").get(QUEUE).content.decode()
+    assert "acme/rocket#1" in words and "acme/rocket#2" not in words
+    assert client("ada").get(address(1)).status_code == 200
+    closed = client("ada").get(address(2))
+    assert closed.status_code == 409 and "secret" not in closed.content.decode()
+
+
+def test_the_queue_counts_and_narrows(disputed) -> None:
+    words = client("ada").get(QUEUE).content.decode()
+    assert "2 disagreements in 2 items" in words
+    assert "1 item was agreed without a click" in words
+    assert "Crash ↔ Hang" in words and "Somebody skipped" in words
+    narrowed = client("ada").get(QUEUE + "?dimension=symptom&clash=crash~hang").content.decode()
+    assert "acme/rocket#1" in narrowed and "acme/rocket#3" not in narrowed
+
+
+def test_when_all_is_decided_the_owner_can_close_the_round(disputed) -> None:
+    for number in (1, 3):
+        client("ada").post(address(number), decision())
+    words = client("olga").get(QUEUE).content.decode()
+    assert "All 3 items are agreed: 1 unanimous, 2 resolved." in words
+    assert "Close round 1" in words
+    assert "Close round 1" not in client("ada").get(QUEUE).content.decode()
+    assert client("olga").post("/studies/study/rounds/1/close/").status_code == 302
+    assert Round.objects.get().state == Round.State.CLOSED
+    assert "a decision can still be taken again" in client("ada").get(QUEUE).content.decode()
+
+
+def test_an_item_shows_both_answers_with_memo_and_definitions() -> None:
+    round_ = make.open_round(make.study(text=make.FAULTS), 1)
+    make.submit(round_, "bob", 1, FAULT, memo="it stops", confidence=3)
+    make.submit(round_, "carol", 1, {**FAULT, "symptom": ["slow"]}, memo="<b>no</b>", confidence=1)
+    words = client("ada").get(address()).content.decode()
+    for expected in (
+        "it stops",
+        "&lt;b&gt;no&lt;/b&gt;",
+        "Too slow.",
+        "unsure",
+        "rater-1",
+        "rater-2",
+        "Issue 1 of rocket",
+    ):
+        assert expected in words
+
+
+def test_proposals_skips_and_parts_are_told_in_words() -> None:
+    round_ = make.open_round(make.study(), 3)
+    make.rate(round_, "item bob carol\n1 PENDING crash\n2 - crash")
+    make.submit(round_, "bob", 3, parts=[{"labels": {"symptom": ["crash"]}}, {"labels": {"symptom": ["hang"]}}])
+    make.submit(round_, "carol", 3, {"symptom": ["crash"]})
+    pages = {number: client("ada").get(address(number)).content.decode() for number in (1, 2, 3)}
+    assert "R1 asks for a new category." in pages[1] and "“New”: none fits" in pages[1]
+    assert "Only R2 answered; R1 skipped the item." in pages[2] and "not in English" in pages[2]
+    assert "R1 found two bugs, R2 one." in pages[3] and "There is no bug 2" in pages[3]
+
+
+def test_an_imported_item_without_an_issue_is_shown_with_its_attributes(disputed) -> None:
+    Item.objects.filter(pk=item(1).pk).update(issue=None, attributes={"framework": "Horovod"})
+    words = client("ada").get(address()).content.decode()
+    assert "Horovod" in words and "acme/rocket#1" in words
+
+
+def test_a_decision_leads_to_the_next_item_in_one_round_trip(disputed) -> None:
+    answer = client("ada").post(address(1), decision(), headers=HTMX)
+    assert answer.status_code == 200
+    assert (answer["HX-Retarget"], answer["HX-Push-Url"]) == ("#room", address(3))
+    words = answer.content.decode()
+    assert "Issue 3 of rocket" in words and "Symptom: Crash" in words
+    last = client("ada").post(address(3), decision("[]"), headers=HTMX)
+    assert last["HX-Redirect"] == QUEUE
+
+
+def test_what_hangs_on_a_decision_is_asked_next() -> None:
+    round_ = make.open_round(make.study(text=make.FAULTS), 2)
+    for number in (1, 2):
+        make.submit(round_, "bob", number, FAULT)
+        make.submit(round_, "carol", number, {"kind": ["how-to"]})
+    answer = client("ada").post(address(1), decision('["fault"]', dimension="kind"), headers=HTMX)
+    words = answer.content.decode()
+    assert "HX-Retarget" not in answer and 'name="dimension" value="symptom"' in words
+    assert 'hx-swap-oob="true"' in words and "Only R1 answered." in words
+    other = client("ada").post(address(2), decision('["how-to"]', dimension="kind"), headers=HTMX)
+    assert other["HX-Push-Url"] == address(1)
+
+
+def test_without_scripts_a_decision_redirects(disputed) -> None:
+    answer = client("ada").post(address(1), decision("other", other="slow"))
+    assert (answer.status_code, answer["Location"]) == (302, address(3))
+    assert Resolution.objects.get().decided.get().category.key == "slow"
+
+
+@pytest.mark.parametrize(
+    ("filled", "sentence"),
+    [
+        ({"choice": ""}, "Choose what counts here."),
+        ({"choice": "other"}, "Say which other value it is."),
+        ({"choice": "other", "other": "bang"}, "is no category of"),
+        ({"choice": "{}"}, "Choose what counts here."),
+        ({"choice": '["bang"]'}, "is no category of"),
+        ({"method": "dice"}, "Choose one of"),
+        ({"part": "x"}, "The item has no part"),
+        ({"dimension": "colour"}, "There is no “colour”."),
+        ({"rationale": "x" * 20_001}, "at most 20000 characters"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(disputed, filled, sentence) -> None:
+    for headers in (HTMX, {}):
+        answer = client("ada").post(address(), decision() | filled, headers=headers)
+        words = answer.content.decode()
+        assert answer.status_code == 422 and sentence in words
+        assert 'aria-invalid="true"' in words or "This can’t be decided here any more." in words
+    assert not Resolution.objects.exists()
+
+
+def test_a_stale_decision_shows_the_newer_one_and_overwrites_nothing(disputed) -> None:
+    client("olga").post(address(), decision('["hang"]', rationale="the trace ends there"))
+    for headers in (HTMX, {}):
+        answer = client("ada").post(address(), decision(rationale="mine"), headers=headers)
+        words = answer.content.decode()
+        assert answer.status_code == 409
+        assert "olga decided this meanwhile: Hang." in words and "the trace ends there" in words
+        assert "mine" in words and f'name="expected" value="{Resolution.objects.get().pk}"' in words
+    again = client("ada").post(address(), decision(expected=str(Resolution.objects.get().pk)))
+    assert again.status_code == 302 and Resolution.objects.count() == 2
+
+
+def test_what_was_decided_is_shown_with_its_history(disputed) -> None:
+    client("ada").post(address(), decision(rationale="one reason", method="third_rater"))
+    first = Resolution.objects.get()
+    client("olga").post(address(), decision('["hang"]', rationale="a better reason", expected=str(first.pk)))
+    words = client("ada").get(address()).content.decode()
+    for expected in ("one reason", "a better reason", "third rater", "by olga", "by ada", "Decide again"):
+        assert expected in words
+
+
+def test_kinds_without_categories_are_decided_by_number_text_and_yes_or_no() -> None:
+    text = """
+slug: kinds
+title: Kinds
+dimensions:
+  - {key: lines, title: Lines changed, kind: number}
+  - {key: note, title: Note, kind: text}
+  - {key: mark, title: Mark, kind: boolean}
+"""
+    round_ = make.open_round(make.study(text=text), 1)
+    make.submit(round_, "bob", 1, {"lines": 3, "note": "a", "mark": True})
+    make.submit(round_, "carol", 1, {"lines": 4.5, "note": "b", "mark": False})
+    ada = client("ada")
+    wrong = ada.post(address(), decision("other", dimension="lines", other="many"), headers=HTMX)
+    assert wrong.status_code == 422 and "Answer with a number." in wrong.content.decode()
+    ada.post(address(), decision("other", dimension="lines", other="5"))
+    ada.post(address(), decision("other", dimension="note", other="c & d"))
+    ada.post(address(), decision("[false]", dimension="mark"))
+    words = ada.get(address()).content.decode()
+    assert "c &amp; d" in words
+    assert Resolution.objects.count() == 3
+
+
+def test_the_queue_is_paged_and_both_pages_take_the_same_queries_at_two_sizes() -> None:
+    counts = []
+    for slug, n in (("small", 3), ("large", 60)):
+        study = make.study(slug, text=make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}"))
+        round_ = make.open_round(study, n, first=1)
+        lines = "\n".join(f"{number} crash hang" for number in range(1, n + 1))
+        make.rate(round_, f"item bob carol\n{lines}")
+        ada = client("ada")
+        page = f"/studies/{slug}/rounds/1/resolve/"
+        first = Item.objects.filter(study=study).order_by("pk")[0].pk
+        ada.get(page)
+        counts.append((n_queries(ada, page), n_queries(ada, f"{page}{first}/")))
+    assert counts[0] == counts[1]
+    words = ada.get(page + "?page=2").content.decode()
+    assert "51–60 of 60" in words and words.count("row-title") == 10
+
+
+def test_a_round_of_one_rater_has_nothing_to_resolve() -> None:
+    round_ = make.open_round(make.study(raters=("bob",)), 2, raters=("bob",))
+    make.rate(round_, "item bob\n1 crash\n2 hang")
+    assert "Everything is agreed" in client("ada").get(QUEUE).content.decode()
+
+
+def test_a_draft_round_has_not_begun() -> None:
+    study = make.study()
+    make.issues(1)
+    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
+    assert "has not begun" in client("ada").get(QUEUE).content.decode()
