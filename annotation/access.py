@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Item, Membership, Round, Sample, Study
+from annotation.models import Assignment, Item, Membership, Round, RoundRater, Sample, Study
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -37,18 +37,17 @@ class Seat:
 
     @cached_property
     def blind_round_ids(self) -> frozenset[int]:
-        """Open rounds in which this person has an assignment; nothing that others said there may reach them."""
-        if self.membership is None:
+        """Open rounds in which this person has an assignment; nothing that others said there may reach them.
+
+        A pool's raters are blind in it before they take their first item, too: the next one may be any of them.
+        """
+        if self.membership is None or not self._may_be_blind:
             return frozenset()
-        return frozenset(
-            Assignment.objects.filter(rater__study=self.study, rater__user=self.user, round__state=Round.State.OPEN)
-            .exclude(state=Assignment.State.WITHDRAWN)
-            .order_by()
-            .values_list("round_id", flat=True)
-            .distinct()
-            if self._may_be_blind
-            else ()
-        )
+        own = {"rater__study": self.study, "rater__user": self.user, "round__state": Round.State.OPEN}
+        given = Assignment.objects.filter(**own).exclude(state=Assignment.State.WITHDRAWN)
+        in_pools = RoundRater.objects.filter(round__mode=Round.Mode.POOL, **own)
+        rounds = given.order_by().values_list("round_id", flat=True)
+        return frozenset(rounds.union(in_pools.order_by().values_list("round_id", flat=True)))
 
     @cached_property
     def _may_be_blind(self) -> bool:

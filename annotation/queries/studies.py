@@ -181,7 +181,9 @@ def rounds_to_resolve(user: User) -> QuerySet[Round]:
     """Rounds in which this person decides and decisions may be taken now, those they are blind in left out."""
     deciding = Membership.objects.filter(study=OuterRef("study"), user=user, roles__overlap=[OWNER, ADJUDICATOR])
     own = Assignment.objects.filter(round=OuterRef("pk"), rater__user=user).exclude(state=Assignment.State.WITHDRAWN)
-    item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~Exists(own)
+    in_pool = RoundRater.objects.filter(round=OuterRef("pk"), rater__user=user, round__mode=Round.Mode.POOL)
+    is_blind = Exists(own) | Exists(in_pool)
+    item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~is_blind
     return (
         Round.objects.filter(Exists(deciding))
         .filter(Q(state=Round.State.RESOLVING) | item_by_item)

@@ -1,0 +1,197 @@
+"""Forms of studies: what is made of them, and what bad input gets."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.actions import studies
+from annotation.models import Membership, Round, Sample, Study
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def address(name: str, *args: object) -> str:
+    return reverse(name, args=args)
+
+
+def test_a_study_is_made_with_its_primary_coefficients_and_the_title_makes_the_address() -> None:
+    make.version(make.FAULTS)
+    client = signed_in("nina")
+    sent = {
+        "title": "Faults of Größe",
+        "taxonomy": "faults",
+        "resolve_when": "round",
+        "primary-symptom.coefficient": "cohen_kappa",
+        "primary-symptom.threshold": "0.8",
+    }
+    answer = client.post(reverse("new_study"), sent)
+    assert answer.status_code == 302 and answer["Location"] == address("study", "faults-of-groe")
+    study = Study.objects.get()
+    assert study.primary["symptom"]["coefficient"] == "cohen_kappa" and study.primary["symptom"]["threshold"] == 0.8
+    taken = client.post(reverse("new_study"), sent)
+    assert taken.status_code == 409 and "Taken." in text_of(taken)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "sentence"),
+    [
+        ({"title": ""}, "id_title", "This field is required."),
+        ({"slug": "Not a slug"}, "id_slug", "Use up to 80 small letters"),
+        ({"taxonomy": "nothing"}, "id_taxonomy", "Select a valid choice"),
+        ({"primary-symptom.threshold": "0.8"}, "id_primary-symptom.coefficient", "Choose what the threshold is for."),
+        (
+            {"primary-symptom.threshold": "2", "primary-symptom.coefficient": "cohen_kappa"},
+            "id_primary-symptom.threshold",
+            "less than or equal to 1",
+        ),
+    ],
+)
+def test_a_study_that_is_not_valid_is_said_so_at_the_field(changed: dict[str, str], field: str, sentence: str) -> None:
+    make.version(make.FAULTS)
+    sent = {"title": "Faults", "taxonomy": "faults", "resolve_when": "round"} | changed
+    answer = signed_in("nina").post(reverse("new_study"), sent)
+    assert answer.status_code == 422 and sentence in text_of(answer)
+    control = re.search(rf'<(?:input|select)[^>]*id="{re.escape(field)}"[^>]*>', answer.content.decode())
+    assert control and 'aria-invalid="true"' in control[0]
+    assert not Study.objects.exists()
+
+
+def test_a_study_needs_a_taxonomy_and_says_where_to_get_one() -> None:
+    answer = signed_in("nina").get(reverse("new_study"))
+    assert answer.status_code == 200 and "Load a taxonomy" in text_of(answer)
+    refused = signed_in("nina").post(reverse("new_study"), {"title": "Faults", "taxonomy": "faults"})
+    assert refused.status_code == 422
+
+
+def test_the_form_of_a_study_asks_about_the_dimensions_of_the_chosen_taxonomy() -> None:
+    make.version(make.FAULTS)
+    make.version(make.SYMPTOMS)
+    client = signed_in("nina")
+    assert "primary-fixes.coefficient" in client.get(reverse("new_study") + "?taxonomy=faults").content.decode()
+    assert "primary-fixes.coefficient" not in client.get(reverse("new_study") + "?taxonomy=symptoms").content.decode()
+
+
+def test_settings_change_what_was_changed_and_primary_only_before_labelling() -> None:
+    study = make.study()
+    client = signed_in("olga")
+    path = address("study_settings", study.slug)
+    sent = {"title": "New", "guidelines": "Read *all*.", "resolve_when": "item"}
+    assert client.post(path, sent | {"primary-symptom.coefficient": "scott_pi"}).status_code == 302
+    study.refresh_from_db()
+    assert (study.title, study.resolve_when) == ("New", "item") and "symptom" in study.primary
+    assert "<em>all</em>" in client.get(address("study", study.slug)).content.decode()
+    assert client.post(path, sent | {"title": " "}).status_code == 422
+    make.open_round(study)
+    assert "stay as they were fixed" in text_of(client.get(path))
+    assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
+    study.refresh_from_db()
+    assert "symptom" in study.primary
+
+
+def test_members_are_added_changed_and_the_last_owner_stays() -> None:
+    study = make.study(raters=())
+    client = signed_in("olga")
+    path = address("members", study.slug)
+    make.user("dan")
+    for roles in (["rater"], ["rater", "reader"], ["rater", "reader"]):
+        answer = client.post(path, {"username": "Dan", "roles": roles, "kind": "person"})
+        assert answer.status_code == 302
+    dan = Membership.objects.get(study=study, user__username="dan")
+    assert dan.roles == ["rater", "reader"] and dan.code == "R1"
+    alone = client.post(path, {"username": "olga", "roles": ["rater"], "kind": "person"})
+    assert alone.status_code == 409 and "A study needs an owner" in text_of(alone)
+    nobody = client.post(path, {"username": "nobody", "roles": ["rater"], "kind": "person"})
+    assert nobody.status_code == 422 and "There is no user “nobody”" in text_of(nobody)
+    assert client.post(path, {"username": "dan", "kind": "person"}).status_code == 422
+
+
+def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
+    study = make.study()
+    make.issues(12)
+    client = signed_in("olga")
+    path = address("samples", study.slug)
+    sent = {"state": "open", "labels": "bug, crash", "size": "3", "seed": "7", "stratify_by": ""}
+    counted = client.post(path, sent | {"count": "1", "size": ""})
+    assert counted.status_code == 200 and not Sample.objects.exists()
+    assert re.search(r"all issues 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted))
+    drawn = client.post(path, sent)
+    sample = Sample.objects.get()
+    assert drawn["Location"] == f"{path}?sample={sample.pk}" and sample.filter["labels"] == ["bug", "crash"]
+    shown = text_of(signed_in("rea").get(drawn["Location"]))
+    assert "3 of 3 in no round yet" in shown and "drawn 3" in shown
+    for changed, sentence in (
+        ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
+        ({"size": ""}, "Say how many issues to draw."),
+        ({"size": "0"}, "greater than or equal to 1"),
+        ({"seed": "x"}, "Enter a whole number"),
+        ({"stratify_by": "colour"}, "Select a valid choice"),
+    ):
+        refused = client.post(path, sent | changed)
+        assert refused.status_code == 422 and sentence in text_of(refused), changed
+
+
+def round_form(**changed: object) -> dict[str, object]:
+    return {
+        "source": "issues",
+        "issues": "acme/rocket#1\nhttps://github.com/acme/rocket/issues/2\nacme/rocket#1",
+        "raters": ["R1", "R2"],
+        "raters_per_item": "2",
+        "double_percent": "100",
+        "kind": "pilot",
+        "mode": "planned",
+        "taxonomy_version": "1",
+        "seed": "1",
+    } | changed
+
+
+def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None:
+    study = make.study()
+    make.issues(10)
+    client = signed_in("olga")
+    path = address("new_round", study.slug)
+    preview = client.post(path, round_form(preview="1"))
+    assert "2 items × 2 raters = 4 assignments among 2 raters" in text_of(preview) and not Round.objects.exists()
+    assert client.post(path, round_form())["Location"] == address("round", study.slug, 1)
+    sample = studies.draw_sample(seat=make.owner_seat(study), size=10)
+    half = round_form(source="sample", sample=sample.pk, share_percent="50", double_percent="40", issues="")
+    assert "5 items × 2 raters for 2 of them = 7 assignments" in text_of(client.post(path, half | {"preview": "1"}))
+    assert client.post(path, half).status_code == 302
+    made = Round.objects.get(number=2)
+    assert made.round_items.count() == 5 and made.double_share == 0.4 and made.sample == sample
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"raters": []}, "Choose at least one rater."),
+        ({"raters": ["R9"]}, "Select a valid choice"),
+        ({"raters_per_item": "3"}, "3 raters per item need as many raters; 2 named."),
+        ({"double_percent": "140"}, "less than or equal to 100"),
+        ({"issues": " "}, "Name at least one issue"),
+        ({"issues": "acme/rocket#77"}, "“acme/rocket#77” is not stored"),
+        ({"issues": "nonsense"}, "nonsense"),
+        ({"source": "sample"}, "Choose a sample, or draw one first."),
+        ({"taxonomy_version": "9"}, "Select a valid choice"),
+        ({"kind": "screening"}, "Select a valid choice"),
+    ],
+)
+def test_a_round_that_is_not_valid_is_said_so(changed: dict[str, object], sentence: str) -> None:
+    study = make.study()
+    make.issues(2)
+    answer = signed_in("olga").post(address("new_round", study.slug), round_form(**changed))
+    assert answer.status_code == 422 and sentence in text_of(answer)
+    assert not Round.objects.exists()
