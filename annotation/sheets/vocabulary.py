@@ -1,7 +1,7 @@
 """A taxonomy made from the values found in a sheet: spellings that differ in case and blanks are one category."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.errors import Invalid
@@ -12,10 +12,13 @@ from taxonomy.schema import is_key, key_of
 
 CATEGORIES_MAX = 1_000
 DIMENSIONS_MAX = 200
+ANSWERED_LEAST, OTHERS_LEAST, BLANK_MOST = 0.9, 10, 0.05
 
 
 def document_from_values(sheet: Gathered, *, slug: str, title: str, note: str = "") -> dict[str, Any]:
     """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
+
+    A dimension that is answered just where another one has certain values hangs on it (`_conditions`).
 
     Values are trimmed, inner blanks collapsed, compared without case; the most frequent spelling (of equally frequent
     ones the first) is the name, its slug the key, the most frequent value stands first. A dimension without any value
@@ -31,22 +34,56 @@ def document_from_values(sheet: Gathered, *, slug: str, title: str, note: str = 
                 spellings[folded][value.casefold()][value] += 1
     _check_sizes(spellings)
     keys: set[str] = set()
-    dimensions = []
+    made: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(names.get(loose(each), "") for each in sheet.dimensions):
         if name:
             key = name if is_key(name) and name not in keys else _free(key_of(name) or "dimension", keys)
             keys.add(key)
-            dimensions.append(
-                {
-                    "key": key,
-                    "title": _title(name),
-                    "kind": "single",
-                    "required": False,
-                    "categories": _categories(spellings[name]),
-                }
-            )
-    document = {"slug": slug, "title": title, "dimensions": dimensions}
+            made[name] = {
+                "key": key,
+                "title": _title(name),
+                "kind": "single",
+                "required": False,
+                "categories": _categories(spellings[name]),
+            }
+    for name, (above, values) in _conditions(sheet, names, list(made)).items():
+        by_value = {category["name"].casefold(): category["key"] for category in made[above]["categories"]}
+        made[name]["applies_when"] = {"dimension": made[above]["key"], "is": sorted(by_value[each] for each in values)}
+    document = {"slug": slug, "title": title, "dimensions": list(made.values())}
     return {**document, "note": note} if note else document
+
+
+def _conditions(sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str]) -> dict[str, tuple[str, set[str]]]:
+    """Which dimension hangs on which earlier one, and on which of its values.
+
+    So it is where of all parts (of raters and of the final one) those with such a value nearly all answer it (at least
+    ANSWERED_LEAST), and of at least OTHERS_LEAST with another value none does. Parts that leave the earlier one blank
+    say nothing, but more than BLANK_MOST of them speak against it. Of several the first in the sheet is taken.
+    """
+    parts: dict[tuple[object, ...], dict[str, str]] = defaultdict(dict)
+    for place, rows in (*sheet.answers.items(), *sheet.finals.items()):
+        for row in rows:
+            for dimension, text in row.values:
+                if value := " ".join(text.split()).casefold():
+                    parts[(len(place), *place, row.part)][names.get(loose(dimension), "")] = value
+    found: dict[str, tuple[str, set[str]]] = {}
+    for position, name in enumerate(in_order):
+        answered = [part for part in parts.values() if name in part]
+        for above in in_order[:position]:
+            values = {part[above] for part in answered if above in part and not ASKS.fullmatch(part[above])}
+            n_blank = sum(above not in part for part in answered)
+            given = [part for part in parts.values() if above in part and not ASKS.fullmatch(part[above])]
+            inside = [part for part in given if part[above] in values]
+            n_answered = sum(name in part for part in inside)
+            if (
+                values
+                and len(given) - len(inside) >= OTHERS_LEAST
+                and n_answered >= ANSWERED_LEAST * len(inside)
+                and n_blank <= BLANK_MOST * len(answered)
+            ):
+                found[name] = (above, values)
+                break
+    return found
 
 
 def _rows(sheet: Gathered) -> Iterable[SheetRow]:

@@ -36,6 +36,7 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.verdicts import read_values, round_verdicts
+from annotation.reporting import Asked, agreement, visible_rounds
 from taxonomy.queries import published_version
 from tests import builders as make
 
@@ -619,3 +620,20 @@ def test_the_differing_items_of_liu_et_al_stand_in_the_queue_resolved_where_fina
                 assert stands[place].reason == "differ"
                 resolved += stands[place].state == "resolved"
     assert (differing, resolved) == (12, 12)
+
+
+def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(liu: ImportReport) -> None:
+    computed = json.loads((DATA / "computed.json").read_text())
+    seat = get_seat(make.user("olga"), "liu")
+
+    def found(number: int, **asked: str) -> tuple[int, float]:
+        (entry,) = agreement(seat, visible_rounds(seat, number), Asked.read(asked), round_number=number)
+        (value,) = [each["value"] for each in entry["coefficients"] if each["name"] == "cohen_kappa"]
+        return entry["units"], pytest.approx(value)
+
+    aligned = [found(number, dimension="issue_type") for number in range(1, 6)]
+    assert [round(float(value.expected), 4) for _, value in aligned] == [0.8705, 1, 0.9472, 0.9615, 1]
+    for number in range(1, 6):
+        for key, name in (("issue_type", "issue_type"), ("stage", "fault.stage")):
+            expected = computed[f"round_{number}"][name]
+            assert found(number, dimension=key, parts="single") == (expected["n"], expected["kappa"]), (number, key)

@@ -245,6 +245,32 @@ def test_keys_are_unique_and_no_text_means_two_categories() -> None:
     }
 
 
+def test_a_dimension_answered_just_where_another_has_certain_values_hangs_on_it() -> None:
+    faults = "".join(f"f{n},bob,Fault,crash,yes\n" for n in range(20))
+    questions = "".join(f"q{n},bob,how-to,,yes\n" for n in range(10))
+    blank = "b1,bob,,hang,yes\n"
+    sheet = gathered("item,rater,kind,symptom,seen\n" + faults + questions + blank, ["kind", "symptom", "seen"])
+    kind, symptom, seen = document_from_values(sheet, slug="s", title="S")["dimensions"]
+    assert symptom["applies_when"] == {"dimension": "kind", "is": ["fault"]}
+    assert "applies_when" not in kind
+    assert "applies_when" not in seen
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "q,bob,how-to,crash\n",
+        "".join(f"x{n},bob,Fault,\n" for n in range(5)),
+        "".join(f"x{n},bob,,crash\n" for n in range(5)),
+    ],
+    ids=["also elsewhere", "often blank there", "often under a blank"],
+)
+def test_a_dimension_that_does_not_quite_follow_another_hangs_on_nothing(more: str) -> None:
+    rows = "".join(f"f{n},bob,Fault,crash\nq{n},bob,how-to,\n" for n in range(20))
+    sheet = gathered("item,rater,kind,symptom\n" + rows + more, ["kind", "symptom"])
+    assert all("applies_when" not in each for each in document_from_values(sheet, slug="s", title="S")["dimensions"])
+
+
 def test_a_sheet_without_values_and_a_column_of_free_text_make_no_taxonomy() -> None:
     with pytest.raises(Invalid, match="no values"):
         document_from_values(gathered("item,rater,s\na,b,\n", ["s"]), slug="s", title="S")
