@@ -35,12 +35,11 @@ from annotation.models import (
     SampleIssue,
     Study,
 )
-from annotation.queries.verdicts import code_order, round_verdicts
+from annotation.queries.resolving import queue_of
+from annotation.queries.verdicts import code_order
 from ingest import filters
 from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
-
-DISPUTED_READ_MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -119,24 +118,17 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[R
 
 @dataclass(frozen=True)
 class Disagreements:
-    """How many decisions wait in a round; with `more`, at least so many."""
+    """How many decisions wait in a round."""
 
     n: int
-    more: bool = False
 
     def __str__(self) -> str:
-        noun = "disagreement" if self.n == 1 and not self.more else "disagreements"
-        return f"{'More than ' if self.more else ''}{self.n} {noun}"
+        return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
 
 
 def open_disagreements(round_: Round) -> Disagreements:
-    """Counts what waits for a decision, reading at most a thousand disputed items beyond the first open one."""
-    n = 0
-    for n_read, each in enumerate(round_verdicts(round_, disputed_only=True), start=1):
-        n += sum(verdict.state == "open" for verdict in each.verdicts)
-        if n and n_read >= DISPUTED_READ_MOST:
-            return Disagreements(n, more=True)
-    return Disagreements(n)
+    """Counts what waits for a decision; as dear as the queue of the round, which is kept while it is being resolved."""
+    return Disagreements(queue_of(round_).n_open)
 
 
 @dataclass(frozen=True)

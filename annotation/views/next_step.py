@@ -66,7 +66,7 @@ def _items(n: int) -> str:
 
 
 def _resolve(round_: Round, waiting: Disagreements, slug: str) -> Step:
-    verb = "waits" if waiting.n == 1 and not waiting.more else "wait"
+    verb = "waits" if waiting.n == 1 else "wait"
     return Step(
         f"{waiting} {verb} in round {round_.number}",
         "Resolve",

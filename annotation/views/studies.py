@@ -441,7 +441,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         issue=issue,
         snapshot=issue.current_snapshot if issue else None,
         comments=comments_of(issue),
-        rounds=item_queries.item_rounds(seat, found),
+        rounds=[(each, may_decide(seat, each.round)) for each in item_queries.item_rounds(seat, found)],
     )
 
 
