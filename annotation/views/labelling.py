@@ -99,8 +99,14 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
     seat = get_seat(cast(User, request.user), slug)
     seat.require(RATER)
     round_ = get_round(seat, number)
-    lines = _lines(queries.before(round_, _rater(seat), place), seat, round_, None)
-    return render(request, "annotation/labelling/_lines.html", {"lines": lines, "study": seat.study, "round": round_})
+    found = queries.before(round_, _rater(seat), place)
+    context = {
+        "lines": _lines(found, seat, round_, None),
+        "before": _place_before(found),
+        "study": seat.study,
+        "round": round_,
+    }
+    return render(request, "annotation/labelling/_lines.html", context)
 
 
 def _own(seat: Seat, number: int, pk: int) -> Assignment:
@@ -138,11 +144,11 @@ def _submit(request: HttpRequest, seat: Seat, assignment: Assignment) -> HttpRes
             expected=expected if isinstance(expected, int) else None,
         )
     except Invalid as error:
-        context = {"problems": _problems(error.fields), "message": error.message}
-        return render(request, "annotation/labelling/_problems.html", context, status=422)
+        wrong = {"problems": _problems(error.fields), "message": error.message}
+        return render(request, "annotation/labelling/_problems.html", wrong, status=422)
     except Stale as error:
-        context = {"message": error.message, "newer": error.newer}
-        return render(request, "annotation/labelling/_stale.html", context, status=409)
+        stale = {"message": error.message, "newer": error.newer}
+        return render(request, "annotation/labelling/_stale.html", stale, status=409)
     round_ = assignment.round
     following = actions.take_next(seat=seat, round_=round_)
     if following is None:
@@ -191,7 +197,7 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
         "progress": progress,
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
         "lines": lines,
-        "before": near[0].position if near and near[0].position > 1 else None,
+        "before": _place_before(near),
         "previous_url": lines[here - 1].url if here and lines else None,
         "assignment": assignment,
         "is_first_answer": assignment is not None and assignment.state in Assignment.UNFINISHED,
@@ -260,6 +266,11 @@ def _lines(near: list[Assignment], seat: Seat, round_: Round, assignment: Assign
         for each in near
         if each.pk == here or each.state in Assignment.FINISHED
     ]
+
+
+def _place_before(listed: list[Assignment]) -> int | None:
+    """The place before which there may be more."""
+    return listed[0].position if listed and listed[0].position > 1 else None
 
 
 def _flag(assignment: Assignment) -> str:

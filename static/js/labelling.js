@@ -11,6 +11,8 @@ import { Submitter } from "./labelling/submitting.js";
 import { Version } from "./labelling/version.js";
 import { foldList, restoreFold } from "./labelling/list.js";
 
+const JUST_CAME = 600;
+
 const byId = (id) => document.getElementById(id);
 const readTurn = () => JSON.parse(byId("turn").textContent);
 const isPhone = () => matchMedia("(max-width: 760px)").matches;
@@ -29,6 +31,9 @@ function startPage() {
   const stopwatch = new Stopwatch();
   let turn = null;
   let savedAt = null;
+  let startedAt = 0;
+  let isUntouched = true;
+  let sent = null;
 
   const answers = new Answers(version, { changed, announce });
   const drafts = new Drafts({
@@ -47,6 +52,8 @@ function startPage() {
     if (isPhone()) window.scrollTo(0, 0);
     if (!turn) return finish();
     savedAt = null;
+    startedAt = performance.now();
+    isUntouched = true;
     const draft = drafts.start(turn);
     const state = draft ?? turn.answer;
     answers.load(state ? readState(state) : emptyState(), turn.may_change);
@@ -68,8 +75,10 @@ function startPage() {
     byId("room").classList.add("is-over");
     byId("answers-column")?.remove();
     drafts.forget();
-    announce(byId("reading").querySelector("h1")?.textContent ?? "");
-    byId("reading").focus();
+    document.querySelector("[data-dialog=keys]")?.remove();
+    const words = byId("reading").querySelector("h1");
+    words.tabIndex = -1;
+    words.focus();
   }
 
   function showBar(draft) {
@@ -80,6 +89,7 @@ function startPage() {
   }
 
   function changed() {
+    isUntouched = false;
     if (submitter.hold()) banner("warn", "Not sent yet. Submit again when you are done.");
     drafts.changed();
     byId("discard").hidden = turn.revision === 0;
@@ -113,8 +123,15 @@ function startPage() {
     byId("skip-button").setAttribute("aria-busy", String(is));
   }
 
-  function submit(content = bodyOf(answers.state, version)) {
+  function submit() {
+    // The second half of a double click must not answer the issue that has just come.
+    if (isUntouched && performance.now() - startedAt < JUST_CAME) return;
+    send(bodyOf(answers.state, version));
+  }
+
+  function send(content) {
     if (!turn?.may_change || submitter.isBusy) return;
+    sent = content;
     busy(true);
     drafts.stop();
     void submitter.submit(turn, content, stopwatch.seconds);
@@ -174,7 +191,7 @@ function startPage() {
     const replace = () => {
       turn.revision = revision;
       clearBanner();
-      submit();
+      send(sent?.skip ? sent : bodyOf(answers.state, version));
     };
     // An answer of this very page got through although its reply did not: what was changed since then replaces it.
     if (submitter.sentKeys.has(part.dataset.key)) return replace();
@@ -225,7 +242,7 @@ function startPage() {
       return;
     }
     const { memo } = bodyOf(answers.state, version);
-    submit(memo ? { skip: words, memo } : { skip: words });
+    send(memo ? { skip: words, memo } : { skip: words });
   });
   byId("skip-form").addEventListener("change", ({ target }) => {
     if (target.name === "reason" && !target.value) byId("skip-more").focus();

@@ -1,9 +1,12 @@
 """The labelling page through its door: who may come in, what is shown, one round trip per answer, nothing of others."""
 
 import json
+import re
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.template.loader import render_to_string
 from django.test import Client
 
 from annotation.actions import rounds
@@ -288,3 +291,18 @@ def test_submit_and_next_takes_the_same_number_of_queries_whatever_the_size(
                 headers={"Idempotency-Key": f"key-{at['assignment']}"},
             )
         at = turn(response)
+
+
+def test_the_guide_for_raters_lists_every_key_of_the_sheet() -> None:
+    guide = (settings.BASE_DIR / "docs" / "raters.md").read_text()
+    sheet = render_to_string("annotation/labelling/_keys.html")
+    keys = re.findall(r"<dd>(.*?)</dd>", sheet)
+    assert len(keys) > 10
+    assert [words for words in keys if f"| {words} |" not in guide] == []
+
+
+def test_the_guidelines_of_the_study_are_at_hand(study: Study, round_: Round) -> None:
+    Study.objects.filter(pk=study.pk).update(guidelines="Read **all** comments. <script>alert(1)</script>")
+    text = visitor("bob").get(address(round_)).content.decode()
+    assert "Read <strong>all</strong> comments." in text
+    assert "<script>alert" not in text

@@ -167,6 +167,25 @@ def test_a_double_click_stores_once(round_: Round, enter: Enter) -> None:
     assert Assignment.objects.filter(state="submitted").count() == 1
 
 
+def test_the_second_half_of_a_slow_double_click_does_not_answer_the_next_issue(enter: Enter) -> None:
+    optional = make.SYMPTOMS.replace("kind: single", "kind: single\n    required: false")
+    page = enter(make.open_round(make.study(text=optional)))
+    page.keyboard.press("c")
+    page.evaluate(
+        """() => new Promise((done) => {
+            const submit = document.getElementById("submit");
+            new MutationObserver((_, observer) => {
+                observer.disconnect();
+                setTimeout(() => done(submit.click()), 50);
+            }).observe(document.querySelector("main"), { childList: true });
+            submit.click();
+        })"""
+    )
+    on_item(page, 1)
+    page.wait_for_timeout(300)
+    assert Annotation.objects.count() == 1
+
+
 def test_an_answer_whose_reply_was_lost_is_sent_again_and_stored_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     keys: list[str] = []
