@@ -31,6 +31,7 @@ urlpatterns = [
     path(ROUND + "resolve/", resolving.queue, name="resolve"),
     path(ROUND + "resolve/<int:pk>/", resolving.resolve_item, name="resolve_item"),
     path(STUDY + "agreement/", results.agreement, name="agreement"),
+    path(STUDY + "agreement/items/", results.agreement_items, name="agreement_items"),
     path(STUDY + "exports/", results.exports, name="exports"),
     path(STUDY + "exports/<slug:what>.<slug:format>", results.download, name="download"),
 ]

@@ -2,10 +2,9 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -16,7 +15,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_item, get_round
+from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.resolving import resolve
 from annotation.api.importing import SHEET_PARSERS, import_sent_sheet
 from annotation.api.reading import (
@@ -28,7 +27,7 @@ from annotation.api.reading import (
     text,
 )
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
-from annotation.exports import CONTENT_TYPES, FORMATS, write
+from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
 from annotation.reporting import Asked, agreement, visible_rounds
@@ -48,18 +47,18 @@ ROW_PAGES = {
 
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item."""
-    rows: list[Any] = []
+    gathered: list[Any] = []
     last: results.Place = (0, 0)
     size = min(number_in_address(request, "page_size") or PAGE, MOST_PER_PAGE)
     following = None
     for place, here in found:
-        if len(rows) >= size and here:
+        if len(gathered) >= size and here:
             following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
             break
-        rows.extend(here)
+        gathered.extend(here)
         last = place
     return Response(
-        {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in rows], "next": following}
+        {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in gathered], "next": following}
     )
 
 
@@ -91,19 +90,6 @@ def format_of(request: Request) -> str | None:
     return given
 
 
-def streamed(seat: Seat, what: str, format: str, found: Iterable[tuple[results.Place, list[Any]]]) -> Any:
-    """All rows as a file, written while it is sent."""
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for _, here in found:
-            for row in here:
-                yield results.as_dict(row)
-
-    answer = StreamingHttpResponse(write(what, format, rows()), content_type=CONTENT_TYPES[format])
-    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
-    return answer
-
-
 class AnyAccept(BaseContentNegotiation):
     """Content negotiation that answers JSON unless `format_of` finds a file format."""
 
@@ -116,11 +102,6 @@ class AnyAccept(BaseContentNegotiation):
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
-
-
-def own_only(seat: Seat) -> bool:
-    """Whether this person reads only their own ratings: a rater without a role that shows more."""
-    return not seat.has_role(OWNER, ADJUDICATOR, READER) and not seat.user.is_staff
 
 
 class Ratings(APIView):
@@ -140,26 +121,14 @@ class Ratings(APIView):
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
-        number = number_in_address(request, "round")
-        rounds = list(
-            Round.objects.filter(study=seat.study)
-            .exclude(state=Round.State.DRAFT)
-            .select_related("taxonomy_version")
-            .order_by("number")
-        )
-        if number is not None:
-            get_round(seat, number)
-            rounds = [round_ for round_ in rounds if round_.number == number]
-        own_rounds = frozenset() if own_only(seat) else seat.blind_round_ids
-        found = results.ratings(
-            rounds,
+        found = rows.ratings(
+            seat,
+            round_number=number_in_address(request, "round"),
             dimension=request.query_params.get("dimension") or None,
             revision=choice_in_address(request, "revision", ("blind", "current"), None),
-            own=seat if own_only(seat) or own_rounds else None,
-            own_round_ids=own_rounds,
             after=(0, 0) if format else cursor_of(request),
         )
-        return streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
+        return rows.streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
 
     @extend_schema(
         request={
@@ -301,16 +270,14 @@ class Labels(APIView):
     @extend_schema(parameters=[ROUND, DIMENSION, FORMAT], responses={200: ROW_PAGES})
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
-        seat.require_reading()
         format = format_of(request)
-        round_ = round_in_address(request, seat)
-        rounds = visible_rounds(seat, round_.number if round_ else None)
-        found = results.labels(
-            rounds,
+        found = rows.labels(
+            seat,
+            round_number=number_in_address(request, "round"),
             dimension=request.query_params.get("dimension") or None,
             after=(0, 0) if format else cursor_of(request),
         )
-        return streamed(seat, "labels", format, found) if format else page_of_items(request, found)
+        return rows.streamed(seat, "labels", format, found) if format else page_of_items(request, found)
 
 
 class AgreementOfStudy(APIView):

@@ -1,15 +1,245 @@
-"""What came out: agreement and the agreed labels."""
+"""What came out: agreement, the items behind its numbers, and the files to take home."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from annotation.access import Seat, get_round, get_seat
+from annotation.errors import Invalid, NotFound
+from annotation.exports import COLUMNS, FORMATS
+from annotation.exports import rows as export_rows
+from annotation.models import Round
+from annotation.queries.items import value_words
+from annotation.queries.studies import members_of
+from annotation.reporting import CHOICES, Asked, report, visible_rounds
+from annotation.reporting_units import Behind, units_behind
+from annotation.views.agreement_tables import Links, Names, section, trend, which_rounds
+
+MOST = 2**31 - 1
+SLICE = ("round", "when", "parts", "pending", "applies", "level", "metric")
+WORDS = {
+    "when": ("Discussion", {"before": "before", "after": "after, beside what was before"}),
+    "parts": ("Parts", {"aligned": "aligned by number", "single": "only items in one part"}),
+    "pending": ("Proposals", {"category": "count as a category", "left_out": "left out"}),
+    "applies": ("Where asked", {"both": "both raters were asked", "either": "either was asked"}),
+    "level": ("Level", {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}),
+}
+FILES = {
+    "labels": {
+        "title": "Agreed labels",
+        "words": "What counts in the end: a line per item, part and dimension where raters agree or that was decided.",
+        "columns": {
+            "item": "owner/name#number, or the identifier as imported",
+            "repository": "the issue’s repository, where it is one",
+            "number": "the issue’s number",
+            "part": "1 … where an issue holds several",
+            "round": "the round it was agreed in",
+            "dimension": "key",
+            "values": "keys of categories, true or false, a number, a text",
+            "method": "unanimous, single, discussion, third_rater, majority, owner, imported",
+            "taxonomy_version": "the version it was labelled under",
+            "resolved_at": "when it was decided, where it was",
+            "raters": "the codes of those who answered",
+        },
+        "rest": "labels/",
+    },
+    "ratings": {
+        "title": "Ratings",
+        "words": "What each rater gave: the blind answer, and the current one where it was changed in discussion.",
+        "columns": {
+            "item": "as above",
+            "part": "1 …",
+            "round": "number",
+            "rater": "code: R1, R2 …",
+            "dimension": "key",
+            "values": "as above; PENDING where a category was proposed",
+            "memo": "what the rater noted",
+            "seconds": "spent with the page in sight",
+            "revision": "blind or current",
+        },
+        "rest": "ratings/",
+    },
+    "resolutions": {
+        "title": "Resolutions",
+        "words": "Every decision where raters differed, with its rationale; a later revision overrules an earlier one.",
+        "columns": {
+            "item": "as above",
+            "part": "1 …",
+            "round": "number",
+            "dimension": "key",
+            "revision": "1 …",
+            "values": "as above; none: the part has no value there",
+            "method": "discussion, third_rater, majority, owner, imported",
+            "rationale": "why",
+            "decided_by": "user name",
+            "decided_at": "when",
+        },
+        "rest": "disagreements/?state=resolved",
+    },
+}
 
 
-def agreement(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+def _me(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
 
 
-def exports(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+def _page(request: HttpRequest, seat: Seat, template: str, tab: str, **context: Any) -> HttpResponse:
+    context |= {"seat": seat, "study": seat.study, "tab": tab}
+    return render(request, f"annotation/results/{template}.html", context)
 
 
-def download(request: HttpRequest, **place: object) -> HttpResponse:
-    raise Http404
+def _number(request: HttpRequest, name: str) -> int | None:
+    given = request.GET.get(name, "")
+    if not given:
+        return None
+    if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > MOST:
+        raise Invalid("The address can't be read.", fields={name: ["Write a whole number."]})
+    return int(given)
+
+
+def _asked(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
+    """What the address asks for. Raises Invalid, NotFound, Blind."""
+    asked = Asked.read({name: str(value) for name, value in request.GET.items()})
+    number = _number(request, "round")
+    round_ = None if number is None else get_round(seat, number)
+    if round_ is not None:
+        seat.require_sight(round_)
+    return asked, round_, Links(seat.study.slug, {name: request.GET[name] for name in SLICE if request.GET.get(name)})
+
+
+@login_required
+@require_safe
+def agreement(request: HttpRequest, slug: str) -> HttpResponse:
+    """Agreement per dimension: the primary number, the trend, what to talk about, matrices, all coefficients."""
+    seat = get_seat(_me(request), slug)
+    seat.require_reading()
+    asked, round_, links = _asked(request, seat)
+    every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
+    rounds = visible_rounds(seat)
+    chosen = [round_] if round_ else rounds
+    reports = report(seat, rounds, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
+    apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
+    apart = [each for each in apart if each.state != Round.State.DRAFT and each.pk not in seat.blind_round_ids]
+    versions = which_rounds(chosen) if chosen else ""
+    sections = [section(each, links, versions) for each in reports]
+    return _page(
+        request,
+        seat,
+        "agreement",
+        "agreement",
+        asked=asked,
+        round=round_,
+        rounds=rounds,
+        choosable=sorted([*rounds, *apart], key=lambda each: each.number),
+        apart=apart,
+        blind=[each for each in every if each.pk in seat.blind_round_ids],
+        live=[each for each in chosen if each.state == Round.State.OPEN],
+        filters=_filters(request, reports),
+        dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in reports],
+        sections=sections,
+        has_units=any(each.units or each.left_out for each in sections),
+        trend=trend(reports, rounds, chosen, links),
+        json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",
+        all_url=links.page(round=""),
+    )
+
+
+def _filters(request: HttpRequest, reports: Sequence[Any]) -> list[dict[str, Any]]:
+    """The choices of the bar that can change something here."""
+    every = [one.dimension for each in reports for one in each.across.counted]
+    shown = {
+        "level": any(category.parent for dimension in every for category in dimension.categories),
+        "applies": any(dimension.applies_when for dimension in every),
+    }
+    return [
+        {
+            "name": name,
+            "title": WORDS[name][0],
+            "choices": [(choice, WORDS[name][1][choice]) for choice in choices],
+            "chosen": request.GET.get(name) or choices[0],
+        }
+        for name, choices in CHOICES.items()
+        if shown.get(name, True)
+    ]
+
+
+@login_required
+@require_safe
+def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
+    """The items behind a number of the page of agreement."""
+    seat = get_seat(_me(request), slug)
+    seat.require_reading()
+    asked, round_, links = _asked(request, seat)
+    rounds = [round_] if round_ else visible_rounds(seat)
+    behind = Behind.read({name: str(value) for name, value in request.GET.items()})
+    found = units_behind(seat, rounds, asked, behind)
+    names = Names(found.across)
+    query = request.GET.copy()
+    query["after"] = found.next
+    key = found.across.dimension.key
+    return _page(
+        request,
+        seat,
+        "items_behind",
+        "agreement",
+        asked=asked,
+        round=round_,
+        behind=behind,
+        title=found.across.dimension.title,
+        a=names.of(behind.a) if behind.a else "",
+        b=names.of(behind.b) if behind.b else "",
+        lines=[
+            (line, [(code, value_words(line.dimension, given)) for code, given in line.given]) for line in found.lines
+        ],
+        next_url=f"{request.path}?{query.urlencode()}" if found.next else "",
+        is_first="after" not in request.GET,
+        back_url=links.page() + f"#{key}",
+        shows=[
+            (show, words, links.units(key, **behind.address(show=show)))
+            for show, words in (("compared", "all compared"), ("differ", "differing"), ("agree", "alike"))
+        ]
+        if not behind.b and behind.show != "left_out"
+        else [],
+    )
+
+
+@login_required
+@require_safe
+def exports(request: HttpRequest, slug: str) -> HttpResponse:
+    """Files to take home, what is in them, and how a script gets the same."""
+    seat = get_seat(_me(request), slug)
+    seat.require_reading()
+    blind = [each for each in seat.study.rounds.order_by("number") if each.pk in seat.blind_round_ids]
+    return _page(
+        request,
+        seat,
+        "exports",
+        "exports",
+        files=[{"what": what, **about} for what, about in FILES.items()],
+        formats=[(name, {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}[name]) for name in FORMATS],
+        blind=blind,
+        own_only=export_rows.own_only(seat),
+        has_rounds=seat.study.rounds.exclude(state=Round.State.DRAFT).exists(),
+        address=request.build_absolute_uri(f"/api/v1/studies/{slug}/"),
+        n_members=len(members_of(seat.study)),
+    )
+
+
+@login_required
+@require_safe
+def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
+    """A file, written while it is sent; `?round=` and `?dimension=` narrow it down."""
+    seat = get_seat(_me(request), slug)
+    if what not in COLUMNS or format not in FORMATS:
+        raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
+    found = export_rows.of_kind(
+        what, seat, round_number=_number(request, "round"), dimension=request.GET.get("dimension") or None
+    )
+    return export_rows.streamed(seat, what, format, found)

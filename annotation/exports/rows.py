@@ -1,0 +1,89 @@
+"""Which rows somebody may take home from a study: the rules that the page of exports and REST share."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.http import StreamingHttpResponse
+
+from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_round
+from annotation.exports.writers import CONTENT_TYPES, write
+from annotation.models import Round
+from annotation.queries import results
+from annotation.reporting import visible_rounds
+
+Found = Iterable[tuple[results.Place, list[Any]]]
+"""Item by item: where the reading stands, and the rows of the item."""
+
+
+def own_only(seat: Seat) -> bool:
+    """Whether this person reads only their own ratings: a rater without a role that shows more."""
+    return not seat.has_role(OWNER, ADJUDICATOR, READER) and not seat.user.is_staff
+
+
+def labels(
+    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, after: results.Place = (0, 0)
+) -> Found:
+    """Agreed labels of the rounds that this person may see. Raises Forbidden, NotFound, Blind."""
+    seat.require_reading()
+    if round_number is not None:
+        get_round(seat, round_number)
+    return results.labels(visible_rounds(seat, round_number), dimension=dimension, after=after)
+
+
+def ratings(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    revision: str | None = None,
+    after: results.Place = (0, 0),
+) -> Found:
+    """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own. Raises NotFound."""
+    rounds = _not_drafts(seat, round_number)
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    return results.ratings(
+        rounds,
+        dimension=dimension,
+        revision=revision,
+        own=seat if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        after=after,
+    )
+
+
+def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
+    """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
+    seat.require_reading()
+    if round_number is not None:
+        seat.require_sight(get_round(seat, round_number))
+    rounds = [round_ for round_ in _not_drafts(seat, round_number) if round_.pk not in seat.blind_round_ids]
+    return (((0, 0), [row]) for row in results.resolutions(rounds) if dimension in (None, row.dimension))
+
+
+def of_kind(what: str, seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
+    """Labels, ratings or resolutions. Raises KeyError for anything else."""
+    read = {"labels": labels, "ratings": ratings, "resolutions": resolutions}[what]
+    return read(seat, round_number=round_number, dimension=dimension)
+
+
+def _not_drafts(seat: Seat, number: int | None) -> list[Round]:
+    rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
+    if number is not None:
+        get_round(seat, number)
+        rounds = rounds.filter(number=number)
+    return list(rounds.select_related("taxonomy_version").order_by("number"))
+
+
+def flat(found: Found) -> Iterator[dict[str, Any]]:
+    """Row after row, as mappings for the writers."""
+    for _, here in found:
+        for row in here:
+            yield results.as_dict(row)
+
+
+def streamed(seat: Seat, what: str, format: str, found: Found) -> StreamingHttpResponse:
+    """All rows as a file, written while it is sent."""
+    answer = StreamingHttpResponse(write(what, format, flat(found)), content_type=CONTENT_TYPES[format])
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
+    return answer

@@ -1,0 +1,184 @@
+"""The units that a number of agreement rests on: which items, and what their raters gave."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from annotation.access import Seat
+from annotation.agreement import category_label
+from annotation.consensus import PENDING
+from annotation.errors import Invalid
+from annotation.models import Item, Round
+from annotation.queries.patterns import PatternRow, Unit, Value, units, units_left_out
+from annotation.reporting import Across, Asked, Counted, at_level, no_such_dimension, rater_codes
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
+
+PAGE = 50
+SHOWS = ("compared", "differ", "agree", "left_out")
+Place = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Which units of a dimension: with a category (a), with a pair (a, b), of two raters, differing, left out.
+
+    With raters, a is what the first of them said and b what the second said; without, any two raters in any order.
+    """
+
+    a: str = ""
+    b: str = ""
+    raters: tuple[str, ...] = ()
+    show: str = "compared"
+    after: Place = (0, 0, 0)
+
+    @classmethod
+    def read(cls, given: dict[str, str]) -> "Behind":
+        """From the words of an address. Raises Invalid."""
+        fields = {}
+        if given.get("show", SHOWS[0]) not in SHOWS:
+            fields["show"] = [f"Write one of {', '.join(SHOWS)}."]
+        raters = tuple(code for code in given.get("raters", "").split(",") if code)
+        if len(raters) not in (0, 2) or len(set(raters)) != len(raters):
+            fields["raters"] = ["Name two raters, as R1,R2."]
+        if given.get("b") and not given.get("a"):
+            fields["a"] = ["Say a, too: the pair needs both."]
+        if not given.get("dimension"):
+            fields["dimension"] = ["Name a dimension."]
+        if fields:
+            raise Invalid("These items can't be asked for.", fields=fields)
+        return cls(given.get("a", ""), given.get("b", ""), raters, given.get("show", SHOWS[0]), _place(given))
+
+    def address(self, *, show: str) -> dict[str, str]:
+        """The same in an address, shown otherwise."""
+        found = {"a": self.a, "b": self.b, "raters": ",".join(self.raters), "show": show}
+        return {name: value for name, value in found.items() if value}
+
+    def wants(self, given: Sequence[tuple[str, Value]]) -> bool:
+        """Whether a unit is meant, given (rater's code, value) in the order of the codes."""
+        if self.raters:
+            by_code = dict(given)
+            if not all(code in by_code for code in self.raters):
+                return False
+            given = [(code, by_code[code]) for code in self.raters]
+        if len(given) < 2:
+            return False
+        labels = [category_label(value) for _, value in given]
+        if self.show in ("differ", "agree") and (len(set(labels)) > 1) != (self.show == "differ"):
+            return False
+        if self.a and self.b and self.raters:
+            return labels == [self.a, self.b]
+        if self.a and self.b:
+            return labels.count(self.a) > 1 if self.a == self.b else self.a in labels and self.b in labels
+        return not self.a or any(
+            self.a == label or (isinstance(value, frozenset) and self.a in value)
+            for label, (_, value) in zip(labels, given, strict=True)
+        )
+
+
+def _place(given: dict[str, str]) -> Place:
+    parts = given.get("after", "").split(".")
+    if len(parts) == 3 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        return int(parts[0]), int(parts[1]), int(parts[2])
+    return (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class UnitLine:
+    """A unit with its item and what each rater gave, in the order of their codes."""
+
+    item: Item
+    title: str
+    part: int
+    round: Round
+    dimension: TreeDimension
+    given: Sequence[tuple[str, tuple[str | bool | float, ...]]]
+
+
+@dataclass(frozen=True)
+class FoundUnits:
+    """A page of units; `next` is where the following one begins, empty at the end."""
+
+    across: Across
+    lines: Sequence[UnitLine]
+    next: str
+
+
+def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behind, *, size: int = PAGE) -> FoundUnits:
+    """The units of a dimension that are meant, round by round in their order; rounds must be such as may be seen.
+
+    Raises Invalid for a dimension that no round has. Cost: at most two queries per round, one for the raters, one for
+    the items.
+    """
+    codes = rater_codes(seat)
+    having = _having(rounds, asked.dimension or "")
+    if not having.counted:
+        raise no_such_dimension(asked.dimension or "")
+    gathered: list[tuple[Counted, Unit]] = []
+    for each in sorted(having.counted, key=lambda each: each.round.number):
+        number, position, part = behind.after
+        if each.round.number < number:
+            continue
+        after = (position, part) if each.round.number == number else (0, 0)
+        tree = published_version(each.round.taxonomy_version_id)
+        limit = size + 1 - len(gathered)
+        if behind.show == "left_out":
+            found = units_left_out(each.round.pk, tree, each.dimension, asked.slice, after=after, limit=limit)
+        else:
+            wanted = _wanted(each.dimension, asked.level, codes, behind)
+            found = units(each.round.pk, tree, each.dimension, asked.slice, wanted=wanted, after=after, limit=limit)
+        gathered.extend((each, unit) for unit in found)
+        if len(gathered) > size:
+            break
+    page, has_more = gathered[:size], len(gathered) > size
+    items = Item.objects.select_related("issue__current_snapshot").in_bulk([unit.item_id for _, unit in page])
+    lines = [_line(each, unit, items[unit.item_id], codes) for each, unit in page]
+    following = ""
+    if has_more:
+        each, unit = page[-1]
+        following = f"{each.round.number}.{unit.position}.{unit.part}"
+    return FoundUnits(having, lines, following)
+
+
+def _having(rounds: Sequence[Round], key: str) -> Across:
+    """The dimension in the rounds that have it, without its patterns."""
+    newest: TreeDimension | None = None
+    found = []
+    for round_ in sorted(rounds, key=lambda each: -each.number):
+        own = published_version(round_.taxonomy_version_id).by_key.get(key)
+        newest = newest or own
+        if own is not None and newest is not None and own.kind == newest.kind:
+            found.append(Counted(round_, own, [], 0))
+    if newest is None:
+        raise no_such_dimension(key)
+    return Across(newest, found)
+
+
+def _wanted(
+    dimension: TreeDimension, level: str, codes: dict[int, str], behind: Behind
+) -> Callable[[PatternRow], bool]:
+    def wanted(row: PatternRow) -> bool:
+        (lifted,) = at_level(dimension, [row], level)
+        said = dict(zip(lifted.raters, lifted.values, strict=True))
+        return behind.wants([(code, said[pk]) for pk, code in codes.items() if pk in said])
+
+    return wanted
+
+
+def _line(each: Counted, unit: Unit, item: Item, codes: dict[int, str]) -> UnitLine:
+    said = dict(zip(unit.raters, unit.values, strict=True))
+    snapshot = item.issue.current_snapshot if item.issue else None
+    return UnitLine(
+        item,
+        snapshot.title if snapshot else "",
+        unit.part,
+        each.round,
+        each.dimension,
+        [(code, _plain(each.dimension, said[pk])) for pk, code in codes.items() if pk in said],
+    )
+
+
+def _plain(dimension: TreeDimension, value: Value) -> tuple[str | bool | float, ...]:
+    """A value as labels have them."""
+    if isinstance(value, frozenset):
+        return tuple(sorted(value, key=lambda key: (key == PENDING, key)))
+    return (value == "true",) if dimension.kind == "boolean" and value in ("true", "false") else (value,)
