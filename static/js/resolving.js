@@ -48,7 +48,8 @@ function settle() {
 }
 
 function choose(key) {
-  const radio = form()?.querySelector(`[data-key="${key}"]`);
+  // "No value" has a key of its own, also where a rater gave none and it stands among the numbered ones.
+  const radio = form()?.querySelector(key === "n" ? '[name="choice"][value="[]"]' : `[data-key="${key}"]`);
   if (!radio) return false;
   radio.checked = true;
   radio.focus();
@@ -137,3 +138,4 @@ if (box) {
 document.addEventListener("change", ({ target }) => target.name === "choice" && showOther(target.value === "other"));
 listenToFinding();
 settle();
+document.body.dataset.keys = "on";
