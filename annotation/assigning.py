@@ -1,13 +1,13 @@
 """Plans who rates which item: every pair of raters shares equally many, by seed."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
 
 T = TypeVar("T")
-MOST_GROUPS = 5000
+MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True)
@@ -47,23 +47,28 @@ def plan(planned: Sequence[int], n_raters: int, seed: int) -> list[Place]:
         by_size.setdefault(n, []).append(item)
     for n, items in sorted(by_size.items(), reverse=True):
         groups = _groups(n_raters, n, rng)
-        used = [0] * len(groups)
-        for item in items:
-            if n == 1:
-                rater = min(range(n_raters), key=lambda r: (load[r], r))
-                group: tuple[int, ...] = (rater,)
-            else:
-                fewest = min(used)
-                chosen = min(
-                    (g for g in range(len(groups)) if used[g] == fewest),
-                    key=lambda g: (max(load[r] for r in groups[g]), sum(load[r] for r in groups[g]), g),
-                )
-                used[chosen] += 1
-                group = groups[chosen]
-            for slot, rater in enumerate(group, start=1):
+        n_whole = len(items) // len(groups) * len(groups)
+        for item, group in _in_turn(items[:n_whole], groups, rng):
+            given.extend((item, rater, slot) for slot, rater in enumerate(group, start=1))
+            for rater in group:
                 load[rater] += 1
-                given.append((item, rater, slot))
+        left = list(groups)
+        for item in items[n_whole:]:
+            group = min(left, key=lambda each: (max(load[r] for r in each), sum(load[r] for r in each)))
+            left.remove(group)
+            given.extend((item, rater, slot) for slot, rater in enumerate(group, start=1))
+            for rater in group:
+                load[rater] += 1
     return _in_each_raters_order(given, n_raters, seed)
+
+
+def _in_turn(
+    items: Sequence[int], groups: Sequence[tuple[int, ...]], rng: random.Random
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Every group equally often, in an order shuffled anew for each turn."""
+    for start in range(0, len(items), len(groups)):
+        turn = rng.sample(groups, len(groups))
+        yield from zip(items[start : start + len(groups)], turn, strict=True)
 
 
 def _groups(n_raters: int, n: int, rng: random.Random) -> list[tuple[int, ...]]:
@@ -80,9 +85,11 @@ def _groups(n_raters: int, n: int, rng: random.Random) -> list[tuple[int, ...]]:
 
 
 def _in_each_raters_order(given: Sequence[tuple[int, int, int]], n_raters: int, seed: int) -> list[Place]:
+    own: list[list[tuple[int, int]]] = [[] for _ in range(n_raters)]
+    for item, rater, slot in given:
+        own[rater].append((item, slot))
     places: list[Place] = []
-    for rater in range(n_raters):
-        own = [(item, slot) for item, r, slot in given if r == rater]
-        random.Random(f"order {seed} {rater}").shuffle(own)
-        places.extend(Place(item, rater, slot, position) for position, (item, slot) in enumerate(own, start=1))
+    for rater, mine in enumerate(own):
+        random.Random(f"order {seed} {rater}").shuffle(mine)
+        places.extend(Place(item, rater, slot, position) for position, (item, slot) in enumerate(mine, start=1))
     return places

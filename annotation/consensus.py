@@ -124,7 +124,8 @@ def _verdicts_of_part(
             question = replace(question, required=False)
         elif question.hangs_on is not None and not applies(question.key, agreed):
             continue
-        verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters)
+        is_new = question.required and (part, question.hangs_on) in decisions
+        verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new)
         if verdict is None:
             unanswered.add(question.key)
             continue
@@ -137,10 +138,10 @@ def _verdicts_of_part(
 
 
 def _verdict(
-    part: int, question: Question, answers: Sequence[Answer], decision: Decision | None, n_raters: int
+    part: int, question: Question, answers: Sequence[Answer], decision: Decision | None, n_raters: int, is_new: bool
 ) -> Verdict | None:
     ratings = [_given(answer, part, question.key) for answer in answers]
-    reason = _reason(part, question, answers, ratings, n_raters)
+    reason = _reason(part, question, answers, ratings, n_raters, is_new)
     if decision is not None:
         values = decision.values if question.multi else decision.values or None
         return Verdict(part, question.key, "resolved", reason, values, decision.method, ratings, decision)
@@ -162,9 +163,17 @@ def _given(answer: Answer, part: int, key: str) -> Given:
 
 
 def _reason(
-    part: int, question: Question, answers: Sequence[Answer], ratings: Sequence[Given], n_raters: int
+    part: int,
+    question: Question,
+    answers: Sequence[Answer],
+    ratings: Sequence[Given],
+    n_raters: int,
+    is_new: bool,
 ) -> str | None:
-    """Why this is a disagreement, or None; raters who skipped count only where fewer than two others answered."""
+    """Why this is a disagreement, or None; raters who skipped count only where fewer than two others answered.
+
+    `is_new`: a decision made this required question apply, so somebody has to answer it even where no rater did.
+    """
     present = [rating.values for rating in ratings if rating.values is not None]
     if any(PENDING in values for values in present):
         return "pending"
@@ -174,8 +183,8 @@ def _reason(
     given = [answer for answer in answers if not answer.skip_reason]
     if holders and len(holders) < len(given) and (present or question.required):
         return "parts"
+    if not present:
+        return "one_sided" if is_new and holders else None
     if n_raters < 2 or len(present) > 1:
         return None
-    if not present:
-        return "one_sided" if question.required and holders else None
     return "skipped" if any(answer.skip_reason for answer in answers) else "one_sided"

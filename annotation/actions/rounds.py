@@ -1,6 +1,7 @@
 """Making rounds, and moving them from draft to open to resolving to closed."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -209,8 +210,9 @@ def open_round(*, seat: Seat, number: int) -> Round:
             ],
             batch_size=5000,
         )
+        n_assigned = Counter(place.rater for place in places)
         for index, round_rater in enumerate(round_raters):
-            round_rater.n_assigned = sum(1 for place in places if place.rater == index)
+            round_rater.n_assigned = n_assigned[index]
         RoundRater.objects.bulk_update(round_raters, ["n_assigned"])
     else:
         RoundItem.objects.filter(round=round_).update(n_free=F("n_raters"))
@@ -231,8 +233,8 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     )
     if n_out and not withdraw:
         raise WrongState(
-            f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them"
-            ' ({"withdraw": true}).'
+            f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them.",
+            fields={"withdraw": ["True withdraws what is not done."]},
         )
     n_withdrawn = unfinished.update(state=Assignment.State.WITHDRAWN, lease_until=None)
     _start_resolving(round_)
@@ -278,15 +280,15 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
         n_proposals = n_open_proposals(round_)
         if has_open_disagreements(round_):
             raise Conflict(
-                f"Round {number} has open disagreements. Resolve them, or close it with them left open"
-                ' ({"leave_open": true}).',
+                f"Round {number} has open disagreements. Resolve them, or close it with them left open.",
                 code="open_disagreements",
+                fields={"leave_open": ["True closes the round all the same."]},
             )
         if n_proposals:
             raise Conflict(
-                f"Round {number} has {n_proposals} open proposals. Settle them, or close it with them left open"
-                ' ({"leave_open": true}).',
+                f"Round {number} has {n_proposals} open proposals. Settle them, or close it with them left open.",
                 code="open_proposals",
+                fields={"leave_open": ["True closes the round all the same."]},
             )
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])

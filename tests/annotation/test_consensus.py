@@ -57,11 +57,14 @@ CRASH, HANG, NEW = {"kind": ("crash",)}, {"kind": ("hang",)}, {"kind": (PENDING,
         ((NEW,), 1, "open", "pending", None),
         ((CRASH, {}), 2, "open", "one_sided", None),
         ((CRASH,), 2, "open", "one_sided", None),
-        (({}, {}), 2, "open", "one_sided", None),
     ],
 )
 def test_how_one_required_dimension_stands(given, n_raters, state, why, values) -> None:
     assert in_short(judged([KIND], *given, n_raters=n_raters)) == [(1, "kind", state, why, values)]
+
+
+def test_a_question_that_all_raters_of_a_sheet_left_blank_is_no_disagreement() -> None:
+    assert judged([KIND], {}, {}, n_raters=2) == []
 
 
 @pytest.mark.parametrize("given", [(SKIP, SKIP), (SKIP,), ()])
