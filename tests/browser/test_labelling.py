@@ -108,6 +108,18 @@ def test_a_long_taxonomy_is_searched_by_a_few_letters(enter: Enter) -> None:
     assert sum(key == "fix-pattern" for key, _ in given) == 2
 
 
+def test_a_word_that_finds_nothing_makes_no_proposal_by_a_reflex(enter: Enter) -> None:
+    page = enter(make.open_round(make.study(text=preset("liu-2023").text)))
+    for key in ("f", "n"):
+        page.keyboard.press(key)
+    page.keyboard.type("zzz")
+    page.keyboard.press("Enter")
+    assert page.is_visible("text=No category holds “zzz”.") and page.is_hidden("#question-3 .proposal")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.input_value("#question-3 [name=proposal-name]") == "zzz"
+
+
 def test_a_question_comes_with_its_condition_and_keeps_what_was_typed(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     symptom = page.locator("#question-2")

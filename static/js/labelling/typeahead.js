@@ -42,7 +42,8 @@ export class Typeahead {
     else this.tree();
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
-    this.mark(query && this.shown.length ? 0 : -1);
+    // Enter takes the best category; a proposal is never made by a reflex.
+    this.mark(query && this.shown[0].key ? 0 : -1);
     this.hooks.makeRoom();
   }
 
