@@ -94,8 +94,9 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             context |= {"out": out, "n_out": sum(n for _, n in out)}
         return render(request, "annotation/resolving/not_yet.html", context)
     waiting = queue_of(round_)
-    state = request.GET.get("state", "open")
-    state = state if state in STATES else "open"
+    state = request.GET.get("state", "")
+    if state not in STATES:
+        state = "open" if waiting.n_open or not waiting.lines else "resolved"
     selected = waiting.selected(here.narrowed, state)
     page = _page(request, here, selected, state)
     first = waiting.next_open(0, here.narrowed)

@@ -1,12 +1,16 @@
 """The pages of resolving: who gets in, what stands there, and what a decision leads to."""
 
+import re
+
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.actions import rounds, studies
 from annotation.models import Item, Resolution, Round, Study
+from annotation.queries.resolving import REASONS
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -297,3 +301,19 @@ def test_a_draft_round_has_not_begun() -> None:
     make.issues(1)
     rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
     assert "has not begun" in client("ada").get(QUEUE).content.decode()
+
+
+def test_the_guide_and_the_sheet_of_keys_name_the_same_keys() -> None:
+    """So that neither is forgotten when a key changes."""
+    guide = (settings.BASE_DIR / "docs/adjudicators.md").read_text()
+    table = guide.partition("## Keys")[2].partition("##")[0]
+    sheet = (settings.BASE_DIR / "templates/annotation/resolving/_keys.html").read_text()
+    in_sheet = set(re.findall(r"<kbd[^>]*>([^<]+)</kbd>", sheet.partition("</dl>")[0]))
+    in_guide = set(re.findall(r"`([^`]+)`", table))
+    assert in_sheet - {"↵"} == in_guide - {"Enter", "⌘"}
+
+
+def test_every_reason_of_the_queue_is_explained_in_the_guide() -> None:
+    guide = (settings.BASE_DIR / "docs/adjudicators.md").read_text()
+    for key, words in REASONS.items():
+        assert key == "differ" or f"*{words}*" in guide
