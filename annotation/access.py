@@ -70,6 +70,14 @@ def get_seat(user: User, slug: str) -> Seat:
     return Seat(user, study, membership)
 
 
+def get_whole_study(slug: str) -> Seat:
+    """A study as the operator of the shell sees it, blind in no round. Raises NotFound."""
+    study = Study.objects.select_related("taxonomy").filter(slug=slug).first()
+    if study is None:
+        raise NotFound(f"There is no study “{slug}”.")
+    return Seat(User(is_staff=True), study, None)
+
+
 def issues_of_own_studies(user: User | AnonymousUser) -> Q:
     """Issues that a study of this person uses, for lists of visible issues: private ones are seen by its members."""
     if not user.is_authenticated:

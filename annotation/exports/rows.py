@@ -9,7 +9,6 @@ from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.exports.writers import CONTENT_TYPES, write
 from annotation.models import Round
 from annotation.queries import results
-from annotation.reporting import visible_rounds
 
 Found = Iterable[tuple[results.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
@@ -25,9 +24,7 @@ def labels(
 ) -> Found:
     """Agreed labels of the rounds that this person may see. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
-    if round_number is not None:
-        get_round(seat, round_number)
-    return results.labels(visible_rounds(seat, round_number), dimension=dimension, after=after)
+    return results.labels(_in_sight(seat, round_number), dimension=dimension, after=after)
 
 
 def ratings(
@@ -55,16 +52,23 @@ def ratings(
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
     """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
-    if round_number is not None:
-        seat.require_sight(get_round(seat, round_number))
-    rounds = [round_ for round_ in _not_drafts(seat, round_number) if round_.pk not in seat.blind_round_ids]
-    return (((0, 0), [row]) for row in results.resolutions(rounds) if dimension in (None, row.dimension))
+    found = results.resolutions(_in_sight(seat, round_number))
+    return (((0, 0), [row]) for row in found if dimension in (None, row.dimension))
 
 
 def of_kind(what: str, seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
     """Labels, ratings or resolutions. Raises KeyError for anything else."""
     read = {"labels": labels, "ratings": ratings, "resolutions": resolutions}[what]
     return read(seat, round_number=round_number, dimension=dimension)
+
+
+def _in_sight(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds of every kind that are not drafts and not blind. Raises Blind for one that was asked for and is."""
+    rounds = _not_drafts(seat, number)
+    if number is not None:
+        for round_ in rounds:
+            seat.require_sight(round_)
+    return [round_ for round_ in rounds if round_.pk not in seat.blind_round_ids]
 
 
 def _not_drafts(seat: Seat, number: int | None) -> list[Round]:

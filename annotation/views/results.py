@@ -19,15 +19,15 @@ from annotation.queries.items import value_words
 from annotation.queries.studies import members_of
 from annotation.reporting import CHOICES, Asked, report, visible_rounds
 from annotation.reporting_units import Behind, units_behind
-from annotation.views.agreement_tables import Links, Names, section, trend, which_rounds
+from annotation.views.agreement_tables import Links, Names, section, trend
 
 MOST = 2**31 - 1
 SLICE = ("round", "when", "parts", "pending", "applies", "level", "metric")
 WORDS = {
-    "when": ("Discussion", {"before": "before", "after": "after, beside what was before"}),
-    "parts": ("Parts", {"aligned": "aligned by number", "single": "only items in one part"}),
-    "pending": ("Proposals", {"category": "count as a category", "left_out": "left out"}),
-    "applies": ("Where asked", {"both": "both raters were asked", "either": "either was asked"}),
+    "when": ("Discussion", {"before": "before", "after": "after"}),
+    "parts": ("Parts", {"aligned": "aligned by number", "single": "items in one part"}),
+    "pending": ("Proposals", {"category": "as a category", "left_out": "left out"}),
+    "applies": ("Where asked", {"both": "asked of both", "either": "asked of either"}),
     "level": ("Level", {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}),
 }
 FILES = {
@@ -127,8 +127,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     reports = report(seat, rounds, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
     apart = [each for each in apart if each.state != Round.State.DRAFT and each.pk not in seat.blind_round_ids]
-    versions = which_rounds(chosen) if chosen else ""
-    sections = [section(each, links, versions) for each in reports]
+    sections = [section(each, links) for each in reports]
     return _page(
         request,
         seat,
@@ -148,6 +147,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         trend=trend(reports, rounds, chosen, links),
         json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",
         all_url=links.page(round=""),
+        wide_url=links.page(),
     )
 
 
@@ -199,7 +199,7 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
             (line, [(code, value_words(line.dimension, given)) for code, given in line.given]) for line in found.lines
         ],
         next_url=f"{request.path}?{query.urlencode()}" if found.next else "",
-        is_first="after" not in request.GET,
+        has_titles=any(line.title for line in found.lines),
         back_url=links.page() + f"#{key}",
         shows=[
             (show, words, links.units(key, **behind.address(show=show)))

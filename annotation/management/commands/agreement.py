@@ -1,0 +1,69 @@
+"""`manage.py agreement`: the agreement of a study, for people as tables, with --json as over REST."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.errors import ConcordError
+from annotation.access import get_round, get_whole_study
+from annotation.agreement import TITLES
+from annotation.reporting import CHOICES, FALLBACK, Asked, agreement, visible_rounds
+
+
+class Command(BaseCommand):
+    help = "Print the agreement of a study: per dimension ten coefficients, or the reason why one is undefined."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", metavar="STUDY", help="its slug")
+        parser.add_argument("--round", type=int, metavar="N", help="only this round; else all together")
+        parser.add_argument("--dimension", metavar="KEY", help="only this dimension")
+        for name, choices in CHOICES.items():
+            parser.add_argument(f"--{name}", choices=choices, default=choices[0])
+        parser.add_argument("--metric", help="the distance of Krippendorff's alpha, where another than the kind's own")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print the list of the REST answer alone"
+        )
+
+    def handle(self, *args: Any, study: str, as_json: bool, **options: Any) -> None:
+        words = {name: options[name] or "" for name in (*CHOICES, "dimension", "metric")}
+        try:
+            seat = get_whole_study(study)
+            rounds = [get_round(seat, number)] if (number := options["round"]) is not None else visible_rounds(seat)
+            entries = agreement(seat, rounds, Asked.read(words), round_number=number)
+        except ConcordError as error:
+            details = [sentence for each in error.fields.values() for sentence in each]
+            raise CommandError(" ".join([error.message, *details])) from error
+        if as_json:
+            self.stdout.write(json.dumps(entries, ensure_ascii=False))
+            return
+        if not entries:
+            self.stdout.write("There is nothing to compare yet: no round has been opened.")
+        for entry in entries:
+            self._tell(entry, seat.study.primary.get(entry["dimension"], {}))
+
+    def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+        where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
+        self.stdout.write(
+            f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by {entry['raters']} "
+            f"raters, {entry['left_out']} left out"
+        )
+        primary = fixed.get("coefficient", FALLBACK)
+        for each in entry["coefficients"]:
+            mark = "*" if each["name"] == primary else " "
+            title = f"  {mark} {TITLES[each['name']]:<33}"
+            if each["value"] is None:
+                self.stdout.write(f"{title} -      {each['undefined']}")
+                continue
+            error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
+            interval = "" if each["ci_low"] is None else f"  {each['ci_low']:.3f} to {each['ci_high']:.3f}"
+            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}{interval}")
+        threshold = fixed.get("threshold")
+        self.stdout.write(
+            f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
+            f"{'' if fixed else ', as none was fixed beforehand'}"
+        )
+        for warning in entry["warnings"]:
+            self.stdout.write(f"  ! {warning}")
