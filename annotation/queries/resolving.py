@@ -73,14 +73,34 @@ class Narrowed:
 
 @dataclass(frozen=True)
 class Queue:
-    """The items of a round on which raters differ, in the round's order."""
+    """The items of a round on which raters differ; `everything` is in the round's order."""
 
     round: Round
     everything: Sequence[Line] = field(repr=False)
 
     @cached_property
     def lines(self) -> list[Line]:
-        return [line for line in self.everything if line.places]
+        """Those with a place, the most confused pair first; within a pair, and where none is, in the round's order.
+
+        Decided places count, too, so that the order stays while one goes through it.
+        """
+        differing = [line for line in self.everything if line.places]
+        pairs = {
+            line.item: [(each.dimension, clash) for each in line.places for clash in each.clashes] for line in differing
+        }
+        counted = Counter(pair for each in pairs.values() for pair in each)
+        most = {item: max(each, key=counted.__getitem__) for item, each in pairs.items()}
+        first: dict[tuple[str, str], int] = {}
+        for line in differing:
+            first.setdefault(most[line.item], line.position)
+        return sorted(
+            differing,
+            key=lambda line: (-counted[most[line.item]], first[most[line.item]], line.position),
+        )
+
+    @cached_property
+    def _order(self) -> dict[int, int]:
+        return {line.item: place for place, line in enumerate(self.lines)}
 
     @cached_property
     def n_skipped(self) -> int:
@@ -136,10 +156,20 @@ class Queue:
     def _places(self, state: str) -> Iterator[Place]:
         return (place for line in self.lines for place in line.places if state in ("all", place.state))
 
-    def next_open(self, after: int, narrowed: Narrowed) -> Line | None:
-        """The first line with an open place that fits behind a position, else the first of all."""
+    def around(self, item: int, narrowed: Narrowed) -> tuple[list[Line], list[Line]]:
+        """The lines that fit before an item and from it on; an item that is not in the queue stands before all."""
+        lines, place = self.selected(narrowed), self._order.get(item, -1)
+        return (
+            [line for line in lines if self._order[line.item] < place],
+            [line for line in lines if self._order[line.item] >= place],
+        )
+
+    def next_open(self, item: int | None, narrowed: Narrowed) -> Line | None:
+        """The first line behind an item with an open place that fits, else the first of all."""
         waiting = self.selected(narrowed, "open")
-        return next((line for line in waiting if line.position > after), waiting[0] if waiting else None)
+        place = self._order.get(item, -1) if item else -1
+        behind = (line for line in waiting if self._order[line.item] > place)
+        return next(behind, waiting[0] if waiting else None)
 
 
 def queue_of(round_: Round) -> Queue:

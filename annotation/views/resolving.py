@@ -99,7 +99,7 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         state = "open" if waiting.n_open or not waiting.lines else "resolved"
     selected = waiting.selected(here.narrowed, state)
     page = _page(request, here, selected, state)
-    first = waiting.next_open(0, here.narrowed)
+    first = waiting.next_open(None, here.narrowed)
     context |= page | {
         "queue": waiting,
         "state": state,
@@ -251,7 +251,7 @@ def _room(
     heard = queries.voices(here.round, item)
     told = queries.history(here.round, item)
     place = _place_at(standing.verdicts, here.narrowed, wanted)
-    context = here.context | _queue_column(here, waiting, standing.round_item.position, item)
+    context = here.context | _queue_column(here, waiting, item)
     context |= {
         "item": item,
         "queue": waiting,
@@ -282,18 +282,17 @@ def _place_at(verdicts: Sequence[Verdict], narrowed: Narrowed, wanted: str) -> V
     return next(iter([*asked, *fitting, *waiting, *disputed, *verdicts]), None)
 
 
-def _queue_column(here: Here, waiting: Queue, position: int, item: Item) -> dict[str, object]:
+def _queue_column(here: Here, waiting: Queue, item: Item) -> dict[str, object]:
     """The items around this one, as far as the queue is narrowed to them, and those before and behind."""
-    lines = waiting.selected(here.narrowed)
-    behind = [line for line in lines if line.position < position]
-    ahead = [line for line in lines if line.position > position]
-    own = [line for line in lines if line.position == position]
-    shown = [*behind[-BEHIND:], *own, *ahead[:AHEAD]]
+    before, onwards = waiting.around(item.pk, here.narrowed)
+    own = [line for line in onwards if line.item == item.pk]
+    ahead = onwards[len(own) :]
+    shown = [*before[-BEHIND:], *own, *ahead[:AHEAD]]
     return {
         "lines": [(line, here.item_url(line.item), line.item == item.pk) for line in shown],
-        "n_before": max(len(behind) - BEHIND, 0),
+        "n_before": max(len(before) - BEHIND, 0),
         "n_behind": max(len(ahead) - AHEAD, 0),
-        "previous_item_url": here.item_url(behind[-1].item) if behind else "",
+        "previous_item_url": here.item_url(before[-1].item) if before else "",
         "next_item_url": here.item_url(ahead[0].item) if ahead else "",
         "n_left": len(waiting.selected(here.narrowed, "open")),
         "n_decided": waiting.n_places - waiting.n_open,
@@ -461,8 +460,7 @@ def _go_on(request: HttpRequest, here: Here, item: Item, decided: Resolution, ju
         answer["HX-Replace-Url"] = here.item_url(item.pk)
         return answer
     waiting = cast(Queue, context["queue"])
-    position = next((line.position for line in waiting.everything if line.item == item.pk), 0)
-    following = waiting.next_open(position, here.narrowed)
+    following = waiting.next_open(item.pk, here.narrowed)
     if following is None:
         messages.success(request, f"Decided: {just['words']}.")
         address = here.queue_url()

@@ -226,6 +226,26 @@ def test_the_queue_counts_what_is_open_by_dimension_and_by_pair_and_what_needed_
     assert [line.identifier for line in queue.selected(Narrowed("symptom", "crash~slow"))] == ["acme/rocket#3"]
 
 
+def test_the_most_confused_pair_comes_first_and_stays_there_while_it_is_decided() -> None:
+    round_ = make.open_round(make.study(), 5)
+    table = "item bob carol\n1 crash slow\n2 crash hang\n3 PENDING crash\n4 hang crash\n5 crash -"
+    round_ = make.rate(round_, table)
+    order = [f"acme/rocket#{number}" for number in (2, 4, 1, 3, 5)]
+    assert [line.identifier for line in queue_of(round_).lines] == order
+    decide(round_, 2, ["crash"])
+    queue = queue_of(round_)
+    assert [line.identifier for line in queue.lines] == order
+    steps = []
+    item = queue.lines[0].item
+    for _ in range(4):
+        following = queue.next_open(item, Narrowed())
+        assert following is not None
+        item = following.item
+        steps.append(following.identifier)
+    assert steps == order[1:]
+    assert queue.next_open(item, Narrowed()) == queue.lines[1]
+
+
 def test_the_queue_follows_decisions_and_revisions_though_it_is_kept(disputed) -> None:
     assert queue_of(disputed).n_open == 2
     decide(disputed, 1, ["crash"])

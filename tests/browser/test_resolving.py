@@ -32,10 +32,10 @@ def enter(browser: "Browser", live_server: LiveServer) -> Iterator[Enter]:
     def entered(name: str = "ada", rest: str = "", width: int = 1280, scheme: str = "light") -> "Page":
         client = Client()
         client.force_login(make.user(name))
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         contexts.append(context)
         cookie = {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
-        context.add_cookies([{**cookie, "url": live_server.url}])  # type: ignore[list-item, typeddict-item]
+        context.add_cookies([{**cookie, "url": live_server.url}])
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
