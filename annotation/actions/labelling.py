@@ -80,17 +80,22 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
     The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
     behind them are looked for at the end.
     """
-    walker = RoundRater.objects.select_for_update().filter(round=round_, rater=seat.membership).first()
+    walker = (
+        RoundRater.objects.select_for_update(of=("self",))
+        .select_related("rater")
+        .filter(round=round_, rater=seat.membership)
+        .first()
+    )
     if walker is None:
         raise Forbidden(f"You are not a rater of round {round_.number}.")
     if found := waiting_assignment(round_, walker.rater):
         return found
     _free_expired(round_)
-    free = RoundItem.objects.select_for_update(skip_locked=True).filter(round=round_, n_free__gt=0).order_by("position")
-    place = free.filter(position__gt=walker.walked).first()
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0).order_by("position")
+    place = free.select_for_update(skip_locked=True).filter(position__gt=walker.walked).first()
     if place is None:
-        had = Assignment.objects.filter(round=round_, rater=walker.rater)
-        place = free.exclude(item__in=had.exclude(state=Assignment.State.WITHDRAWN).values("item")).first()
+        had = Assignment.objects.filter(round=round_, rater=walker.rater).exclude(state=Assignment.State.WITHDRAWN)
+        place = free.select_for_update().exclude(item__in=had.values("item")).first()
     if place is None:
         return None
     held = set(
@@ -99,23 +104,17 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
         .values_list("slot", flat=True)
     )
     slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
-    assignment, _ = Assignment.objects.update_or_create(
-        round=round_,
-        item_id=place.item_id,
-        rater_id=walker.rater_id,
-        defaults={"slot": slot, "state": Assignment.State.LEASED, "lease_until": timezone.now() + LEASE},
-        create_defaults={
-            "slot": slot,
-            "state": Assignment.State.LEASED,
-            "lease_until": timezone.now() + LEASE,
-            "position": walker.n_assigned + 1,
-        },
-    )
+    lease = {"slot": slot, "state": Assignment.State.LEASED, "lease_until": timezone.now() + LEASE}
+    withdrawn = Assignment.objects.filter(round=round_, item=place.item_id, rater=walker.rater_id)
+    if place.position > walker.walked or not withdrawn.update(**lease):
+        walker.n_assigned += 1
+        Assignment.objects.create(
+            round=round_, item_id=place.item_id, rater_id=walker.rater_id, position=walker.n_assigned, **lease
+        )
     RoundItem.objects.filter(pk=place.pk).update(n_free=F("n_free") - 1)
     walker.walked = max(walker.walked, place.position)
-    walker.n_assigned += 1
     walker.save(update_fields=["walked", "n_assigned"])
-    return assignment
+    return waiting_assignment(round_, walker.rater)
 
 
 def _free_expired(round_: Round) -> None:
@@ -125,10 +124,9 @@ def _free_expired(round_: Round) -> None:
         .filter(round=round_, state=Assignment.State.LEASED, lease_until__lt=timezone.now())
         .order_by("lease_until")[:100]
     )
-    for assignment in expired:
+    for assignment in sorted(expired, key=lambda each: each.item_id):
         Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.WITHDRAWN, lease_until=None)
         RoundItem.objects.filter(round=round_, item=assignment.item_id).update(n_free=F("n_free") + 1)
-        RoundRater.objects.filter(round=round_, rater=assignment.rater_id).update(n_assigned=F("n_assigned") - 1)
 
 
 def submit_annotation(

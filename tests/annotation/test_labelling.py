@@ -221,3 +221,19 @@ def test_a_draft_is_kept_and_thrown_away_by_the_submit() -> None:
     assert make.assignment(round_, "bob", 1).draft.body == {"labels": {"symptom": ["cra"]}}
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})
     assert not labelling.Draft.objects.exists()
+
+
+def test_a_rater_whose_lease_ran_out_can_take_the_item_again_when_nobody_else_did() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2, raters_per_item=1, mode="pool")
+    bob = make.seat(study, "bob")
+    held = take_next(seat=bob, round_=round_)
+    Assignment.objects.filter(pk=held.pk).update(lease_until="2020-01-01T00:00Z")
+    taken = take_next(seat=make.seat(study, "carol"), round_=round_)
+    assert taken.item == held.item
+    other = take_next(seat=bob, round_=round_)
+    assert other.item != held.item
+    Assignment.objects.filter(pk=taken.pk).update(lease_until="2020-01-01T00:00Z")
+    submit_annotation(seat=bob, assignment=other.pk, body={"labels": {"symptom": ["crash"]}})
+    again = take_next(seat=bob, round_=round_)
+    assert (again.pk, again.state) == (held.pk, "leased")
