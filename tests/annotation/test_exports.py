@@ -1,0 +1,290 @@
+"""Files out: the same rows in every format, harmless cells, equal bytes, who may have them, and the commands."""
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.access import get_item
+from annotation.actions.resolving import resolve
+from annotation.exports import COLUMNS, FORMATS, rows, writers
+from annotation.models import Round, Study
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+EVIL = '=HYPERLINK("http://evil.example","x")'
+
+
+def visitor(name: str, *, staff: bool = False) -> Client:
+    client = Client()
+    client.force_login(make.user(name, staff=staff))
+    return client
+
+
+def fetch(client: Client, name: str, query: str = "", *, study: str = "study") -> bytes:
+    answer = client.get(f"/studies/{study}/exports/{name}{query}")
+    assert answer.status_code == 200, answer.status_code
+    return b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+
+
+def lines_of(sent: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(sent.decode(), newline="")))
+
+
+@pytest.fixture
+def study() -> Study:
+    """Round 1 is being resolved with one decision, round 2 is open: bob has answered one item."""
+    made = make.study(text=make.FAULTS)
+    round_ = make.open_round(made, 2)
+    fault = {"kind": ["fault"], "symptom": ["crash"], "fixes": ["config", "code"], "distributed": True}
+    make.submit(round_, "bob", 1, fault, memo=EVIL)
+    make.submit(round_, "carol", 1, fault)
+    make.submit(round_, "bob", 2, {"kind": ["how-to"]})
+    make.submit(round_, "carol", 2, {"kind": ["fault"], "symptom": ["slow"], "fixes": [], "distributed": False})
+    decide(made, "kind", ["how-to"], "-1+1 is no fault, see\n“notes”")
+    make.submit(make.open_round(made, 2, first=3), "bob", 3, fault, memo="secret")
+    return made
+
+
+def decide(study: Study, dimension: str, values: list[str], rationale: str) -> None:
+    seat = make.seat(study, "ada")
+    resolve(
+        seat=seat,
+        round_=Round.objects.get(study=study, number=1),
+        item=get_item(seat, "acme/rocket#2"),
+        part=1,
+        dimension=dimension,
+        values=values,
+        method="discussion",
+        rationale=rationale,
+        expected=None,
+    )
+
+
+@pytest.mark.parametrize("what", list(COLUMNS))
+def test_csv_json_lines_and_parquet_hold_the_same_rows(study: Study, what: str) -> None:
+    client = visitor("olga")
+    from_csv = lines_of(fetch(client, f"{what}.csv"))
+    from_jsonl = [json.loads(line) for line in fetch(client, f"{what}.jsonl").splitlines()]
+    from_parquet = pq.read_table(io.BytesIO(fetch(client, f"{what}.parquet"))).to_pylist()
+    assert len(from_csv) == len(from_jsonl) == len(from_parquet) > 0
+    for line, spoken, packed in zip(from_csv, from_jsonl, from_parquet, strict=True):
+        assert list(line) == list(spoken) == list(packed) == list(COLUMNS[what])
+        for name in COLUMNS[what]:
+            if name == "values":
+                assert [writers.word(value) for value in spoken[name]] == packed[name]
+            elif not name.endswith("_at"):
+                assert spoken[name] == packed[name]
+            assert line[name].removeprefix("'") == str(writers.cell(spoken[name])).removeprefix("'")
+
+
+def test_cells_that_a_spreadsheet_would_run_are_defused_in_csv_alone(study: Study) -> None:
+    client = visitor("olga")
+    memos = {line["memo"] for line in lines_of(fetch(client, "ratings.csv"))}
+    assert f"'{EVIL}" in memos and EVIL not in memos
+    assert EVIL in {json.loads(line)["memo"] for line in fetch(client, "ratings.jsonl").splitlines()}
+    rationale = lines_of(fetch(client, "resolutions.csv"))[0]["rationale"]
+    assert rationale == "'-1+1 is no fault, see\n“notes”"
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_each_way_to_begin_a_formula_is_defused(text: str) -> None:
+    assert writers.cell(text) == f"'{text}"
+    assert writers.cell([text, "b"]) == f"'{text};b"
+    assert writers.cell(-1.5) == -1.5
+
+
+@pytest.mark.parametrize("what", list(COLUMNS))
+@pytest.mark.parametrize("format", FORMATS)
+def test_two_exports_of_the_same_state_are_equal_to_the_byte(study: Study, what: str, format: str) -> None:
+    sent = [fetch(visitor(name), f"{what}.{format}") for name in ("olga", "rea", "olga")]
+    assert sent[0] == sent[1] == sent[2]
+
+
+@pytest.mark.parametrize("what", ["labels", "ratings"])
+def test_the_page_and_rest_send_the_same_bytes(study: Study, what: str) -> None:
+    client = visitor("ada")
+    for format in FORMATS:
+        answer = client.get(f"/api/v1/studies/study/{what}/?format={format}")
+        assert b"".join(answer.streaming_content) == fetch(client, f"{what}.{format}")  # type: ignore[attr-defined]
+
+
+def test_a_blind_rater_gets_no_word_of_others_in_the_round(study: Study) -> None:
+    carol = visitor("carol")
+    for what in COLUMNS:
+        for format in ("csv", "jsonl"):
+            assert b"secret" not in fetch(carol, f"{what}.{format}")
+            assert b"acme/rocket#3" not in fetch(carol, f"{what}.{format}")
+    assert {line["rater"] for line in lines_of(fetch(carol, "ratings.csv"))} == {"R2"}
+    for what in ("labels", "resolutions"):
+        assert carol.get(f"/studies/study/exports/{what}.csv?round=2").status_code == 403
+        assert carol.get(f"/studies/study/exports/{what}.csv?round=1").status_code == 200
+    assert b"secret" in fetch(visitor("rea"), "ratings.csv")
+    page = carol.get("/studies/study/exports/").content.decode()
+    assert "You rate in round 2" in page and "You get your own" in page
+
+
+def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> None:
+    from annotation.actions.studies import add_member
+
+    study = make.study()
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    round_ = make.open_round(study, 2, raters=("olga", "bob"), first=2)
+    make.submit(round_, "bob", 2, {"symptom": ["slow"]}, memo="secret")
+    make.submit(round_, "olga", 2, {"symptom": ["slow"]})
+    sent = lines_of(fetch(visitor("olga"), "ratings.csv"))
+    assert [(line["round"], line["rater"]) for line in sent] == [("1", "R1"), ("1", "R2"), ("2", "R3")]
+
+
+def test_who_may_have_which_file(study: Study) -> None:
+    make.study("other", text=make.SYMPTOMS, raters=("mallory",))
+    for name, status in (("olga", 200), ("ada", 200), ("bob", 200), ("rea", 200), ("mallory", 404)):
+        client = visitor(name)
+        assert client.get("/studies/study/exports/").status_code == status, name
+        for what in COLUMNS:
+            assert client.get(f"/studies/study/exports/{what}.csv").status_code == status, (name, what)
+    assert visitor("stan", staff=True).get("/studies/study/exports/labels.csv").status_code == 200
+    for path in ("", "labels.csv"):
+        answer = Client().get(f"/studies/study/exports/{path}")
+        assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("labels.xlsx", 404),
+        ("secrets.csv", 404),
+        ("labels.csv?round=9", 404),
+        ("labels.csv?round=x", 422),
+        (f"labels.csv?round={10**30}", 422),
+    ],
+)
+def test_nonsense_gets_its_status(study: Study, path: str, status: int) -> None:
+    assert visitor("olga").get(f"/studies/study/exports/{path}").status_code == status
+    assert visitor("olga").post("/studies/study/exports/labels.csv").status_code == 405
+
+
+def test_a_file_can_be_of_one_round_and_one_dimension(study: Study) -> None:
+    client = visitor("olga")
+    sent = lines_of(fetch(client, "ratings.csv", "?round=1&dimension=kind"))
+    assert {(line["round"], line["dimension"]) for line in sent} == {("1", "kind")} and len(sent) == 4
+    assert len(lines_of(fetch(client, "resolutions.csv", "?dimension=symptom"))) == 0
+    assert len(lines_of(fetch(client, "resolutions.csv", "?dimension=kind"))) == 1
+
+
+def test_an_empty_study_exports_heads_and_teaches() -> None:
+    make.study()
+    client = visitor("olga")
+    assert fetch(client, "labels.csv").decode() == ",".join(COLUMNS["labels"]) + "\n"
+    assert fetch(client, "labels.jsonl") == b""
+    assert pq.read_table(io.BytesIO(fetch(client, "labels.parquet"))).num_rows == 0
+    assert "There is nothing to export yet" in client.get("/studies/study/exports/").content.decode()
+
+
+def test_queries_of_a_file_do_not_grow_with_the_study() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 crash hang")
+    lines = [f"{number} slow hang" for number in range(3, 33)]
+    make.rate(make.open_round(study, 30, first=3), "item bob carol\n" + "\n".join(lines))
+    seat = make.owner_seat(study)
+    for what, n in (("labels", 6), ("ratings", 5), ("resolutions", 5)):
+        for number in (1, 2):
+            list(rows.flat(rows.of_kind(what, seat, round_number=number)))
+            with assert_queries(n):
+                list(rows.flat(rows.of_kind(what, seat, round_number=number)))
+
+
+# Commands
+
+
+def run(*words: str) -> str:
+    out = io.StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_command_writes_the_file_of_the_page_and_tells_its_digest(
+    study: Study, tmp_path: Path, format: str
+) -> None:
+    path = tmp_path / f"out.{format}"
+    path.write_text("what was there before")
+    report: dict[str, Any] = json.loads(run("export", "study", "--out", str(path), "--json"))
+    assert path.read_bytes() == fetch(visitor("ada"), f"labels.{format}")
+    assert report["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (report["format"], report["what"]) == (format, "labels")
+    assert report["rows"] == len(fetch(visitor("ada"), "labels.jsonl").splitlines())
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_command_sees_all_rounds_and_says_how_many_rows(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "ratings"
+    said = run("export", "study", "--what", "ratings", "--out", str(path))
+    assert "secret" in path.read_text()
+    assert said.startswith(f"{path}: {len(lines_of(path.read_bytes()))} rows, SHA-256 ")
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(study: Study, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for out in (tmp_path / "nowhere" / "x.csv", folder):
+        with pytest.raises(CommandError, match="can't be written"):
+            run("export", "study", "--out", str(out))
+    with pytest.raises(CommandError, match="There is no study “nix”"):
+        run("export", "nix", "--out", str(tmp_path / "x.csv"))
+    assert [*tmp_path.rglob("*")] == [folder]
+
+
+def test_what_breaks_while_writing_leaves_the_old_file(study: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("old")
+
+    def broken(*args: object) -> Any:
+        yield b"half"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("annotation.management.commands.export.write", broken)
+    with pytest.raises(CommandError, match="No space left"):
+        run("export", "study", "--out", str(path))
+    assert path.read_text() == "old" and [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_the_command_of_agreement_prints_the_list_of_rest(study: Study) -> None:
+    words = {"round": "1", "dimension": "kind", "parts": "single", "pending": "left_out", "level": "root"}
+    query = "&".join(f"{name}={value}" for name, value in words.items())
+    expected = visitor("olga").get(f"/api/v1/studies/study/agreement/?{query}").json()
+    given = [part for name, value in words.items() for part in (f"--{name}", value)]
+    assert json.loads(run("agreement", "study", "--json", *given)) == expected
+    assert [each["dimension"] for each in expected] == ["kind"]
+
+
+def test_the_command_of_agreement_prints_a_table_for_people(study: Study) -> None:
+    said = run("agreement", "study", "--round", "1")
+    assert "kind: round 1, before discussion, 2 units by 2 raters, 0 left out" in said
+    assert "* Krippendorff's alpha" in said and "as none was fixed beforehand" in said
+    assert "Weighted kappa needs categories in an order" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("nix",), ("study", "--round", "9"), ("study", "--dimension", "colour"), ("study", "--metric", "x")],
+)
+def test_the_command_of_agreement_refuses_in_words(study: Study, words: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError):
+        run("agreement", *words)
+
+
+def test_the_command_of_agreement_on_an_empty_study_says_so() -> None:
+    make.study()
+    assert "nothing to compare yet" in run("agreement", "study")
+    assert json.loads(run("agreement", "study", "--json")) == []
