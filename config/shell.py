@@ -97,8 +97,9 @@ def _make_tables_once() -> None:
 
     django.setup()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass('django_migrations')")
-        (found,) = cursor.fetchone()
+        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [MIGRATING])  # another process may be making them
+        cursor.execute("SELECT to_regclass('django_migrations'), pg_advisory_unlock_shared(%s)", [MIGRATING])
+        found, _ = cursor.fetchone()
     if not found:
         migrate()
     connection.close()
