@@ -178,7 +178,7 @@ def test_a_decision_without_a_choice_says_so_and_goes_there(round_: Round, enter
     ready(page)
     page.click("text=Decide, next")
     page.wait_for_selector("text=Choose what counts here.")
-    page.wait_for_function("document.activeElement.getAttribute('aria-invalid') === 'true'")
+    page.wait_for_function("() => document.activeElement.getAttribute('aria-invalid') === 'true'")
     assert not Resolution.objects.exists()
 
 
