@@ -102,7 +102,10 @@ class NotHere(APIView):
     def get(self, request: Request, **parts: str) -> Response:
         raise NotFound("There is no such address in this API; /api/v1/docs/ lists them.")
 
-    post = put = patch = delete = get
+    post = put = patch = delete = options = get
+
+    def http_method_not_allowed(self, request: Any, *args: Any, **parts: Any) -> Response:
+        return self.get(request)
 
 
 class Docs(SpectacularSwaggerSplitView):

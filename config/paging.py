@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import DataError
 from django.db.models import Q, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -36,14 +37,11 @@ class Pages(BasePagination):
             return self._slice(queryset, after)
         ordering = getattr(view, "ordering", None) or ("pk",)
         self.ordering = (ordering,) if isinstance(ordering, str) else tuple(ordering)
-        rows = queryset.order_by(*self.ordering)
+        rows: Any = queryset.order_by(*self.ordering)
         if after is not None:
             if len(after) != len(self.ordering):
                 raise Unreadable("The cursor does not belong to this list.", code="bad_cursor")
-            try:
-                rows = rows.filter(beyond(self.ordering, after))
-            except (ValidationError, ValueError, TypeError) as error:
-                raise Unreadable("The cursor does not belong to this list.", code="bad_cursor") from error
+            rows = _following(rows, self.ordering, after, self.size + 1)
         found = list(rows[: self.size + 1])
         if len(found) > self.size:
             self._point([value_of(found[self.size - 1], name) for name in self.ordering])
@@ -102,6 +100,14 @@ class Pages(BasePagination):
         )
         encoded = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         self.next = replace_query_param(self.address, "cursor", encoded)
+
+
+def _following(rows: QuerySet[Any], ordering: Sequence[str], after: Sequence[Any], n: int) -> Sequence[Any]:
+    """The next `n` rows after a key. Raises Unreadable where the key fits the columns in no way."""
+    try:
+        return list(rows.filter(beyond(ordering, after))[:n])
+    except (ValidationError, ValueError, TypeError, OverflowError, DataError) as error:
+        raise Unreadable("The cursor does not belong to this list.", code="bad_cursor") from error
 
 
 def value_of(row: Any, name: str) -> Any:

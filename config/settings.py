@@ -184,6 +184,8 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api.TokenAuthentication", "accounts.api.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["accounts.exchange.StorableJson"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "accounts.exchange.JsonAnyway",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.api.TokenThrottle"],

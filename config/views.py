@@ -32,9 +32,13 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return JsonResponse(found, status=200 if set(found.values()) == {"ok"} else 503)
 
 
+def is_api(request: HttpRequest) -> bool:
+    return request.path == "/api" or request.path.startswith("/api/")
+
+
 def error_page(request: HttpRequest, status: int, title: str, message: str, code: str) -> HttpResponse:
     """An error as a page, or in the API's shape for addresses under /api/."""
-    if request.path.startswith("/api/"):
+    if is_api(request):
         return JsonResponse({"code": code, "message": message, "fields": {}}, status=status)
     context = {"status": status, "title": title, "message": message}
     return render(request, "errors/error.html", context, status=status)
@@ -56,6 +60,6 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """A page that needs neither database nor session, since either may be what broke."""
     message = "Something broke on the server. What you saved before is safe; try again in a moment."
-    if request.path.startswith("/api/"):
+    if is_api(request):
         return JsonResponse({"code": "server_error", "message": message, "fields": {}}, status=500)
     return HttpResponse(get_template("errors/500.html").render({"message": message}), status=500)

@@ -1,6 +1,6 @@
 """From a person and an identifier to a run, a repository or an issue, or 404."""
 
-from ingest.errors import NotFound
+from ingest.errors import Invalid, NotFound
 from ingest.identifiers import parse_repository
 from ingest.models import FetchRun, Issue, Repository, Viewer
 
@@ -17,7 +17,10 @@ def get_run(user: Viewer, run_id: int) -> FetchRun:
 
 def get_issue(user: Viewer, repository: str, number: int) -> Issue:
     """An issue the user may see, with its repository and current snapshot; raises NotFound."""
-    host, owner, name = parse_repository(repository)
+    try:
+        host, owner, name = parse_repository(repository)
+    except Invalid as error:
+        raise NotFound(f"{repository} is no repository, so it has no issue here.") from error
     found = Issue.objects.visible_to(user).identified(host, owner, name, number)
     issue: Issue | None = found.select_related("repository", "current_snapshot").first()
     if issue is None or issue.current_snapshot is None:

@@ -8,13 +8,14 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
-from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
 from accounts.errors import Unreadable
+from accounts.exchange import StorableJson
 from accounts.models import User
 from ingest import queries
 from ingest.access import get_issue, get_run
@@ -124,7 +125,7 @@ class Fetches(ListAPIView[FetchRun]):
     """The caller's fetches, newest first; POST starts one."""
 
     permission_classes = (MayFetch,)
-    parser_classes = (JSONParser, MultiPartParser)
+    parser_classes = (StorableJson, MultiPartParser)
     serializer_class = RunAnswer
     ordering = ("-pk",)
 
