@@ -39,6 +39,9 @@ def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, 
     if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
         fields["parts"] = ['Give a list such as [{"labels": {…}, "memo": ""}, …].']
         return []
+    if body.get("labels"):
+        fields["parts"] = ["Give either labels or parts; not both."]
+        return []
     if len(parts) > MOST_PARTS:
         fields["parts"] = [f"An issue holds at most {MOST_PARTS} parts."]
         return []
@@ -81,7 +84,7 @@ def read_part(
             values[dimension.key] = read
         elif dimension.required and path not in fields:
             fields[path] = [f"“{dimension.title}” needs an answer."]
-    memo = body.get("memo", "")
+    memo = "" if body.get("memo") is None else body["memo"]
     if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
         fields[f"{prefix}memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
         memo = ""
@@ -119,8 +122,8 @@ def _read(dimension: TreeDimension, given: object, path: str, fields: dict[str, 
                 return (given,)
             fields[path] = ["Answer true or false."]
         case "number":
-            if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
-                return (float(given),)
+            if (number := _finite(given)) is not None:
+                return (number,)
             fields[path] = ["Answer with a number."]
         case "text":
             if isinstance(given, str) and len(given) <= LONGEST_TEXT:
@@ -129,6 +132,17 @@ def _read(dimension: TreeDimension, given: object, path: str, fields: dict[str, 
         case _:
             return _read_categories(dimension, given, path, fields)
     return None
+
+
+def _finite(given: object) -> float | None:
+    """A number as a finite float, or None for anything else; a whole number may be too large to be one."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _read_categories(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values | None:
@@ -160,8 +174,10 @@ def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[s
     memo = given.get("memo") or "" if isinstance(given, Mapping) else ""
     if not dimension.has_categories:
         fields[path] = [f"“{dimension.title}” has no categories, so none can be proposed."]
-    elif not isinstance(name, str) or not name.strip() or len(name) > 200 or not isinstance(memo, str):
-        fields[path] = ["A proposal has a name of at most 200 characters and a memo."]
+    elif not isinstance(name, str) or not name.strip() or len(name) > 200:
+        fields[path] = ["A proposal has a name of at most 200 characters."]
+    elif not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
+        fields[path] = [f"The memo of a proposal is text of at most {LONGEST_TEXT} characters."]
     else:
         return ProposalAsked(" ".join(name.split()), memo)
     return None

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from ingest.errors import Invalid
 from ingest.models import Issue
 
+LISTS = frozenset({"repository", "labels", "without_labels"})
 STRATA = ("repository", "state", "year")
 
 
@@ -30,6 +31,11 @@ def steps(filter: Mapping[str, Any], issues: QuerySet[Issue]) -> list[tuple[str,
     """
     known = {"repository", "state", "labels", "without_labels", "search", "created_since", "created_until"}
     fields = {f"filter.{name}": ["This is no word of a filter."] for name in filter if name not in known}
+    for name in known & set(filter):
+        if not _is_words(filter[name], one=name not in LISTS):
+            fields[f"filter.{name}"] = ["Write text, or a list of texts." if name in LISTS else "Write text."]
+    if fields:
+        raise Invalid("The filter could not be read.", fields=fields)
     found: list[tuple[str, QuerySet[Issue]]] = [("all issues", issues)]
 
     def narrow(name: str, condition: Q, leave_out: bool = False) -> None:
@@ -92,6 +98,12 @@ def frame(issues: QuerySet[Issue], stratify_by: str = "") -> Sequence[FrameRow]:
         "year": lambda row: str(row[6].year) if row[6] else "not known",
     }[stratify_by]
     return [FrameRow(row[0], (row[1], row[2], row[3], row[4]), strata(row)) for row in rows.iterator(chunk_size=5000)]
+
+
+def _is_words(value: object, *, one: bool) -> bool:
+    if value is None or isinstance(value, str):
+        return True
+    return not one and isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _words(value: object) -> list[str]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.access import RATER, Seat, get_own_assignment
 from annotation.actions.rounds import finish_if_done
-from annotation.answers import PartRead, answers_digest, digest, read_parts
+from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
 from annotation.errors import Conflict, Forbidden, Invalid, Stale, WrongState
 from annotation.models import (
@@ -176,6 +176,7 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
     skip_reason = _skip_reason(body, fields)
     parts = [] if skip_reason or fields else read_parts(tree, body, fields)
     confidence, seconds = _whole(body, "confidence", 1, 3, fields), _whole(body, "seconds", 0, 10**7, fields)
+    memo = _memo(body, fields)
     if fields:
         raise Invalid("The answer could not be taken.", fields=fields)
     annotation = Annotation.objects.create(
@@ -185,7 +186,7 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
         snapshot_id=_snapshot_read(assignment),
         skip_reason=skip_reason,
         n_parts=max(len(parts), 1),
-        memo=_memo(body),
+        memo=memo,
         part_memos=[part.memo for part in parts] if body.get("parts") is not None else [],
         confidence=confidence,
         seconds=seconds,
@@ -258,9 +259,12 @@ def _skip_reason(body: Mapping[str, object], fields: dict[str, list[str]]) -> st
     return reason.strip()
 
 
-def _memo(body: Mapping[str, object]) -> str:
-    memo = body.get("memo") or ""
-    return memo if isinstance(memo, str) else ""
+def _memo(body: Mapping[str, object], fields: dict[str, list[str]]) -> str:
+    memo = "" if body.get("memo") is None else body["memo"]
+    if isinstance(memo, str) and len(memo) <= LONGEST_TEXT:
+        return memo
+    fields["memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
+    return ""
 
 
 def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields: dict[str, list[str]]) -> int | None:

@@ -143,7 +143,9 @@ def _items(
         return [], None
     if issues is not None:
         return _named_items(seat, study, issues, fields), None
-    found = study.samples.filter(pk=int(sample)).first() if str(sample).isdecimal() else None  # type: ignore[arg-type]
+    digits = str(sample)
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
+    found = study.samples.filter(pk=int(digits)).first() if is_number else None
     if found is None:
         fields["sample"] = ["The study has no such sample; draw one first."]
         return [], None
@@ -152,6 +154,9 @@ def _items(
         return [], None
     if n_items is not None and not _is_whole(n_items, 1, 2**31 - 1):
         fields["n_items"] = ["Write a whole number from 1."]
+        return [], None
+    if n_items is not None and share is not None:
+        fields["n_items"] = ["Give either n_items or share."]
         return [], None
     used = RoundItem.objects.filter(round__study=study, item__issue=OuterRef("issue"))
     unused = SampleIssue.objects.filter(~Exists(used), sample=found).order_by("position")
@@ -174,9 +179,13 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
         if name in known:
             wanted.append(known[name])
             continue
-        identified = parse_identifier(name)
+        try:
+            identified = parse_identifier(name)
+        except Invalid as error:
+            fields.setdefault("issues", []).append(error.message)
+            continue
         issues = Issue.objects.visible_to(seat.user).select_related("repository")
-        issue = issues.identified(*identified).first() if identified else None
+        issue = issues.identified(*identified).first()
         if issue is None:
             fields.setdefault("issues", []).append(f"“{name}” is not stored; fetch it first (owner/name#number).")
         else:

@@ -18,6 +18,8 @@ from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
+NOT_SLUGS = frozenset({"new"})
+LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
 
 
 def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
@@ -40,17 +42,16 @@ def create_study(
     fields: dict[str, list[str]] = {}
     if not SLUG.match(slug or "") or len(slug) > 80:
         fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
-    if not (title or "").strip():
-        fields["title"] = ["Give the study a title."]
-    if resolve_when not in Study.ResolveWhen.values:
-        fields["resolve_when"] = ["Write round or item."]
+    elif slug in NOT_SLUGS:
+        fields["slug"] = [f"“{slug}” is an address of Concord's own; choose another."]
+    fields |= _wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
     found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
     if found is None:
         fields["taxonomy"] = [f"There is no taxonomy “{taxonomy}” that you may use; load one first."]
     if fields:
         raise Invalid("The study could not be made.", fields=fields)
     assert found is not None
-    checked = check_primary(primary or {}, found, timezone.now())
+    checked = check_primary({} if primary is None else primary, found, timezone.now())
     if Study.objects.filter(slug=slug).exists():
         raise Conflict(f"There is a study “{slug}” already; choose another slug.", fields={"slug": ["Taken."]})
     try:
@@ -69,6 +70,21 @@ def create_study(
     Membership.objects.create(study=study, user=user, roles=[OWNER])
     record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug)
     return study
+
+
+def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
+    """What is wrong with a study's title, guidelines and resolve_when, those of them that are given."""
+    fields: dict[str, list[str]] = {}
+    title, guidelines = words.get("title", "-"), words.get("guidelines", "")
+    if not isinstance(title, str) or not title.strip():
+        fields["title"] = ["Give the study a title."]
+    elif len(title.strip()) > LONGEST_TITLE:
+        fields["title"] = [f"This has {len(title.strip())} characters; {LONGEST_TITLE} are the most."]
+    if not isinstance(guidelines, str) or len(guidelines) > LONGEST_GUIDELINES:
+        fields["guidelines"] = [f"Write text of at most {LONGEST_GUIDELINES} characters."]
+    if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
+        fields["resolve_when"] = ["Write round or item."]
+    return fields
 
 
 def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:
@@ -102,8 +118,9 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[st
 
 
 @transaction.atomic
-def change_study(*, seat: Seat, **changes: object) -> Study:
+def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     """Changes title, guidelines, resolve_when or primary; primary only before the first round opens."""
+    changes = dict(changes)
     seat.require(OWNER)
     study = Study.objects.select_for_update().get(pk=seat.study.pk)
     unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary"}
@@ -111,10 +128,8 @@ def change_study(*, seat: Seat, **changes: object) -> Study:
         raise Invalid(
             "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
         )
-    if "title" in changes and not str(changes["title"]).strip():
-        raise Invalid("The study could not be changed.", fields={"title": ["Give the study a title."]})
-    if changes.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
-        raise Invalid("The study could not be changed.", fields={"resolve_when": ["Write round or item."]})
+    if fields := _wrong_words(changes):
+        raise Invalid("The study could not be changed.", fields=fields)
     if "primary" in changes:
         if study.rounds.exclude(state=Round.State.DRAFT).exists():
             raise Conflict("Labelling has begun, so the primary coefficients stay as they were fixed.")
@@ -180,7 +195,10 @@ def draw_sample(
 ) -> Sample:
     """Draws issues that the owner may see; the frame's counts are stored with it. Raises Invalid."""
     seat.require(OWNER)
-    steps = filters.steps(filter or {}, Issue.objects.visible_to(seat.user))
+    filter = {} if filter is None else filter
+    if not isinstance(filter, Mapping):
+        raise Invalid("The sample could not be drawn.", fields={"filter": ["Write a mapping of the filter's words."]})
+    steps = filters.steps(filter, Issue.objects.visible_to(seat.user))
     fields: dict[str, list[str]] = {}
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         fields["size"] = ["Write a whole number from 1."]
@@ -200,7 +218,7 @@ def draw_sample(
     drawn = draw([row.order for row in frame], size, seed, [row.stratum for row in frame] if stratify_by else None)
     sample = Sample.objects.create(
         study=seat.study,
-        filter=dict(filter or {}),
+        filter=dict(filter),
         counts=counts,
         size=size,
         seed=seed,

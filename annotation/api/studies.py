@@ -175,7 +175,7 @@ class OneStudy(APIView):
     @extend_schema(request=StudyBody(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        study_actions.change_study(seat=seat, **body_of(request))
+        study_actions.change_study(seat=seat, changes=body_of(request))
         return Response(study_answer(seat))
 
 
@@ -237,7 +237,7 @@ class Samples(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         sample = study_actions.draw_sample(
             seat=seat,
-            filter=body.get("filter") or {},
+            filter=body.get("filter"),
             size=body.get("size"),  # type: ignore[arg-type]  # the action refuses what is no number
             **picked(body, "seed", "stratify_by"),
         )

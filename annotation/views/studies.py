@@ -161,7 +161,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
             changes["primary"] = primary.primary
         try:
             if changes:
-                study_actions.change_study(seat=seat, **changes)
+                study_actions.change_study(seat=seat, changes=changes)
         except ConcordError as error:
             explain(form, error)
             status = error.status

@@ -1,0 +1,168 @@
+"""What a script may send: whatever it is, it gets a status of the contract and the one error shape."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.actions import make_token
+from annotation.models import Annotation, Study
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+BASE = "/api/v1/"
+
+
+class Script:
+    """Calls the API as one user with a token, and sends bodies as written."""
+
+    def __init__(self, name: str) -> None:
+        _, plain = make_token(user=make.user(name), name="test", scope="manage")
+        self.client = Client(raise_request_exception=False)
+        self.headers = {"Authorization": f"Bearer {plain}"}
+
+    def send(self, method: str, path: str, body: Any = None, *, text: str | None = None, **headers: str) -> Any:
+        return self.client.generic(
+            method,
+            BASE + path,
+            json.dumps(body) if text is None else text,
+            content_type="application/json",
+            headers={**self.headers, **headers},
+        )
+
+    def refused(self, method: str, path: str, body: Any, status: int = 422) -> dict[str, list[str]]:
+        """The fields that an answer names; it must be of the one error shape."""
+        answer = self.send(method, path, body)
+        assert answer.status_code == status, (body, answer.status_code, answer.content[:300])
+        assert set(answer.json()) == {"code", "message", "fields"}
+        return answer.json()["fields"]
+
+
+def test_text_that_cannot_be_stored_is_refused_with_its_place() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1)
+    place = str(make.assignment(round_, "bob", 1).pk)
+    olga, bob = Script("olga"), Script("bob")
+    for wrong in ("a\0b", "a\ud800b"):
+        assert list(olga.refused("PATCH", "studies/study/", {"title": wrong})) == ["title"]
+        assert list(olga.refused("POST", "studies/study/members/", {"user": wrong, "roles": ["rater"]})) == ["user"]
+        body = {"assignment": place, "labels": {"symptom": ["crash"]}}
+        assert list(bob.refused("POST", "studies/study/annotations/", {**body, "memo": wrong})) == ["memo"]
+        labels = {"symptom": [wrong]}
+        assert list(bob.refused("POST", "studies/study/annotations/", {**body, "labels": labels})) == [
+            "labels.symptom.0"
+        ]
+        assert olga.refused("POST", "fetches/", {"repository": wrong})
+        assert bob.refused("POST", "studies/study/annotations/", {**body, wrong: 1})
+    assert not Annotation.objects.exists()
+
+
+def test_json_nested_too_deeply_is_unreadable() -> None:
+    olga = Script("olga")
+    for text in ("[" * 100_000, '{"a":' * 3000 + "1" + "}" * 3000, '{"a":' * 60 + "1" + "}" * 60):
+        answer = olga.send("POST", "studies/", text=text)
+        assert (answer.status_code, answer.json()["code"]) == (400, "unreadable")
+
+
+def test_a_study_takes_only_words_where_words_belong() -> None:
+    make.study()
+    olga = Script("olga")
+    good = {"slug": "other", "title": "Other", "taxonomy": "symptoms"}
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"title": "x" * 201}, "title"),
+        ({"guidelines": ["x"]}, "guidelines"),
+        ({"resolve_when": ["round"]}, "resolve_when"),
+        ({"primary": []}, "primary"),
+        ({"slug": "new"}, "slug"),
+    ]
+    for change, field in cases:
+        assert list(olga.refused("POST", "studies/", {**good, **change})) == [field]
+    assert Study.objects.count() == 1
+    for name, value in (
+        ("title", None),
+        ("title", 5),
+        ("title", ["x"]),
+        ("title", "x" * 201),
+        ("guidelines", None),
+        ("guidelines", {}),
+        ("resolve_when", []),
+        ("primary", None),
+        ("seat", "x"),
+        ("slug", "x"),
+    ):
+        assert list(olga.refused("PATCH", "studies/study/", {name: value})) == [name]
+    assert olga.send("PATCH", "studies/study/", {"title": " Better "}).json()["title"] == "Better"
+
+
+def test_a_filter_of_another_type_is_refused_and_nothing_is_drawn() -> None:
+    study = make.study()
+    make.issues(3)
+    olga = Script("olga")
+    for filter, field in (
+        ([1], "filter"),
+        ("x", "filter"),
+        ({"repository": 5}, "filter.repository"),
+        ({"labels": 5}, "filter.labels"),
+        ({"state": ["open"]}, "filter.state"),
+        ({"search": True}, "filter.search"),
+    ):
+        assert list(olga.refused("POST", "studies/study/samples/", {"filter": filter, "size": 1})) == [field]
+    assert not study.samples.exists()
+
+
+def test_a_round_says_which_of_its_fields_is_wrong() -> None:
+    make.study()
+    make.issues(2)
+    olga = Script("olga")
+    sample = olga.send("POST", "studies/study/samples/", {"size": 2}).json()["id"]
+    good = {"raters": ["bob", "carol"]}
+    for change, field in (
+        ({"issues": ["acme/rocket#99999999999999999999"]}, "issues"),
+        ({"issues": [5, None]}, "issues"),
+        ({"sample": "9" * 30}, "sample"),
+        ({"sample": sample, "n_items": 1, "share": 0.5}, "n_items"),
+    ):
+        assert list(olga.refused("POST", "studies/study/rounds/", {**good, **change})) == [field]
+
+
+def test_memos_are_text_of_bounded_length_and_numbers_are_finite() -> None:
+    text = make.SYMPTOMS + "  - {key: days, title: Days, kind: number, required: false}\n"
+    study = make.study(text=text)
+    place = str(make.assignment(make.open_round(study, 1), "bob", 1).pk)
+    bob = Script("bob")
+    labels = {"symptom": ["crash"]}
+    for body, field in (
+        ({"labels": labels, "memo": ["x"]}, "memo"),
+        ({"labels": labels, "memo": "x" * 20_001}, "memo"),
+        ({"parts": [{"labels": labels}], "memo": 5}, "memo"),
+        ({"labels": labels, "parts": [{"labels": labels}]}, "parts"),
+        ({"skip": "spam", "memo": "x" * 20_001}, "memo"),
+        ({"labels": {}, "proposals": {"symptom": {"name": "New", "memo": "x" * 20_001}}}, "symptom"),
+        ({"labels": {**labels, "days": 10**400}}, "days"),
+    ):
+        fields = bob.refused("POST", "studies/study/annotations/", {"assignment": place, **body})
+        assert list(fields) == [field]
+    assert not Annotation.objects.exists()
+
+
+def test_every_address_and_method_answers_in_json_whatever_is_accepted() -> None:
+    make.study()
+    olga = Script("olga")
+    for accept in ("text/html", "application/xml", "nonsense", ""):
+        assert olga.send("GET", "studies/", Accept=accept).json()["results"]
+        assert olga.send("GET", "nonsense/", Accept=accept).json()["code"] == "not_found"
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"):
+        answer = olga.send(method, "nonsense/", {})
+        assert (answer.status_code, set(answer.json())) == (404, {"code", "message", "fields"})
+    assert olga.client.get("/api").json()["code"] == "not_found"
+    assert olga.send("GET", "issues/not%20a/name/1/").status_code == 404
+
+
+def test_a_cursor_from_elsewhere_is_unreadable() -> None:
+    olga = Script("olga")
+    for cursor in ("WzFlOTk5XQ", "WyJhXHUwMDAwIl0", "zzz", "W10", "WzEsMl0"):
+        for path in ("issues", "studies", "taxonomies"):
+            answer = olga.send("GET", f"{path}/?cursor={cursor}")
+            assert answer.status_code in (200, 400), (path, cursor, answer.content)
+    assert olga.send("GET", "issues/?cursor=WzFlOTk5XQ").json()["code"] == "bad_cursor"
