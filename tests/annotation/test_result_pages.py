@@ -1,0 +1,380 @@
+"""The page of agreement and the items behind its numbers: who may see them, what they say, and that all links lead."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.agreement import TITLES
+from annotation.models import Round, Study
+from annotation.reporting import Headline
+from annotation.views.agreement_tables import bar, meaning, scale_words, which_rounds
+from taxonomy import actions as taxonomy_actions
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+AGREEMENT, ITEMS, EXPORTS = "/studies/study/agreement/", "/studies/study/agreement/items/", "/studies/study/exports/"
+
+
+def visitor(name: str, *, staff: bool = False) -> Client:
+    client = Client()
+    client.force_login(make.user(name, staff=staff))
+    return client
+
+
+def words_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.content.decode())))
+
+
+def get(name: str, address: str, status: int = 200) -> Any:
+    response = visitor(name).get(address)
+    assert response.status_code == status, (name, address, response.status_code, words_of(response)[:300])
+    return response
+
+
+def items_of(response: Any) -> list[int]:
+    body = response.content.decode().partition("<tbody>")[2]
+    return [int(number) for number in re.findall(r"#round-\d+\">acme/rocket#(\d+)</a>", body)]
+
+
+@pytest.fixture
+def study() -> Study:
+    """Round 1 is being resolved, round 2 is open and bob and carol rate in it."""
+    made = make.study(primary={"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8}})
+    table = (
+        "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang\n4 slow hang\n5 slow slow\n6 crash hang\n7 - crash"
+    )
+    make.rate(make.open_round(made, 7), table)
+    make.submit(make.open_round(made, 3, first=8), "bob", 8, {"symptom": ["slow"]})
+    return made
+
+
+# Who
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("olga", 200), ("ada", 200), ("rea", 200), ("bob", 200), ("mallory", 404)]
+)
+def test_members_see_agreement_and_others_find_nothing(study: Study, name: str, status: int) -> None:
+    make.study("other", text=make.FAULTS, raters=("mallory",))
+    for address in (AGREEMENT, f"{ITEMS}?dimension=symptom", EXPORTS):
+        get(name, address, status)
+    get("stan", AGREEMENT, 404)
+    assert visitor("stanley", staff=True).get(AGREEMENT).status_code == 200
+
+
+def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study) -> None:
+    for address in (AGREEMENT, f"{ITEMS}?dimension=symptom", EXPORTS):
+        response = Client().get(address)
+        assert (response.status_code, response["Location"].partition("?")[0]) == (302, "/sign-in/")
+
+
+def test_a_blind_round_is_left_out_and_said_so_and_refused_when_asked_for(study: Study) -> None:
+    shown = words_of(get("bob", AGREEMENT))
+    assert "You rate in round 2" in shown and "Live." not in shown
+    assert "rated by R1 and R2 in round 1 (version 1)" in shown
+    for address in (f"{AGREEMENT}?round=2", f"{ITEMS}?round=2&dimension=symptom"):
+        refused = words_of(get("bob", address, 403))
+        assert "You rate in round 2, so what others said there stays hidden until the round is over." in refused
+    assert items_of(get("carol", f"{ITEMS}?dimension=symptom&show=left_out")) == [7]
+    assert items_of(get("rea", f"{ITEMS}?dimension=symptom&show=left_out")) == [7, 8]
+
+
+def test_an_owner_who_rates_is_blind_too() -> None:
+    from annotation.actions.studies import add_member
+
+    study = make.study()
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.open_round(study, 1, raters=("olga", "bob"))
+    assert "Agreement appears here when the rounds you rate in are over" in words_of(get("olga", AGREEMENT))
+    get("olga", f"{AGREEMENT}?round=1", 403)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("?round=9", 404),
+        ("?round=abc", 422),
+        (f"?round={10**30}", 422),
+        ("?round=", 200),
+        ("?when=later", 422),
+        ("?parts=x", 422),
+        ("?dimension=colour", 422),
+        ("?level=root&pending=left_out&parts=single&applies=either", 200),
+        ("?unknown=1", 200),
+    ],
+)
+def test_nonsense_in_the_address_gets_its_status(study: Study, query: str, status: int) -> None:
+    get("olga", AGREEMENT + query, status)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 422),
+        ("?dimension=colour", 422),
+        ("?dimension=symptom&b=hang", 422),
+        ("?dimension=symptom&raters=R1", 422),
+        ("?dimension=symptom&show=all", 422),
+        ("?dimension=symptom&a=nothing%00&b=<script>", 200),
+        ("?dimension=symptom&after=x.y.z", 200),
+        (f"?dimension=symptom&after={10**30}.1.1", 200),
+        ("?dimension=symptom&raters=R1,R99", 200),
+    ],
+)
+def test_nonsense_about_items_gets_its_status(study: Study, query: str, status: int) -> None:
+    response = get("olga", ITEMS + query, status)
+    assert b"<script>" not in response.content.partition(b"<main")[2]
+
+
+def test_the_pages_are_for_reading(study: Study) -> None:
+    for address in (AGREEMENT, ITEMS, EXPORTS):
+        assert visitor("olga").post(address).status_code == 405
+        assert visitor("olga").head(address + "?dimension=symptom").status_code == 200
+
+
+# What
+
+
+def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study: Study) -> None:
+    shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
+    # 3 of 6 alike; R1 crash 3, hang 1, slow 2; R2 crash 1, hang 4, slow 1: (0.5 − 9/36) / (1 − 9/36)
+    assert "Symptom Cohen's kappa, fixed on" in shown
+    assert "0.33" in shown and "threshold 0.80" in shown and "not reached the threshold of 0.80" in shown
+    assert "Rests on 6 units rated by R1 and R2 in round 1 (version 1), before discussion; 1 left out ." in shown
+    assert "“fair” on the scale of Landis and Koch" in shown
+
+
+def test_all_coefficients_stand_there_or_say_why_not(study: Study) -> None:
+    shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
+    for title in TITLES.values():
+        assert title in shown
+    assert "Weighted kappa needs categories in an order or numbers" in shown
+    assert "Only 6 units carry at least two ratings" in shown
+
+
+def test_what_to_talk_about_has_the_most_confused_pair_first_with_definitions() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 3)
+    fault = {"kind": ["fault"], "fixes": [], "distributed": True}
+    for number, one, two in ((1, "crash", "slow"), (2, "slow", "crash"), (3, "crash", "hang")):
+        make.submit(round_, "bob", number, {**fault, "symptom": [one]})
+        make.submit(round_, "carol", number, {**fault, "symptom": [two]})
+    html = get("olga", f"{AGREEMENT}?dimension=symptom").content.decode()
+    talks = re.findall(r'<li class="talk">.*?</li>', html, re.S)
+    assert len(talks) == 2
+    assert "2 times" in talks[0] and "67 % of what differs" in talks[0]
+    assert "Failure / Crash" in talks[0] and "Too slow." in talks[0]
+    pair = re.search(r'href="([^"]+)">2 times', talks[0])
+    assert pair and items_of(get("olga", unescape(pair[1]))) == [1, 2]
+
+
+def test_every_link_of_the_page_leads_and_numbers_lead_to_as_many_items(study: Study) -> None:
+    html = get("olga", f"{AGREEMENT}?round=1").content.decode()
+    client = visitor("olga")
+    links = {unescape(each) for each in re.findall(r'href="(/studies/study/[^"]+)"', html)}
+    assert len(links) > 20
+    for link in links:
+        assert client.get(link).status_code == 200, link
+    matrix = html.partition('<table class="matrix">')[2].partition("</table>")[0]
+    cells = re.findall(r'<a href="([^"]+)" title="[^"]*">(\d+)</a>', matrix)
+    assert sum(int(n) for _, n in cells) == 6
+    for address, n in cells:
+        assert len(items_of(client.get(unescape(address)))) == int(n)
+    for address, n in re.findall(r'href="([^"]+)">(\d+) (?:units?|left out)</a>', html):
+        assert len(items_of(client.get(unescape(address)))) == int(n)
+
+
+def test_a_matrix_of_two_raters_has_the_first_in_rows(study: Study) -> None:
+    assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=crash&b=hang&raters=R1,R2")) == [2, 6]
+    assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=hang&b=crash&raters=R1,R2")) == []
+    shown = words_of(get("olga", f"{ITEMS}?dimension=symptom&a=crash&b=hang&raters=R1,R2"))
+    assert "R1 said Crash, R2 said Hang" in shown.replace(" ,", ",")
+
+
+def test_the_trend_has_a_line_per_round_and_live_numbers_are_said_to_be_live(study: Study) -> None:
+    shown = words_of(get("olga", AGREEMENT))
+    assert "Live. Round 2 is open" in shown
+    assert re.search(r"Round 1 version 1 0\.33 Round 2 version 1, open no units", shown)
+    make.submit(Round.objects.get(number=2), "carol", 8, {"symptom": ["slow"]})
+    make.submit(Round.objects.get(number=2), "carol", 9, {"symptom": ["hang"]})
+    make.submit(Round.objects.get(number=2), "bob", 9, {"symptom": ["hang"]})
+    assert re.search(r"Round 2 version 1, open 1\.00", words_of(get("olga", AGREEMENT)))
+
+
+def test_after_discussion_stands_beside_and_never_first(study: Study) -> None:
+    make.submit(Round.objects.get(number=1), "bob", 2, {"symptom": ["hang"]})
+    before, after = (words_of(get("olga", f"{AGREEMENT}?round=1&when={when}")) for when in ("before", "after"))
+    assert "After discussion it is" not in before
+    assert "After discussion it is 0.50" in after and "0.33" in after
+    assert "What stands for reliability stays first" in after
+
+
+def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    table = "item bob carol dan\n1 crash crash crash\n2 crash hang slow\n3 hang hang crash"
+    make.rate(make.open_round(study, 3, raters=("bob", "carol", "dan")), table)
+    response = get("olga", AGREEMENT)
+    shown = words_of(response)
+    assert "All pairs of raters pooled" in shown and "Look at" not in shown
+    assert "R1 and R2" in shown and "R1 and R3" in shown and "R2 and R3" in shown
+    assert "rated by R1, R2 and R3" in shown
+    cells = re.findall(r'<a href="([^"]+)" title="[^"]*">(\d+)</a>', response.content.decode())
+    for address, _ in cells:
+        assert items_of(get("olga", unescape(address)))
+
+
+def test_sixty_categories_show_those_that_raters_differ_on() -> None:
+    keys = [f"c{number}" for number in range(60)]
+    categories = "\n".join(f"      - {{key: {key}, name: Name of {key}}}" for key in keys)
+    head = make.SYMPTOMS.partition("      - {key: crash")[0]
+    study = make.study(text=head + categories + "\n")
+    lines = [f"{n} {key} {keys[0] if n % 20 == 1 else key}" for n, key in enumerate(keys, start=1)]
+    make.rate(make.open_round(study, 60), "item bob carol\n" + "\n".join(lines))
+    html = get("olga", AGREEMENT).content.decode()
+    matrix = html.partition('<table class="matrix">')[2].partition("</table>")[0]
+    assert matrix.count("<tr>") == 50 and "Name of c20" in matrix and "Name of c40" in matrix
+    assert "12 more with fewer differences are not shown" in html
+    assert ">60</td></tr></tfoot>" in matrix
+
+
+def test_a_relabel_round_is_not_counted_and_said_so(study: Study) -> None:
+    Round.objects.filter(number=2).update(kind=Round.Kind.RELABEL)
+    shown = words_of(get("olga", AGREEMENT))
+    assert "Round 2 (relabel) does not measure reliability" in shown and "Live." not in shown
+    get("olga", f"{AGREEMENT}?round=2")
+
+
+def test_a_round_under_a_newer_version_stands_in_the_trend(study: Study) -> None:
+    draft = taxonomy_actions.new_draft(
+        user=make.user("olga"),
+        taxonomy=study.taxonomy,
+        text=make.SYMPTOMS.replace("key: slow, name: Slow", "key: lag, name: Lag"),
+    )
+    taxonomy_actions.publish_version(user=make.user("olga"), version=draft)
+    make.rate(make.open_round(study, 1, first=20, taxonomy_version=2), "item bob carol\n20 lag lag")
+    shown = words_of(get("olga", AGREEMENT))
+    assert "in rounds 1 and 3 (versions 1 and 2)" in shown
+    assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=slow&b=slow")) == [5]
+
+
+# Empty
+
+
+def test_without_rounds_the_page_teaches() -> None:
+    make.study()
+    shown = words_of(get("olga", AGREEMENT))
+    assert "Agreement is shown as soon as two raters labelled the same item" in shown
+    assert "As JSON" not in shown
+
+
+def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None:
+    from annotation.actions import rounds
+
+    study = make.study()
+    make.open_round(study, 1)
+    assert "Nobody has answered in round 1 yet" in words_of(get("olga", f"{AGREEMENT}?round=1"))
+    make.issues(1, first=7)
+    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#7"])
+    assert "Round 2 is not open yet" in words_of(get("olga", f"{AGREEMENT}?round=2"))
+
+
+def test_no_item_behind_a_number_leads_back(study: Study) -> None:
+    shown = words_of(get("olga", f"{ITEMS}?dimension=symptom&a=slow&b=crash"))
+    assert "No item is behind this." in shown and "Back to agreement" in shown
+
+
+# How
+
+
+def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
+    lines = "\n".join(f"{number} crash hang" for number in range(30, 60))
+    make.rate(make.open_round(study, 30, first=30), "item bob carol\n" + lines)
+    client = visitor("olga")
+    for address, n in (
+        ("/studies/study/agreement/?round={}", 13),
+        ("/studies/study/agreement/items/?dimension=symptom&round={}", 11),
+    ):
+        for number in (1, 3):
+            client.get(address.format(number))
+            with assert_queries(n):
+                client.get(address.format(number))
+
+
+def test_there_is_no_inline_style_or_script(study: Study) -> None:
+    for address in (AGREEMENT, f"{ITEMS}?dimension=symptom", EXPORTS):
+        body = get("olga", address).content.decode().partition("<main")[2]
+        assert " style=" not in body and "<script" not in body and " onclick" not in body
+
+
+def test_names_of_categories_are_escaped() -> None:
+    study = make.study(text=make.SYMPTOMS.replace("name: Crash", "name: '<b>Crash</b>'"))
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    for address in (AGREEMENT, f"{ITEMS}?dimension=symptom&a=crash&b=hang"):
+        assert b"<b>Crash" not in get("olga", address).content
+
+
+def test_addresses_of_the_pages() -> None:
+    assert reverse("agreement", args=["study"]) == AGREEMENT
+    assert reverse("agreement_items", args=["study"]) == ITEMS
+    assert reverse("exports", args=["study"]) == EXPORTS
+
+
+# Words
+
+
+def line(**more: Any) -> Headline:
+    given = {"value": 0.85, "se": 0.02, "ci_low": 0.81, "ci_high": 0.9, "threshold": 0.8, "undefined": None}
+    given |= {"dimension": "d", "title": "D", "coefficient": "cohen_kappa", "units": 9, "left_out": 0}
+    return Headline(**{**given, "raters": ("R1",), "fixed_at": None, **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "the threshold of 0.80, with its whole interval."),
+        ({"ci_low": 0.7}, "the threshold of 0.80, but its interval begins below."),
+        ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its interval does."),
+        ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, nor is it within its interval."),
+        ({"threshold": None}, "No threshold was fixed."),
+        ({"value": None, "undefined": "One category."}, "One category."),
+    ],
+)
+def test_what_a_value_means_against_its_threshold(more: dict[str, Any], words: str) -> None:
+    assert meaning(line(**more)) == words
+
+
+LANDIS_KOCH, ALPHA = "on the scale of Landis and Koch", "krippendorff_alpha"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"value": 0.9}, f"“almost perfect” {LANDIS_KOCH}"),
+        ({"value": 0.82, "se": 0.1}, f"“almost perfect” {LANDIS_KOCH}, but only “substantial” with 95 % certainty"),
+        ({"value": 1.0, "se": 0.0}, f"“almost perfect” {LANDIS_KOCH}"),
+        ({"value": 0.7, "coefficient": ALPHA, "se": None}, "“tentative conclusions only” on Krippendorff’s scale"),
+        ({"value": -0.3, "se": None}, f"“poor” {LANDIS_KOCH}"),
+        ({"coefficient": "percent_agreement"}, ""),
+        ({"value": None}, ""),
+    ],
+)
+def test_the_word_of_a_scale_stands_beside_the_number(more: dict[str, Any], words: str) -> None:
+    assert scale_words(line(**more)) == words
+
+
+def test_a_bar_is_drawn_between_0_and_1() -> None:
+    drawn = bar(0.5, -0.2, 0.75, 0.8)
+    assert drawn and (drawn.low, drawn.width, drawn.value, drawn.threshold) == ("0.0%", "75.0%", "50.0%", "80.0%")
+    assert bar(None, None, None) is None
+
+
+def test_rounds_are_named_in_short(study: Study) -> None:
+    rounds = list(study.rounds.order_by("number"))
+    assert which_rounds(rounds[:1]) == "round 1 (version 1)"
+    assert which_rounds(rounds) == "rounds 1 and 2 (version 1)"
