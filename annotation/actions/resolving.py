@@ -99,7 +99,7 @@ def _check_place(
 ) -> None:
     """A decision needs a part that somebody gave and a dimension that applies and hangs on nothing open."""
     parts = {verdict.part for verdict in standing.verdicts}
-    if isinstance(part, bool) or part not in parts:
+    if isinstance(part, bool) or not isinstance(part, int) or part not in parts:
         fields["part"] = [f"The item has no part {part}; its raters gave {len(parts)}."]
     elif not any(verdict.part == part and verdict.dimension == dimension for verdict in standing.verdicts):
         fields["dimension"] = [

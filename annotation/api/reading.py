@@ -56,6 +56,17 @@ def number_in_address(request: Request, name: str) -> int | None:
     return int(given)
 
 
+def page_size(request: Request, default: int, most: int) -> int:
+    """How many rows a page is to hold at least, as on every list. Raises Unreadable."""
+    given = request.query_params.get("page_size")
+    if given is None:
+        return default
+    if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
+        sentence = f"Write a whole number from 1 to {most}."
+        raise Unreadable("The page size can't be read.", fields={"page_size": [sentence]})
+    return min(int(given[:9]), most)
+
+
 def choice_in_address(request: Request, name: str, choices: tuple[str, ...], default: str | None) -> str | None:
     """One of the words allowed, from the query of the address. Raises Invalid."""
     given = request.query_params.get(name) or default

@@ -22,6 +22,7 @@ from annotation.api.reading import (
     body_of,
     choice_in_address,
     number_in_address,
+    page_size,
     round_in_address,
     seat_of,
     text,
@@ -30,7 +31,9 @@ from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
+from annotation.queries.verdicts import resolution_values
 from annotation.reporting import Asked, agreement, visible_rounds
+from taxonomy.queries import published_version
 
 PAGE, MOST_PER_PAGE = 500, 5000
 ROUND = OpenApiParameter("round", int, description="Only this round.")
@@ -49,7 +52,7 @@ def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[An
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item."""
     gathered: list[Any] = []
     last: results.Place = (0, 0)
-    size = min(number_in_address(request, "page_size") or PAGE, MOST_PER_PAGE)
+    size = page_size(request, PAGE, MOST_PER_PAGE)
     following = None
     for place, here in found:
         if len(gathered) >= size and here:
@@ -74,7 +77,7 @@ def cursor_of(request: Request) -> results.Place:
     try:
         round_number, position = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
         return int(round_number), int(position)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise Unreadable("The cursor can't be read.", code="bad_cursor") from error
 
 
@@ -209,7 +212,7 @@ class Resolutions(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(ADJUDICATOR, OWNER)
         for name in ("item", "dimension", "values"):
-            if name not in body:
+            if body.get(name) is None:
                 raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
         item = get_item(seat, text(body, "item"))
         try:
@@ -227,7 +230,7 @@ class Resolutions(APIView):
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
             return Response(newer, status=409)
-        return Response(resolution_answer(made, body["values"]), status=201)
+        return Response(resolution_answer(made), status=201)
 
 
 def round_for(seat: Seat, item: Item, number: object) -> Round:
@@ -245,7 +248,8 @@ def round_for(seat: Seat, item: Item, number: object) -> Round:
     return get_round(seat, chosen)
 
 
-def resolution_answer(made: Resolution, values: Any) -> dict[str, Any]:
+def resolution_answer(made: Resolution) -> dict[str, Any]:
+    tree = published_version(made.round.taxonomy_version_id)
     return {
         "id": str(made.pk),
         "item": made.item.identifier,
@@ -253,7 +257,7 @@ def resolution_answer(made: Resolution, values: Any) -> dict[str, Any]:
         "round": made.round.number,
         "dimension": made.dimension.key,
         "revision": made.revision,
-        "values": values if isinstance(values, list) else [values],
+        "values": list(resolution_values(tree, [made]).get(made.pk, ())),
         "method": made.method,
         "rationale": made.rationale,
         "decided_by": made.decided_by.username if made.decided_by else "",

@@ -166,3 +166,28 @@ def test_a_cursor_from_elsewhere_is_unreadable() -> None:
             answer = olga.send("GET", f"{path}/?cursor={cursor}")
             assert answer.status_code in (200, 400), (path, cursor, answer.content)
     assert olga.send("GET", "issues/?cursor=WzFlOTk5XQ").json()["code"] == "bad_cursor"
+
+
+def test_a_decision_is_answered_as_it_was_stored_and_refused_by_field() -> None:
+    text = make.SYMPTOMS + "  - {key: words, title: Words, kind: text, required: false}\n"
+    study = make.study(text=text)
+    round_ = make.open_round(study, 1)
+    for name, symptom in (("bob", "crash"), ("carol", "hang")):
+        make.submit(round_, name, 1, {"symptom": [symptom], "words": name})
+    ada = Script("ada")
+    path, decision = "studies/study/resolutions/", {"item": "acme/rocket#1", "dimension": "symptom", "values": ["slow"]}
+    for change, field in (({"values": None}, "values"), ({"part": [1]}, "part"), ({"part": 1.0}, "part")):
+        assert list(ada.refused("POST", path, {**decision, **change})) == [field]
+    assert ada.send("POST", path, decision).json()["values"] == ["slow"]
+    answer = ada.send("POST", path, {**decision, "dimension": "words", "values": " both "})
+    assert (answer.status_code, answer.json()["values"]) == (201, ["both"])
+
+
+def test_lists_of_results_page_like_all_others() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang\n2 crash hang\n3 crash hang")
+    olga = Script("olga")
+    for path in ("issues", "studies/study/ratings", "studies/study/disagreements", "studies/study/labels"):
+        for wrong in ("page_size=0", "page_size=x", "page_size=-1", "cursor=WzFlOTk5LDFd", "cursor=x"):
+            assert olga.send("GET", f"{path}/?{wrong}").status_code == 400, (path, wrong)
+        assert olga.send("GET", f"{path}/?page_size={'9' * 30}").status_code == 200
