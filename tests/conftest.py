@@ -15,12 +15,17 @@ import pytest
 
 from config import embedded
 from tests.find_chromium import chromium
+from tests.github import GitHub, World
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from pytest_django.fixtures import SettingsWrapper
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(tempfile.mkdtemp(prefix="concord tests "))
+
+if "config.settings" in sys.modules:  # pytest-django has read them for a DJANGO_SETTINGS_MODULE of the shell
+    pytest.exit("Unset DJANGO_SETTINGS_MODULE: the tests bring their own settings, servers and data folder.", 4)
 
 # Before Django reads its settings, which happens after this file is imported.
 os.environ["DATA_DIR"] = str(DATA_DIR)
@@ -104,7 +109,30 @@ def _redis():  # type: ignore[no-untyped-def]  # redis.Redis
 
 
 @pytest.fixture(scope="session")
-def live_worker(django_db_setup: None) -> Iterator[subprocess.Popen[bytes]]:
+def github_server() -> Iterator[GitHub]:
+    """The local GitHub, which every worker that is started from now on asks."""
+    with GitHub() as server:
+        os.environ["GITHUB_API_URL"] = server.url
+        yield server
+
+
+@pytest.fixture
+def github(github_server: GitHub, settings: "SettingsWrapper") -> Iterator[GitHub]:
+    """An empty local GitHub, at which the settings point."""
+    settings.GITHUB_API_URL = github_server.url
+    settings.GITHUB_TOKENS = []
+    github_server.reset()
+    yield github_server
+    github_server.reset()
+
+
+@pytest.fixture
+def world(github: GitHub) -> World:
+    return github.world
+
+
+@pytest.fixture(scope="session")
+def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subprocess.Popen[bytes]]:
     """A real Celery worker on the test database and the real Valkey.
 
     It sees committed rows only: mark the test `django_db(transaction=True)`, and `worker`.

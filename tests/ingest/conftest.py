@@ -1,35 +1,16 @@
-"""A local GitHub that is there before any worker starts, and short ways to fetch from it."""
+"""Short ways to fetch from the local GitHub, and to take in a file."""
 
 import io
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.github import GitHub, World
+from tests.github import GitHub
 
 if TYPE_CHECKING:
     from ingest.models import FetchRun
-
-_server = GitHub().start()
-os.environ["GITHUB_API_URL"] = _server.url  # a worker started later reads it
-
-
-@pytest.fixture
-def github(settings: Any) -> Iterator[GitHub]:
-    """An empty local GitHub, at which the settings point."""
-    settings.GITHUB_API_URL = _server.url
-    settings.GITHUB_TOKENS = []
-    _server.reset()
-    yield _server
-    _server.reset()
-
-
-@pytest.fixture
-def world(github: GitHub) -> World:
-    return github.world
 
 
 @pytest.fixture
