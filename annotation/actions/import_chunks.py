@@ -1,5 +1,6 @@
 """Judges what of a sheet is new in one round, a thousand items at a time: stored, unchanged, completed or refused."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -38,12 +39,16 @@ class Chunk:
     _answers: list[NewAnswer] = field(default_factory=list)
     _decisions: list[NewDecision] = field(default_factory=list)
     _contested: list[tuple[NewAnswer, list[SheetRow]]] = field(default_factory=list)
+    _n_known: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def write(self, writer: RoundWriter) -> None:
         """Stores what is new; the rest is counted or refused in the sheet."""
         items = [self.items[key] for key in self.keys]
         ids = [] if self.is_new else [item.pk for item in items]
         standing = standing_assignments(self.round_, ids) if ids else {}
+        for (item_id, _), assignment in standing.items():
+            if assignment.current is not None:
+                self._n_known[item_id] = max(self._n_known[item_id], assignment.current.n_parts)
         decided = standing_decisions(self.round_, self.reader.tree, ids) if ids else {}
         kept = []
         for key in self.keys:
@@ -63,7 +68,7 @@ class Chunk:
 
     def _take_answers(self, key: str, standing: Mapping[tuple[int, int], Assignment]) -> list[ReadAnswer]:
         """Reads the answers of an item, all of which are handed back, and keeps those that are new."""
-        numbers = self.sheet.part_numbers(self.label, key)
+        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
         item = self.items[key]
         read_of: dict[int, ReadAnswer] = {}
         for rater, rows in self.rows.get((self.label, key), ()):
@@ -130,7 +135,7 @@ class Chunk:
         if self.round_.state == Round.State.OPEN:
             self._refuse(rows, f"Round {self.round_.number} is open; decisions are taken when its raters are done.")
             return
-        numbers = self.sheet.part_numbers(self.label, key)
+        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
         decided, blanks = read_decisions(self.reader, rows, numbers, self.sheet.refuse)
         for each in (*decided, *(_as_decided(blank) for blank in blanks if _sides_with_a_rater(blank, given))):
             self._decide(self.items[key], each, standing)

@@ -210,7 +210,9 @@ class _Import:
             known = ", ".join(dimension.key for dimension in reader.tree.dimensions)
             named = ", ".join(list(self.sheet.dimensions)[:10])
             raise Invalid(
-                f"The study's taxonomy has none of these dimensions: {named}. It has: {known}.", code="dimensions"
+                f"The study's taxonomy has none of these dimensions: {named}. It has: {known}.",
+                code="dimensions",
+                fields={"dimension": [f"None of these is a dimension of {self.version.taxonomy.slug}: {named}."]},
             )
 
     def _reader(self, version_id: int) -> ValueReader:

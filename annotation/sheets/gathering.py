@@ -54,10 +54,15 @@ class Gathered:
     def refuse(self, line: int, reason: str, row: str = "") -> None:
         self.refusals.append(Refusal(line, reason, row[:EXCERPT_MAX]))
 
-    def part_numbers(self, round_: str, item: str) -> dict[str, int]:
-        """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come."""
+    def part_numbers(self, round_: str, item: str, n_known: int = 0) -> dict[str, int]:
+        """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come.
+
+        Where the item has `n_known` parts already, numbers among them are those parts.
+        """
         labels = list(self.part_labels[round_, item])
         numbers = [whole(label) for label in labels]
+        if all(number is not None and 1 <= number <= n_known for number in numbers):
+            return {label: number or 0 for label, number in zip(labels, numbers, strict=True)}
         if all(number is not None for number in numbers):
             in_order = sorted({number for number in numbers if number is not None})
             place = {number: n for n, number in enumerate(in_order, start=1)}

@@ -637,3 +637,14 @@ def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(li
         for key, name in (("issue_type", "issue_type"), ("stage", "fault.stage")):
             expected = computed[f"round_{number}"][name]
             assert found(number, dimension=key, parts="single") == (expected["n"], expected["kappa"]), (number, key)
+
+
+def test_a_part_sent_alone_later_is_that_part_and_not_the_first() -> None:
+    study = make.study()
+    head = "item,rater,round,part,dimension,value\n"
+    take(
+        head + "a,bob,1,1,symptom,crash\na,bob,1,2,symptom,hang\na,carol,1,1,symptom,crash\na,carol,1,2,symptom,slow\n"
+    )
+    take(head + "a,model,1,2,symptom,hang\na,final,1,2,symptom,slow\n")
+    assert list(Rating.objects.filter(round__study=study, rater__name="model").values_list("part", flat=True)) == [2]
+    assert list(Resolution.objects.filter(round__study=study).values_list("part", flat=True)) == [2]
