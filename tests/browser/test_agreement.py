@@ -97,7 +97,9 @@ def test_a_file_is_downloaded(study: Study, go: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
-def test_axe_finds_nothing(study: Study, go: Any, scheme: Any, width: int) -> None:
+def test_axe_finds_nothing(study: Study, page: Page, go: Any, scheme: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     for address in (
         "agreement/",
         "agreement/?when=after&round=1",
@@ -105,9 +107,7 @@ def test_axe_finds_nothing(study: Study, go: Any, scheme: Any, width: int) -> No
         "agreement/items/?dimension=symptom&a=slow&b=hang",
         "exports/",
     ):
-        page: Page = go("ada", address)
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=scheme)
+        go("ada", address)
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         assert_accessible(page)
 
