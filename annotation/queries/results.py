@@ -1,7 +1,7 @@
 """What came out of a study, row by row: agreed labels, ratings, disagreements, resolutions; read in steady memory."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,6 @@ from annotation.models import Annotation, Assignment, Resolution, Round, RoundIt
 from annotation.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
-    code_order,
     read_values,
     resolution_values,
     round_verdicts,
@@ -151,31 +150,30 @@ def ratings(
         places = RoundItem.objects.filter(round=round_).select_related("item").order_by("position")
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
             position = chunk[-1].position
-            given = (
-                Assignment.objects.filter(round=round_, item__in=[place.item_id for place in chunk])
-                .filter(current__isnull=False)
-                .select_related("rater", "blind", "current")
+            given = Assignment.objects.filter(
+                round=round_, item__in=[place.item_id for place in chunk], current__isnull=False
             )
             if own is not None and (not own_round_ids or round_.pk in own_round_ids):
                 given = given.filter(rater__user=own.user)
-            by_item: dict[int, list[Assignment]] = {}
-            for assignment in sorted(given, key=lambda each: code_order(each.rater)):
-                by_item.setdefault(assignment.item_id, []).append(assignment)
-            wanted = {
-                pk
-                for assignments in by_item.values()
-                for each in assignments
-                for pk in (each.blind_id, each.current_id)
-                if pk is not None
-            }
+            by_item: dict[int, list[tuple[str, int | None, int]]] = {}
+            for item_id, code, blind, current in given.values_list("item_id", "rater__code", "blind_id", "current_id"):
+                assert current is not None
+                by_item.setdefault(item_id, []).append((code or "", blind, current))
+            wanted = {pk for answers in by_item.values() for answer in answers for pk in answer[1:] if pk is not None}
+            said = _said(wanted)
             values = read_values(tree, list(wanted))
             for place in chunk:
                 rows = [
-                    row
-                    for assignment in by_item.get(place.item_id, [])
-                    for name, annotation in _revisions(assignment, revision)
-                    for row in _rating_rows(place.item.identifier, round_, assignment, name, annotation, values)
-                    if dimension is None or row.dimension == dimension
+                    RatingRow(
+                        place.item.identifier, part, round_.number, code, key, list(given_values), memo, seconds, name
+                    )
+                    for code, blind, current in sorted(
+                        by_item.get(place.item_id, []), key=lambda each: (len(each[0]), each)
+                    )
+                    for name, annotation in _revisions(blind, current, revision)
+                    for part, memo, seconds in said[annotation]
+                    for key, given_values in values.get((annotation, part), {}).items()
+                    if dimension is None or key == dimension
                 ]
                 rows.sort(key=lambda row: (row.part, tree.by_key[row.dimension].position))
                 yield (round_.number, place.position), rows
@@ -183,31 +181,22 @@ def ratings(
                 break
 
 
-def _revisions(assignment: Assignment, wanted: str | None) -> list[tuple[str, Annotation]]:
-    blind, current = assignment.blind, assignment.current
-    found = [("blind", blind)] if blind else []
-    if current and (wanted == "current" or current != blind):
+def _revisions(blind: int | None, current: int, wanted: str | None) -> list[tuple[str, int]]:
+    """The revisions of an answer that are listed: the blind one, and the current one where it is another or wanted."""
+    found = [("blind", blind)] if blind is not None else []
+    if wanted == "current" or current != blind:
         found.append(("current", current))
-    return [(name, each) for name, each in found if each and wanted in (None, name)]
+    return [(name, each) for name, each in found if wanted in (None, name)]
 
 
-def _rating_rows(
-    identifier: str, round_: Round, assignment: Assignment, name: str, annotation: Annotation, values: dict[Any, Any]
-) -> Iterator[RatingRow]:
-    for part in range(1, annotation.n_parts + 1):
-        memo = annotation.part_memos[part - 1] if part <= len(annotation.part_memos) else ""
-        for key, given in values.get((annotation.pk, part), {}).items():
-            yield RatingRow(
-                item=identifier,
-                part=part,
-                round=round_.number,
-                rater=assignment.rater.code or "",
-                dimension=key,
-                values=list(given),
-                memo=memo or annotation.memo,
-                seconds=annotation.seconds,
-                revision=name,
-            )
+def _said(annotations: Collection[int]) -> dict[int, list[tuple[int, str, int | None]]]:
+    """Annotation id → number, memo and seconds of each of its parts; one query."""
+    found = {}
+    rows = Annotation.objects.filter(pk__in=annotations)
+    for pk, n_parts, memo, part_memos, seconds in rows.values_list("pk", "n_parts", "memo", "part_memos", "seconds"):
+        own = [*part_memos, *[""] * (n_parts - len(part_memos))]
+        found[pk] = [(part, own[part - 1] or memo, seconds) for part in range(1, n_parts + 1)]
+    return found
 
 
 def disagreements(
@@ -306,4 +295,4 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
 
 
 def as_dict(row: LabelRow | RatingRow | ResolutionRow) -> dict[str, Any]:
-    return asdict(row)
+    return dict(vars(row))
