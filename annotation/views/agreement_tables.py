@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
@@ -196,7 +197,7 @@ class Section:
     meaning: str
     scale: str
     rests_on: str
-    fixed_on: str
+    fixed_on: datetime | None
     metric: str
     units: int
     units_url: str
@@ -212,8 +213,7 @@ class Section:
     pairs: Sequence[Mapping[str, Any]]
 
 
-def section(report: DimensionReport, links: Links, versions: str) -> Section:
-    """`versions` says of which rounds and versions, as `which_rounds`."""
+def section(report: DimensionReport, links: Links) -> Section:
     names, entry, head = Names(report.across), report.entry, report.headline
     key = report.across.dimension.key
     return Section(
@@ -226,8 +226,8 @@ def section(report: DimensionReport, links: Links, versions: str) -> Section:
         after=report.after,
         meaning=meaning(head),
         scale=scale_words(head),
-        rests_on=f"rated by {_listed(head.raters)} in {versions}" if head.raters else f"in {versions}",
-        fixed_on=(head.fixed_at or "")[:10],
+        rests_on=_rests_on(report),
+        fixed_on=datetime.fromisoformat(head.fixed_at) if head.fixed_at else None,
         metric=METRICS.get(entry["metric"], entry["metric"]),
         units=entry["units"],
         units_url=links.units(key),
@@ -276,38 +276,39 @@ def _raters(entry: Mapping[str, Any]) -> list[str]:
     return found if entry["raters"] == 2 else []
 
 
+def _rests_on(report: DimensionReport) -> str:
+    rounds = [each.round for each in report.across.counted]
+    having = [round_ for round_ in rounds if report.trend[round_.number].units]
+    where = which_rounds(having or rounds)
+    return f"rated by {_listed(report.headline.raters)} in {where}" if having else f"in {where}"
+
+
 def meaning(head: Headline) -> str:
     """In words where the value and its interval stand to the threshold."""
     if head.value is None:
         return head.undefined or ""
     if head.threshold is None:
         return "No threshold was fixed."
-    at = f"{head.threshold:.2f}"
     low = head.value if head.ci_low is None else head.ci_low
     high = head.value if head.ci_high is None else head.ci_high
+    at = f"the threshold of {head.threshold:.2f}"
     if head.value >= head.threshold:
-        return (
-            f"Reaches {at} with its whole interval."
-            if low >= head.threshold
-            else (f"Reaches {at}, but its interval begins below.")
-        )
-    return (
-        f"Below {at}, though its interval reaches it."
-        if high >= head.threshold
-        else (f"Below {at} with its whole interval.")
-    )
+        return f"{at}, {'with its whole interval' if low >= head.threshold else 'but its interval begins below'}."
+    return f"{at}, {'though its interval does' if high >= head.threshold else 'nor is it within its interval'}."
 
 
 def scale_words(head: Headline) -> str:
-    """The scale's word that the value has earned with 95 % certainty; empty where no scale suits."""
+    """The scale's word for the value, and the one it has earned with 95 % certainty; empty where no scale suits."""
     if head.value is None or head.coefficient == "percent_agreement":
         return ""
     scale = "krippendorff" if head.coefficient == "krippendorff_alpha" else "landis_koch"
-    if head.se:
-        word = next(word for word, probability in benchmark(head.value, head.se, scale) if probability >= CERTAIN)
-        return f"at least “{word}” on {SCALE_WORDS[scale]}, with 95 % certainty"
-    word = next((word for bound, word in SCALES[scale] if head.value >= bound), SCALES[scale][-1][1])
-    return f"“{word}” on {SCALE_WORDS[scale]}"
+    classes = SCALES[scale]
+    word = next((word for bound, word in classes if head.value >= bound), classes[-1][1])
+    said = f"“{word}” on {SCALE_WORDS[scale]}"
+    if not head.se:
+        return said
+    earned = next(word for word, probability in benchmark(head.value, head.se, scale) if probability >= CERTAIN)
+    return said if earned == word else f"{said}, but only “{earned}” with 95 % certainty"
 
 
 def which_rounds(rounds: Sequence[Round]) -> str:
@@ -376,7 +377,7 @@ def _matrix(entry: Mapping[str, Any], raters: Sequence[str], names: Names, links
             if not n:
                 cells.append(None)
                 continue
-            heat = 0 if a == b else math.ceil(HEATS * n / most)
+            heat = 0 if a == b else math.ceil(HEATS * n / max(most, HEATS))
             said = f"{names.of(a)} and {names.of(b)}: {n}"
             cells.append(Cell(n, links.units(entry["dimension"], a=a, b=b, **who), heat, a == b, said))
         rows.append(MatrixRow(number, names.of(a), cells, sum(n for (row, _), n in found.items() if row == a)))
@@ -395,6 +396,7 @@ class TrendCell:
     """The primary coefficient of a dimension in a round."""
 
     headline: Headline
+    position: int
     bar: Bar | None
     url: str
 
@@ -414,12 +416,15 @@ def trend(
     """Round by round, in their order."""
     lines = []
     for round_ in sorted(rounds, key=lambda each: each.number):
-        cells = []
+        cells: list[TrendCell | None] = []
         for each in reports:
             head = each.trend.get(round_.number)
-            address = links.page(round=str(round_.number)) + f"#{each.across.dimension.key}"
-            cells.append(
-                TrendCell(head, bar(head.value, head.ci_low, head.ci_high, head.threshold), address) if head else None
-            )
+            if head is None:
+                cells.append(None)
+                continue
+            dimension = each.across.dimension
+            drawn = bar(head.value, head.ci_low, head.ci_high, head.threshold)
+            address = links.page(round=str(round_.number)) + f"#{dimension.key}"
+            cells.append(TrendCell(head, dimension.position, drawn, address))
         lines.append(TrendLine(round_, len(chosen) == 1 and round_ in chosen, cells))
     return lines
