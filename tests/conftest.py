@@ -131,36 +131,34 @@ def world(github: GitHub) -> World:
     return github.world
 
 
+def environment_of_servers() -> dict[str, str]:
+    """The environment of a process that is to work on the test database and the real Valkey."""
+    from django.conf import settings
+    from django.db import connection
+
+    place = {name: str(value) for name, value in connection.settings_dict.items()}
+    name, host = place["NAME"], place["HOST"]
+    where = f"/{name}?host={host}" if host.startswith("/") else f"{host}:{place['PORT']}/{name}"
+    address = f"postgresql://{quote(place['USER'])}:{quote(place['PASSWORD'])}@{where}"
+    return {**os.environ, "DATABASE_URL": address, "REDIS_URL": settings.REDIS_URL}
+
+
 @pytest.fixture(scope="session")
 def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subprocess.Popen[bytes]]:
     """A real Celery worker on the test database and the real Valkey.
 
     It sees committed rows only: mark the test `django_db(transaction=True)`, and `worker`.
     """
-    from django.conf import settings
-    from django.db import connection
-
     from config.celery import app
 
     app.control.purge()
-    name = connection.settings_dict["NAME"]
-    host = connection.settings_dict["HOST"]
-    user = connection.settings_dict["USER"]
-    password = connection.settings_dict["PASSWORD"]
-    port = connection.settings_dict["PORT"]
-    where = f"/{name}?host={host}" if str(host).startswith("/") else f"{host}:{port}/{name}"
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"postgresql://{quote(user)}:{quote(password)}@{where}",
-        "REDIS_URL": settings.REDIS_URL,
-    }
     log_path = DATA_DIR / "worker.log"
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads", "--concurrency", "2"]
     with log_path.open("wb") as log:
         worker = subprocess.Popen(
             [*command, "--loglevel", "INFO", "--without-gossip", "--without-mingle"],
             cwd=BASE_DIR,
-            env=environment,
+            env=environment_of_servers(),
             stdout=log,
             stderr=log,
         )
