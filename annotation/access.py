@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.contrib.auth.models import AnonymousUser
+from django.db import connection
 from django.db.models import Q
 
 from accounts.models import User
@@ -111,25 +112,46 @@ def get_item_at(seat: Seat, pk: int) -> Item:
 
 def get_sample(seat: Seat, identifier: object) -> Sample:
     """A sample of the study by what stands in an address; raises NotFound."""
-    text = str(identifier)
-    is_number = text.isascii() and text.isdigit() and len(text) < 19
-    found = Sample.objects.filter(study=seat.study, pk=int(text)).first() if is_number else None
+    number = row_number(identifier)
+    found = None if number is None else Sample.objects.filter(study=seat.study, pk=number).first()
     if found is None:
-        raise NotFound(f"The study “{seat.study.slug}” has no sample {text[:40]}.")
+        raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
     return found
 
 
 def get_own_assignment(seat: Seat, identifier: object, *, lock: bool = False) -> Assignment:
-    """An assignment of this very person in this study; another's is not found. With `lock`, held until the commit."""
-    text = str(identifier)
+    """An assignment of this very person in this study; another's is not found.
+
+    With `lock` it is held until the commit, and so is the state of its round.
+    """
+    number = row_number(identifier)
     found = None
-    if text.isascii() and text.isdigit() and len(text) < 19:
+    if number is not None:
         assignments = Assignment.objects.select_related("round", "item", "rater")
         if lock:
+            hold_state(assignments=number)
             assignments = assignments.select_for_update(of=("self",))
         found = assignments.filter(
-            Q(pk=int(text)), round__study=seat.study, rater__study=seat.study, rater__user=seat.user
+            Q(pk=number), round__study=seat.study, rater__study=seat.study, rater__user=seat.user
         ).first()
     if found is None:
-        raise NotFound(f"You have no assignment {text[:40]} in the study “{seat.study.slug}”.")
+        raise NotFound(f"You have no assignment {str(identifier)[:40]} in the study “{seat.study.slug}”.")
     return found
+
+
+def row_number(identifier: object) -> int | None:
+    """The number of a row that stands in an address or a request; None for what can't be one."""
+    text = str(identifier)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def hold_state(**which: object) -> str | None:
+    """The state of a round, which stays so until the commit: whoever moves the round on waits, other raters do not.
+
+    It comes before every other lock, as it does where a round is moved on; so nobody waits for each other.
+    """
+    sql, values = Round.objects.filter(**which).order_by().values_list("state").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"{sql} FOR SHARE OF annotation_round", values)
+        row = cursor.fetchone()
+    return row[0] if row else None

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.access import RATER, Seat, get_own_assignment
+from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.rounds import finish_if_done
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
@@ -56,8 +56,9 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     if after is not None:
         return peek(round_, get_own_assignment(seat, after))
     found = waiting_assignment(round_, seat.membership)
-    if round_.mode == Round.Mode.POOL:
-        found = _renewed(found) if found else _take_from_pool(seat, round_)
+    if round_.mode == Round.Mode.POOL and (found is None or not _renew(found)):
+        _free_expired(round_)
+        found = _take_from_pool(seat, round_)
     if found is None:
         if not RoundRater.objects.filter(round=round_, rater=seat.membership).exists():
             raise Forbidden(f"You are not a rater of round {round_.number}.")
@@ -65,12 +66,13 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     return found
 
 
-def _renewed(assignment: Assignment) -> Assignment:
+def _renew(assignment: Assignment) -> bool:
+    """Lengthens a lease, at most once a minute; False where it ran out and was given back meanwhile."""
     until = timezone.now() + LEASE
-    if assignment.lease_until is None or until - assignment.lease_until > timedelta(minutes=1):
-        Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.LEASED).update(lease_until=until)
-        assignment.lease_until = until
-    return assignment
+    if assignment.lease_until is not None and until - assignment.lease_until <= timedelta(minutes=1):
+        return True
+    assignment.lease_until = until
+    return bool(Assignment.objects.filter(pk=assignment.pk, state__in=Assignment.UNFINISHED).update(lease_until=until))
 
 
 @transaction.atomic
@@ -80,6 +82,8 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
     The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
     behind them are looked for at the end.
     """
+    if hold_state(pk=round_.pk) != Round.State.OPEN:
+        return None
     walker = (
         RoundRater.objects.select_for_update(of=("self",))
         .select_related("rater")
@@ -90,7 +94,6 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
         raise Forbidden(f"You are not a rater of round {round_.number}.")
     if found := waiting_assignment(round_, walker.rater):
         return found
-    _free_expired(round_)
     free = RoundItem.objects.filter(round=round_, n_free__gt=0).order_by("position")
     place = free.select_for_update(skip_locked=True).filter(position__gt=walker.walked).first()
     if place is None:
@@ -118,15 +121,19 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
 
 
 def _free_expired(round_: Round) -> None:
-    """Gives back the slots of leases that ran out."""
-    expired = list(
-        Assignment.objects.select_for_update(skip_locked=True)
-        .filter(round=round_, state=Assignment.State.LEASED, lease_until__lt=timezone.now())
-        .order_by("lease_until")[:100]
-    )
-    for assignment in sorted(expired, key=lambda each: each.item_id):
-        Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.WITHDRAWN, lease_until=None)
-        RoundItem.objects.filter(round=round_, item=assignment.item_id).update(n_free=F("n_free") + 1)
+    """Gives back the slots of leases that ran out; in a transaction of its own, so takers do not wait in a ring."""
+    expired = Assignment.objects.filter(
+        round=round_, state=Assignment.State.LEASED, lease_until__lt=timezone.now()
+    ).order_by("lease_until")
+    if not expired.exists():
+        return
+    with transaction.atomic():
+        if hold_state(pk=round_.pk) != Round.State.OPEN:
+            return
+        found = list(expired.select_for_update(skip_locked=True)[:100])
+        for assignment in sorted(found, key=lambda each: each.item_id):
+            Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.WITHDRAWN, lease_until=None)
+            RoundItem.objects.filter(round=round_, item=assignment.item_id).update(n_free=F("n_free") + 1)
 
 
 def submit_annotation(

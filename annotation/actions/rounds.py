@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
-from annotation.access import OWNER, RATER, Seat, get_round
+from annotation.access import OWNER, RATER, Seat, get_round, row_number
 from annotation.actions.studies import items_for, record
 from annotation.assigning import plan, raters_planned
 from annotation.errors import Conflict, Invalid, WrongState
@@ -143,9 +143,8 @@ def _items(
         return [], None
     if issues is not None:
         return _named_items(seat, study, issues, fields), None
-    digits = str(sample)
-    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
-    found = study.samples.filter(pk=int(digits)).first() if is_number else None
+    given = row_number(sample)
+    found = None if given is None else study.samples.filter(pk=given).first()
     if found is None:
         fields["sample"] = ["The study has no such sample; draw one first."]
         return [], None
@@ -257,21 +256,20 @@ def finish_if_done(round_id: int) -> bool:
     Two last submits at the same moment both see the other's row, because each looks after its own commit.
     """
     with transaction.atomic():
-        round_ = Round.objects.filter(pk=round_id, state=Round.State.OPEN).first()
-        if round_ is None or is_out(round_):
+        if not _all_is_in(round_id):
             return False
         round_ = Round.objects.select_for_update().get(pk=round_id)
-        if round_.state != Round.State.OPEN or is_out(round_):
+        if not _all_is_in(round_id):
             return False
         _start_resolving(round_)
         return True
 
 
-def is_out(round_: Round) -> bool:
-    """Whether something of the round is still to be done."""
-    if Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED).exists():
-        return True
-    return round_.mode == Round.Mode.POOL and RoundItem.objects.filter(round=round_, n_free__gt=0).exists()
+def _all_is_in(round_id: int) -> bool:
+    """Whether a round is open with nothing left to do; one query, so that a slot just taken is not missed."""
+    unfinished = Assignment.objects.filter(round=round_id, state__in=Assignment.UNFINISHED)
+    free = RoundItem.objects.filter(round=round_id, n_free__gt=0)
+    return Round.objects.filter(~Exists(unfinished), ~Exists(free), pk=round_id, state=Round.State.OPEN).exists()
 
 
 def _start_resolving(round_: Round) -> None:

@@ -1,6 +1,7 @@
 """Submitting, skipping, asking for the next: stored once, only by the right rater, only what fits the version."""
 
 import threading
+import time
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -200,6 +201,36 @@ def test_a_pool_gives_each_item_to_exactly_two_of_four_raters_who_work_at_once()
     done = list(Assignment.objects.filter(state="submitted").values_list("item", "rater"))
     assert len(done) == len(set(done)) == 24
     assert Round.objects.get(pk=round_.pk).state == Round.State.RESOLVING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_item_taken_from_a_pool_while_the_owner_ends_it_is_withdrawn_with_the_others() -> None:
+    study = make.study()
+    make.open_round(study, 3, mode="pool")
+    bob, owner = make.seat(study, "bob"), make.owner_seat(study)
+
+    def end() -> None:
+        try:
+            rounds.resolve_round(seat=owner, number=1, withdraw=True)
+        finally:
+            connection.close()
+
+    ending = threading.Thread(target=end)
+    with transaction.atomic():
+        taken = take_next(seat=bob, round_=get_round(bob, 1))
+        ending.start()
+        deadline = time.monotonic() + 20
+        while not _somebody_waits_for_a_lock() and time.monotonic() < deadline:
+            pass
+    ending.join()
+    taken.refresh_from_db()
+    assert (taken.state, Round.objects.get().state) == (Assignment.State.WITHDRAWN, Round.State.RESOLVING)
+
+
+def _somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return cursor.fetchone()[0]
 
 
 def test_a_lease_that_ran_out_goes_to_another_rater() -> None:
