@@ -126,7 +126,7 @@ def _handler(github: GitHub) -> type[BaseHTTPRequestHandler]:
             super().setup()
             self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        def log_message(self, format: str, *args: Any) -> None:
             """Quiet: `github.asked` remembers."""
 
         def do_GET(self) -> None:
