@@ -1,13 +1,15 @@
 """Studies, their members, samples and rounds over REST."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Count, Q
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
@@ -134,6 +136,25 @@ class LeaveOpen(serializers.Serializer[Any]):
     leave_open = serializers.BooleanField(required=False)
 
 
+PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
+
+
+def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
+    """The schema of a page of a list."""
+    name = shape.__name__.removesuffix("Shape") + "Page"
+    fields = {"results": shape(many=True), "next": serializers.URLField(allow_null=True)}
+    return inline_serializer(name, fields)
+
+
+def paged(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
+    """A page of a list, as on every list."""
+    pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
+    pages = pagination()
+    found = pages.paginate_queryset(rows, request, view)
+    answer: Response = pages.get_paginated_response([shown(row) for row in found])
+    return answer
+
+
 class Studies(ListAPIView[Study]):
     """The caller's studies (all of them for staff); with scope manage a new one, which the caller owns."""
 
@@ -193,12 +214,11 @@ class Members(APIView):
 
     permission_classes = [scope("manage")]
 
-    @extend_schema(responses=MemberShape(many=True))
+    @extend_schema(responses=pages_of(MemberShape), parameters=PAGE, operation_id="studies_members_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         members = list(Membership.objects.filter(study=seat.study).select_related("user"))
-        shown = [member_answer(seat, member) for member in sorted(members, key=code_order)]
-        return Response({"results": shown, "next": None})
+        return paged(self, request, sorted(members, key=code_order), lambda member: member_answer(seat, member))
 
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -226,11 +246,11 @@ class Samples(APIView):
 
     permission_classes = [scope("manage")]
 
-    @extend_schema(responses=SampleShape(many=True))
+    @extend_schema(responses=pages_of(SampleShape), parameters=PAGE, operation_id="studies_samples_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         samples = Sample.objects.filter(study=seat.study)
-        return Response({"results": [SampleShape(sample).data for sample in samples], "next": None})
+        return paged(self, request, samples, lambda sample: SampleShape(sample).data)
 
     @extend_schema(request=SampleBody, responses={201: SampleShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -248,13 +268,14 @@ class Samples(APIView):
 class Rounds(APIView):
     """The rounds of a study; the owner makes a new one, a draft."""
 
+    ordering = ("number",)
     permission_classes = [scope("manage")]
 
-    @extend_schema(responses=RoundShape(many=True))
+    @extend_schema(responses=pages_of(RoundShape), parameters=PAGE, operation_id="studies_rounds_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        rounds = Round.objects.filter(study=seat.study).order_by("number")
-        return Response({"results": [round_answer(round_) for round_ in detailed(rounds)], "next": None})
+        rounds = detailed(Round.objects.filter(study=seat.study))
+        return paged(self, request, rounds, round_answer)
 
     @extend_schema(request=RoundBody, responses={201: RoundShape})
     def post(self, request: Request, slug: str) -> Response:

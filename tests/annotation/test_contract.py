@@ -191,3 +191,20 @@ def test_lists_of_results_page_like_all_others() -> None:
         for wrong in ("page_size=0", "page_size=x", "page_size=-1", "cursor=WzFlOTk5LDFd", "cursor=x"):
             assert olga.send("GET", f"{path}/?{wrong}").status_code == 400, (path, wrong)
         assert olga.send("GET", f"{path}/?page_size={'9' * 30}").status_code == 200
+
+
+def test_members_samples_and_rounds_come_in_pages() -> None:
+    study = make.study()
+    make.open_round(study, 2)
+    make.open_round(study, 2, first=10)
+    olga = Script("olga")
+    for _ in range(2):
+        assert olga.send("POST", "studies/study/samples/", {"size": 1}).status_code == 201
+    for name in ("members", "samples", "rounds"):
+        whole = olga.send("GET", f"studies/study/{name}/").json()
+        seen, address = [], f"studies/study/{name}/?page_size=1"
+        while address:
+            page = olga.send("GET", address).json()
+            seen += page["results"]
+            address = page["next"] and page["next"].split(BASE, 1)[1]
+        assert seen == whole["results"] and len(seen) > 1 and whole["next"] is None

@@ -270,6 +270,7 @@ def test_a_file_is_loaded_and_dumped_in_the_shell(maria: User, tmp_path: Path) -
     assert run("load_taxonomy", str(path)) == "training-faults version 2 (draft)\n"
     assert run("dump_taxonomy", "training-faults", "--version", "1") == schema.dump(load(WHOLE))
     assert load(run("dump_taxonomy", "training-faults")).dimensions[3].title == "Why so"
+    assert json.loads(run("dump_taxonomy", "training-faults", "--version", "1", "--json")) == schema.plain(load(WHOLE))
 
 
 def test_a_ready_made_taxonomy_is_loaded_by_name_even_where_nobody_is_yet() -> None:

@@ -1,5 +1,6 @@
-"""Prints a version of a taxonomy as its YAML document."""
+"""Prints a version of a taxonomy as its YAML or JSON document."""
 
+import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -19,10 +20,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("--version", dest="number", type=int, metavar="N", help="the version's number")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print the document as JSON alone")
 
-    def handle(self, *args: Any, slug: str, number: int | None, **options: Any) -> None:
+    def handle(self, *args: Any, slug: str, number: int | None, as_json: bool, **options: Any) -> None:
         found = version_of(slug, number)
         if found is None:
             which = "taxonomy" if number is None else f"version {number} of a taxonomy"
             raise CommandError(f"There is no {which} {slug}.")
-        self.stdout.write(schema.dump(document(found)), ending="")
+        if as_json:
+            self.stdout.write(json.dumps(schema.plain(document(found)), ensure_ascii=False, indent=2))
+        else:
+            self.stdout.write(schema.dump(document(found)), ending="")
