@@ -1,8 +1,8 @@
-"""From a person and an identifier to a run, a repository or an issue, or 404."""
+"""From a person and an identifier to a run or an issue, or 404."""
 
 from ingest.errors import Invalid, NotFound
 from ingest.identifiers import parse_repository
-from ingest.models import FetchRun, Issue, Repository, Viewer
+from ingest.models import FetchRun, Issue, Viewer
 
 
 def get_run(user: Viewer, run_id: int) -> FetchRun:
@@ -26,11 +26,3 @@ def get_issue(user: Viewer, repository: str, number: int) -> Issue:
     if issue is None or issue.current_snapshot is None:
         raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
     return issue
-
-
-def get_repository(user: Viewer, repository: str) -> Repository:
-    """A repository the user may see; raises NotFound, or Invalid for what is no name of one."""
-    found: Repository | None = Repository.objects.visible_to(user).named(*parse_repository(repository)).first()
-    if found is None:
-        raise NotFound(f"{repository} is not stored here, or not open to you.")
-    return found

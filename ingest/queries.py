@@ -6,23 +6,10 @@ from django.contrib.postgres.search import SearchQuery
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from ingest.errors import Invalid
-from ingest.identifiers import full_name, parse_identifier, parse_repository
+from ingest.identifiers import parse_repository
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Viewer, searched_text
 
 REFUSALS_KEPT = 10_000
-
-__all__ = [
-    "REFUSALS_KEPT",
-    "full_name",
-    "issue_as_document",
-    "issue_as_line",
-    "issues",
-    "parse_identifier",
-    "parse_repository",
-    "repositories",
-    "run_as_document",
-    "runs",
-]
 
 
 def issues(

@@ -43,15 +43,6 @@ def loaded_slugs(user: User, slugs: Sequence[str]) -> set[str]:
     return set(Taxonomy.objects.readable_by(user).filter(slug__in=slugs).values_list("slug", flat=True))
 
 
-def published_versions() -> QuerySet[TaxonomyVersion]:
-    """Published versions of all taxonomies, newest first within each, to choose one for a round."""
-    return (
-        TaxonomyVersion.objects.filter(state=TaxonomyVersion.State.PUBLISHED)
-        .select_related("taxonomy")
-        .order_by("taxonomy__slug", "-number")
-    )
-
-
 def newest_published(taxonomy: Taxonomy) -> TaxonomyVersion | None:
     """The published version with the highest number; retired ones don't count."""
     return taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED).order_by("-number").first()

@@ -118,10 +118,6 @@ class VersionTree:
     def by_id(self) -> Mapping[int, TreeDimension]:
         return {dimension.id: dimension for dimension in self.dimensions}
 
-    @cached_property
-    def category_by_id(self) -> Mapping[int, TreeCategory]:
-        return {category.id: category for dimension in self.dimensions for category in dimension.categories}
-
     def applies(self, dimension: TreeDimension | str, answers: Mapping[str, Answer]) -> bool:
         """Whether a dimension is asked, given the answers so far by dimension key.
 

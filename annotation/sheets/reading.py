@@ -183,7 +183,6 @@ class _Part:
     proposals: dict[str, ProposalAsked] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     memos: list[str] = field(default_factory=list)
-    proposing_memos: dict[str, str] = field(default_factory=dict)
 
     def take(self, reader: ValueReader, row: SheetRow, name: str, text: str, refuse: Refuse) -> None:
         dimension = reader.dimension(name)

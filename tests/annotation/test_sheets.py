@@ -25,8 +25,6 @@ from annotation.sheets.columns import rows_of
 from taxonomy.schema import AppliesWhen
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
-LONG = "item,rater,dimension,value\nacme/rocket#1,bob,symptom,crash\n"
-
 
 def table_of(content: bytes) -> tuple[list[str], list[tuple[int, list[str], str]]]:
     table = open_table(io.BytesIO(content))

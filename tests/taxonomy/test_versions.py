@@ -164,7 +164,7 @@ def test_a_published_tree_is_read_once_and_a_draft_every_time(maria: User) -> No
         assert queries.published_version(draft.pk) is found
     leaf = found.by_key["symptom"].by_key["communication-setup-hang"]
     assert leaf.path == "Communication setup / Hang and timeout"
-    assert found.category_by_id[leaf.id] is leaf
+    assert found.by_key["symptom"].by_id[leaf.id] is leaf
     assert found.applies("symptom", {"kind": ["fault"]})
 
 
