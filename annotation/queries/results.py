@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 
 from annotation.access import Seat
 from annotation.consensus import Verdict
-from annotation.models import Annotation, Assignment, Resolution, Round, RoundItem, Study
+from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem, Study
 from annotation.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
@@ -17,6 +17,8 @@ from annotation.queries.verdicts import (
     resolution_values,
     round_verdicts,
 )
+from ingest.errors import Invalid as NotAnIssue
+from ingest.identifiers import full_name, parse_identifier
 from taxonomy.queries import published_version
 
 Place = tuple[int, int]
@@ -92,12 +94,12 @@ def labels(
 
 
 def label_row(round_: Round, each: ItemVerdicts, verdict: Verdict) -> LabelRow:
-    issue = each.round_item.item.issue
+    repository, number = _named(each.round_item.item)
     decision = verdict.decision
     return LabelRow(
         item=each.identifier,
-        repository=issue.repository.full_name if issue else None,
-        number=issue.number if issue else None,
+        repository=repository,
+        number=number,
         part=verdict.part,
         round=round_.number,
         dimension=verdict.dimension,
@@ -107,6 +109,17 @@ def label_row(round_: Round, each: ItemVerdicts, verdict: Verdict) -> LabelRow:
         resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
         raters=[rating.rater for rating in verdict.ratings if rating.values is not None],
     )
+
+
+def _named(item: Item) -> tuple[str | None, int | None]:
+    """Repository and number of an item; of one without a stored issue as its identifier says, if it names an issue."""
+    if item.issue is not None:
+        return item.issue.repository.full_name, item.issue.number
+    try:
+        host, owner, name, number = parse_identifier(item.identifier)
+    except NotAnIssue:
+        return None, None
+    return full_name(host, owner, name), number
 
 
 def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:

@@ -208,3 +208,16 @@ def test_members_samples_and_rounds_come_in_pages() -> None:
             seen += page["results"]
             address = page["next"] and page["next"].split(BASE, 1)[1]
         assert seen == whole["results"] and len(seen) > 1 and whole["next"] is None
+
+
+def test_a_label_names_repository_and_number_where_its_item_names_an_issue() -> None:
+    make.study()
+    olga = Script("olga")
+    sheet = "item,rater,dimension,value\nhttps://github.com/b/c/issues/7,m,symptom,crash\nQ7,m,symptom,hang\n"
+    answer = olga.client.post(BASE + "studies/study/ratings/", sheet, content_type="text/csv", headers=olga.headers)
+    assert answer.status_code == 201
+    rows = olga.send("GET", "studies/study/labels/").json()["results"]
+    assert [(row["item"], row["repository"], row["number"]) for row in rows] == [
+        ("b/c#7", "b/c", 7),
+        ("Q7", None, None),
+    ]
