@@ -19,7 +19,7 @@ from tests.github import GitHub, World
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(tempfile.mkdtemp(prefix="concord tests "))
@@ -32,6 +32,9 @@ os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", "ALLOWED_HOSTS"):
     os.environ.pop(name, None)
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
+    os.environ["PYTHONPYCACHEPREFIX"] = str(DATA_DIR / "compiled")
 
 _hold = embedded.Hold(DATA_DIR)
 _kinds_run: set[str] = set()
@@ -117,7 +120,7 @@ def github_server() -> Iterator[GitHub]:
 
 
 @pytest.fixture
-def github(github_server: GitHub, settings: "SettingsWrapper") -> Iterator[GitHub]:
+def github(github_server: GitHub, settings: "Settings") -> Iterator[GitHub]:
     """An empty local GitHub, at which the settings point."""
     settings.GITHUB_API_URL = github_server.url
     settings.GITHUB_TOKENS = []
