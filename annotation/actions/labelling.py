@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from accounts.storable import check_storable
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.rounds import finish_if_done
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
@@ -151,6 +152,7 @@ def submit_annotation(
     the rater saw (0: none): another one since then, from a second tab or device, is Stale. Raises Invalid with the
     fields; then nothing is stored.
     """
+    check_storable(body)
     if len(idempotency_key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", fields={"Idempotency-Key": ["Too long."]})
     try:
@@ -350,6 +352,7 @@ def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object]) ->
     """Keeps what was typed so far; the last one wins, and it is thrown away by the submit."""
     found = get_own_assignment(seat, assignment)
     _check_state(found, found.round)
+    check_storable(body)
     if len(str(body)) > 200_000:
         raise Invalid("The draft is too long to keep.", fields={"draft": ["At most 200,000 characters."]})
     draft, _ = Draft.objects.update_or_create(assignment=found, defaults={"body": dict(body)})

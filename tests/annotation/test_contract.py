@@ -7,6 +7,8 @@ import pytest
 from django.test import Client
 
 from accounts.actions import make_token
+from annotation.actions import labelling
+from annotation.errors import Invalid
 from annotation.models import Annotation, Study
 from tests import builders as make
 
@@ -221,3 +223,14 @@ def test_a_label_names_repository_and_number_where_its_item_names_an_issue() -> 
         ("b/c#7", "b/c", 7),
         ("Q7", None, None),
     ]
+
+
+def test_an_answer_from_the_page_is_held_to_the_same_characters() -> None:
+    round_ = make.open_round(make.study(), 1)
+    place, seat = make.assignment(round_, "bob", 1), make.seat(round_.study, "bob")
+    for wrong in ("a\0b", "a\ud800b"):
+        body = {"labels": {"symptom": ["crash"]}, "memo": wrong}
+        for act in (labelling.submit_annotation, labelling.keep_draft):
+            with pytest.raises(Invalid) as refused:
+                act(seat=seat, assignment=place.pk, body=body)
+            assert list(refused.value.fields) == ["memo"]

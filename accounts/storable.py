@@ -1,0 +1,50 @@
+"""What of a JSON value Postgres can't hold: U+0000 and halves of surrogate pairs, and nesting without end."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from accounts.errors import Invalid, Unreadable
+
+DEEPEST = 50
+UNSTORABLE = re.compile("[\\0\\ud800-\\udfff]")
+
+
+def check_storable(value: Any) -> None:
+    """Raises Invalid with the place of each text that can't be stored, Unreadable where it is nested too deeply."""
+    fields: dict[str, list[str]] = {}
+    for path, text in texts(value):
+        if len(path) > DEEPEST:
+            raise Unreadable(f"The JSON is nested more than {DEEPEST} levels deep.")
+        if wrong := unstorable(text):
+            name = ".".join(printable(part) for part in path)
+            fields.setdefault(name, []).append(f"The character U+{ord(wrong):04X} can't be stored; leave it out.")
+    if fields:
+        raise Invalid("The request holds characters that can't be stored.", fields=fields)
+
+
+def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every string of a JSON value, keys included, with where it stands; numbers and the like as empty strings."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [(path, value)]
+    while waiting:
+        where, here = waiting.pop()
+        if len(where) > DEEPEST:
+            yield where, ""
+        elif isinstance(here, dict):
+            for key, inner in here.items():
+                yield (*where, key), key
+                waiting.append(((*where, key), inner))
+        elif isinstance(here, list):
+            waiting.extend(((*where, str(number)), inner) for number, inner in enumerate(here))
+        elif isinstance(here, str):
+            yield where, here
+
+
+def unstorable(text: str) -> str | None:
+    """The first character that Postgres can't hold as text, if there is one."""
+    found = UNSTORABLE.search(text)
+    return found[0] if found else None
+
+
+def printable(text: str) -> str:
+    return UNSTORABLE.sub("\ufffd", text[:100])
