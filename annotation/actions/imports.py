@@ -160,7 +160,8 @@ class _Import:
 
     def __init__(self, seat: Seat, sheet: Gathered, name: str, *, is_new: bool) -> None:
         self.seat = seat
-        self.study = Study.objects.select_for_update(of=("self",)).select_related("taxonomy").get(pk=seat.study.pk)
+        studies = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy")
+        self.study = studies.get(pk=seat.study.pk)
         self.sheet = sheet
         self.name = name
         self.version = self._newest_version()
@@ -298,9 +299,9 @@ class _Import:
         return digest(sorted([item, rater] for label, item, rater in self.sheet.answers if not label))
 
     def _round(self, label: str, number: int) -> tuple[Round, bool]:
-        found = Round.objects.filter(study=self.study, number=number).first()
+        found = Round.objects.select_for_update().filter(study=self.study, number=number).first()
         if found is not None:
-            return found, False
+            return found, False  # Locked: its raters wait, so that nobody's place or count is lost.
         per_item = Counter(item for each, item, _ in self.sheet.answers if each == label)
         most = max(per_item.values(), default=1)
         now = timezone.now()

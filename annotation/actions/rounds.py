@@ -50,7 +50,7 @@ def create_round(
     `raters` are user names or rater codes; without `taxonomy_version` the newest published one is taken.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update().get(pk=seat.study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     fields: dict[str, list[str]] = {}
     if kind not in (Round.Kind.PILOT, Round.Kind.MAIN):
         fields["kind"] = ["Write pilot or main."]

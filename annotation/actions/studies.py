@@ -122,7 +122,7 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     """Changes title, guidelines, resolve_when or primary; primary only before the first round opens."""
     changes = dict(changes)
     seat.require(OWNER)
-    study = Study.objects.select_for_update().get(pk=seat.study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary"}
     if unknown:
         raise Invalid(
@@ -157,7 +157,7 @@ def add_member(*, seat: Seat, username: str, roles: Iterable[str], kind: str = M
         fields["kind"] = ["Write person or machine."]
     if fields:
         raise Invalid("The member could not be added.", fields=fields)
-    Study.objects.select_for_update().get(pk=seat.study.pk)
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     membership = Membership.objects.filter(study=seat.study, user=member).first()
     if membership is None:
         membership = Membership(study=seat.study, user=member, kind=kind, roles=[])

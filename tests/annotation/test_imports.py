@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,13 @@ import pyarrow as pa
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from pyarrow import parquet
 
 from annotation.access import get_round, get_seat
 from annotation.actions import rounds
 from annotation.actions.imports import ImportReport, import_ratings
+from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
 from annotation.agreement import Patterns, cohen_kappa
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound
@@ -39,6 +42,7 @@ from annotation.queries.verdicts import read_values, round_verdicts
 from annotation.reporting import Asked, agreement, visible_rounds
 from taxonomy.queries import published_version
 from tests import builders as make
+from tests.asserts import wait_until_somebody_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -396,6 +400,27 @@ def test_rows_for_an_open_round_fill_what_waits_and_say_nothing_of_what_is_there
     assert Assignment.objects.get(rater__user__username="bob", item__identifier="acme/rocket#1").slot in {1, 2}
     assert take(head + "acme/rocket#2,bob,1,symptom,slow\n").rounds[0].state == "resolving"
     assert set(RoundItem.objects.values_list("n_raters", flat=True)) == {2}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_submit_while_rows_for_its_round_come_in_waits_and_is_counted() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2)
+    bob, place = make.seat(study, "bob"), make.assignment(round_, "bob", 2).pk
+
+    def submit() -> None:
+        try:
+            submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["hang"]}})
+        finally:
+            connection.close()
+
+    submitting = threading.Thread(target=submit)
+    with transaction.atomic():
+        take("item,rater,round,dimension,value\nacme/rocket#1,bob,1,symptom,crash\n")
+        submitting.start()
+        wait_until_somebody_waits_for_a_lock()
+    submitting.join()
+    assert RoundRater.objects.get(rater=make.member(study, "bob")).n_finished == 2
 
 
 def test_rows_for_a_draft_round_are_refused() -> None:

@@ -1,7 +1,6 @@
 """Submitting, skipping, asking for the next: stored once, only by the right rater, only what fits the version."""
 
 import threading
-import time
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -12,7 +11,7 @@ from annotation.actions.labelling import submit_annotation, take_next
 from annotation.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.models import Annotation, Assignment, Rating, Round
 from tests import builders as make
-from tests.asserts import assert_queries
+from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -219,18 +218,10 @@ def test_an_item_taken_from_a_pool_while_the_owner_ends_it_is_withdrawn_with_the
     with transaction.atomic():
         taken = take_next(seat=bob, round_=get_round(bob, 1))
         ending.start()
-        deadline = time.monotonic() + 20
-        while not _somebody_waits_for_a_lock() and time.monotonic() < deadline:
-            pass
+        wait_until_somebody_waits_for_a_lock()
     ending.join()
     taken.refresh_from_db()
     assert (taken.state, Round.objects.get().state) == (Assignment.State.WITHDRAWN, Round.State.RESOLVING)
-
-
-def _somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return cursor.fetchone()[0]
 
 
 def test_a_lease_that_ran_out_goes_to_another_rater() -> None:
