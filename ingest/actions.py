@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from ingest import sync
+from ingest import runs, sync
 from ingest.errors import Conflict, Invalid, TooLarge
 from ingest.identifiers import GITHUB_HOST, full_name, parse_repository
 from ingest.models import FetchRun
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATES = ("open", "closed", "all")
+ATTEMPTS_IN_FOREGROUND = 3
 
 
 def start_fetch(
@@ -131,7 +132,8 @@ def cancel_run(*, run: FetchRun) -> FetchRun:
 def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None) -> FetchRun:
     """Works on a run in the foreground until it is over, waiting as long as it has to; for commands.
 
-    Where a worker has it meanwhile, waits for the worker. `on_wait` is called whenever the run begins to wait.
+    Where a worker has it meanwhile, waits for the worker. `on_wait` is called whenever the run begins to wait. A limit
+    is waited for as long as it lasts; after ATTEMPTS_IN_FOREGROUND failed attempts the run fails, and can be continued.
     """
     told = None
     while True:
@@ -139,6 +141,9 @@ def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None)
         run = FetchRun.objects.select_related("repository", "created_by").get(pk=run.pk)
         if run.is_over:
             return run
+        if run.state == FetchRun.State.WAITING and run.n_failures >= ATTEMPTS_IN_FOREGROUND:
+            runs.give_up(run)
+            continue
         if on_wait and (run.state, run.waiting_until) != told:
             told = (run.state, run.waiting_until)
             on_wait(run)

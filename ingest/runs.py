@@ -123,11 +123,26 @@ def wait(run: FetchRun, error: FetchMustWait) -> None:
     if error.counts:
         run.n_failures += 1
         if run.n_failures > len(RETRY_SECONDS):
-            fail(run, f"{error.message} {run.n_failures} attempts failed; continue the run to try again.")
+            fail(run, _attempts(run, error.message))
             return
     seconds = RETRY_SECONDS[max(0, run.n_failures - 1)] if error.wait_seconds is None else error.wait_seconds
     until = timezone.now() + timedelta(seconds=seconds)
     _leave(run, state=FetchRun.State.WAITING, error=error.message, waiting_until=until)
+
+
+def give_up(run: FetchRun) -> None:
+    """Ends a run that waits after failures, where nobody took it up meanwhile; it can be continued by hand."""
+    waiting = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.WAITING)
+    waiting.update(
+        state=FetchRun.State.FAILED,
+        error=_attempts(run, run.error),
+        waiting_until=None,
+        finished_at=timezone.now(),
+    )
+
+
+def _attempts(run: FetchRun, error: str) -> str:
+    return f"{error} {run.n_failures} attempts failed; continue the run to try again."
 
 
 def _leave(run: FetchRun, **changes: object) -> None:

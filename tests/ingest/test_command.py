@@ -67,3 +67,11 @@ def test_a_short_limit_is_waited_for(world, github):
     limit.remaining, limit.reset_at = 1, int(time.time()) + 1
     run("o/r")
     assert Issue.objects.exists()
+
+
+def test_a_github_that_is_out_of_reach_ends_the_command_after_three_attempts(db, settings, monkeypatch):
+    settings.GITHUB_API_URL = "http://127.0.0.1:9"
+    monkeypatch.setattr("ingest.runs.RETRY_SECONDS", (0, 0, 0, 600))
+    with pytest.raises(CommandError, match="3 attempts failed; continue the run"):
+        run("o/r")
+    assert FetchRun.objects.get().state == "failed"
