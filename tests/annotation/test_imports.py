@@ -403,23 +403,23 @@ def test_rows_for_an_open_round_fill_what_waits_and_say_nothing_of_what_is_there
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_submit_while_rows_for_its_round_come_in_waits_and_is_counted() -> None:
+def test_a_submit_in_the_round_that_rows_come_in_for_is_counted_too() -> None:
     study = make.study()
     round_ = make.open_round(study, 2)
     bob, place = make.seat(study, "bob"), make.assignment(round_, "bob", 2).pk
 
-    def submit() -> None:
+    def bring_in() -> None:
         try:
-            submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["hang"]}})
+            take("item,rater,round,dimension,value\nacme/rocket#1,bob,1,symptom,crash\n")
         finally:
             connection.close()
 
-    submitting = threading.Thread(target=submit)
+    coming = threading.Thread(target=bring_in)
     with transaction.atomic():
-        take("item,rater,round,dimension,value\nacme/rocket#1,bob,1,symptom,crash\n")
-        submitting.start()
+        submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["hang"]}})
+        coming.start()
         wait_until_somebody_waits_for_a_lock()
-    submitting.join()
+    coming.join()
     assert RoundRater.objects.get(rater=make.member(study, "bob")).n_finished == 2
 
 
@@ -507,7 +507,7 @@ def test_the_command_lists_what_it_refused_and_prints_json_alone_when_asked(tmp_
     assert "1 ratings" in told and "line 2: “crahs” is no category" in told and "“Crash”" in told
     path.write_text("item,rater,dimension,value,round\nc,bob,symptom,crahs,7\n")
     document = json.loads(command(path, "--study", "study", "--json"))
-    assert (document["n_refused"], document["refusals"][0]["line"], document["rounds"][0]["number"]) == (1, 2, 7)
+    assert (document["n_refused"], document["refusals"][0]["line"], document["rounds"]) == (1, 2, [])
 
 
 @pytest.mark.parametrize(
@@ -673,3 +673,26 @@ def test_a_part_sent_alone_later_is_that_part_and_not_the_first() -> None:
     take(head + "a,model,1,2,symptom,hang\na,final,1,2,symptom,slow\n")
     assert list(Rating.objects.filter(round__study=study, rater__name="model").values_list("part", flat=True)) == [2]
     assert list(Resolution.objects.filter(round__study=study).values_list("part", flat=True)) == [2]
+
+
+def test_a_sheet_of_which_everything_is_refused_leaves_the_study_as_it_was() -> None:
+    study = make.study()
+    before = (study.rounds.count(), study.items.count(), study.memberships.count(), study.audit_events.count())
+    report = import_ratings(
+        user=make.user("olga"), study="study", file=b"item,rater,dimension,value\na#1,eve,symptom,krash\n"
+    )
+    assert (report.n_ratings, len(report.refusals), report.rounds) == (0, 1, [])
+    assert before == (
+        study.rounds.count(),
+        study.items.count(),
+        study.memberships.count(),
+        study.audit_events.count(),
+    )
+
+
+def test_a_round_of_which_everything_is_refused_is_not_made_and_the_others_arrive() -> None:
+    study = make.study()
+    sheet = b"round,item,rater,dimension,value\n1,a#1,eve,symptom,crash\n2,a#1,eve,symptom,krash\n"
+    report = import_ratings(user=make.user("olga"), study="study", file=sheet)
+    assert [each.number for each in report.rounds] == [1]
+    assert list(study.rounds.values_list("number", flat=True)) == [1]
