@@ -81,6 +81,11 @@ class ImportReport:
     def n_refused(self) -> int:
         return len(self.refusals)
 
+    @property
+    def is_something(self) -> bool:
+        """Whether anything of the sheet is in the study, from now or from before."""
+        return bool(self.n_ratings or self.n_resolutions or self.n_left_blank or self.n_unchanged)
+
     def as_document(self) -> dict[str, Any]:
         """The report as the API and the command show it."""
         counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "items", "raters", "refused")
@@ -119,7 +124,8 @@ def import_ratings(
     `mapping` says which column holds a field; `dimensions` names columns with one dimension each, none for the long
     form; rows of the rater `final` become resolutions. With `create` the study and its taxonomy are made from the
     sheet. Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was
-    corrected) append a revision; rows that contradict what is there are refused.
+    corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of one, of which
+    everything is refused leaves nothing behind.
 
     Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the slug taken.
     """
@@ -138,7 +144,10 @@ def import_ratings(
     sheet = gather(rows_of(lay_out(table.columns, mapping or {}, dimensions), table.rows), final)
     with transaction.atomic():
         seat = seat or _created(user, study, sheet, name)
-        return _Import(seat, sheet, name, is_new=create).run()
+        report = _Import(seat, sheet, name, is_new=create).run()
+        if not create and not report.is_something:
+            transaction.set_rollback(True)
+    return report
 
 
 def _created(user: User, slug: str, sheet: Gathered, name: str) -> Seat:
@@ -187,7 +196,10 @@ class _Import:
         self.items = self._items()
         numbers = self._numbers()
         for number, label in sorted((number, label) for label, number in numbers.items()):
-            self._import_round(label, number)
+            with transaction.atomic():
+                if not self._import_round(label, number):
+                    transaction.set_rollback(True)
+                    del numbers[label]
         self.report.n_items, self.report.n_raters = len(self.items), len({m.pk for m in self.members.values()})
         self.report.refusals = sorted(self.sheet.refusals, key=lambda refusal: refusal.line)
         record(
@@ -318,7 +330,8 @@ class _Import:
         )
         return made, True
 
-    def _import_round(self, label: str, number: int) -> None:
+    def _import_round(self, label: str, number: int) -> bool:
+        """Whether the round is to stay: a new one of which everything was refused is not."""
         round_, is_new = self._round(label, number)
         keys = [item for each, item in self.sheet.part_labels if each == label and item in self.sheet.items]
         if round_.state == Round.State.DRAFT:
@@ -342,11 +355,14 @@ class _Import:
                 chunk.write(writer)
                 self.report.n_unchanged += chunk.n_unchanged
             writer.finish()
+            if is_new and not (writer.n_ratings or writer.n_decided or writer.n_left_blank):
+                return False
             self.report.n_ratings += writer.n_ratings
             self.report.n_resolutions += writer.n_decided
             self.report.n_left_blank += writer.n_left_blank
             self._move_on(round_, is_new)
         self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(keys)))
+        return True
 
     def _move_on(self, round_: Round, is_new: bool) -> None:
         """A new round is closed at once where nothing is left to decide; an open one may have got its last answer."""

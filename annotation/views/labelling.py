@@ -125,7 +125,7 @@ def _rater(seat: Seat) -> Membership:
 def _body(request: HttpRequest) -> dict[str, object]:
     try:
         body = json.loads(request.body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreadable("The request's body is not JSON.") from error
     if not isinstance(body, dict):
         raise Unreadable("The request's body is not a JSON object.")
