@@ -4,6 +4,7 @@ from django.db import migrations
 
 APPEND_ONLY = {
     "annotation_annotation": "An annotation can't be changed or deleted; a new revision is appended instead.",
+    "annotation_proposal": "A proposal can't be changed or deleted; a new revision is appended instead.",
     "annotation_rating": "A rating can't be changed or deleted; a new revision is appended instead.",
     "annotation_resolution": "A resolution can't be changed or deleted; a new revision is appended instead.",
     "annotation_resolutionvalue": "A resolution can't be changed or deleted; a new revision is appended instead.",
@@ -71,7 +72,16 @@ BEGIN
     END IF;
     IF EXISTS (
         SELECT FROM new_rows n
+        JOIN annotation_proposal p ON p.id = n.proposal_id
+        WHERE p.annotation_id <> n.annotation_id OR p.dimension_id <> n.dimension_id
+    ) THEN
+        RAISE EXCEPTION 'A rating must name a proposal of its own annotation and dimension.'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    IF EXISTS (
+        SELECT FROM annotation_rating n
         JOIN taxonomy_dimension d ON d.id = n.dimension_id
+        WHERE n.annotation_id IN (SELECT annotation_id FROM new_rows)
         GROUP BY n.annotation_id, n.part, n.dimension_id, d.kind
         HAVING count(*) > 1 AND (d.kind <> 'multi' OR bool_or(n.category_id IS NULL AND n.proposal_id IS NULL))
     ) THEN
@@ -85,23 +95,53 @@ CREATE TRIGGER ratings_fit AFTER INSERT ON annotation_rating
 """
 
 RESOLUTIONS_FIT = """
+CREATE FUNCTION annotation_resolutions_fit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM new_rows n
+        JOIN annotation_round r ON r.id = n.round_id
+        JOIN taxonomy_dimension d ON d.id = n.dimension_id
+        WHERE d.version_id <> r.taxonomy_version_id
+    ) THEN
+        RAISE EXCEPTION 'A resolution must stand on a dimension of the taxonomy version of its round.'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER resolutions_fit AFTER INSERT ON annotation_resolution
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION annotation_resolutions_fit();
+
 CREATE FUNCTION annotation_resolution_values_fit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM new_rows n
         JOIN annotation_resolution s ON s.id = n.resolution_id
-        JOIN annotation_round r ON r.id = s.round_id
-        JOIN taxonomy_dimension d ON d.id = s.dimension_id
-        LEFT JOIN taxonomy_category c ON c.id = n.category_id
-        WHERE d.version_id <> r.taxonomy_version_id OR c.dimension_id <> d.id
+        JOIN taxonomy_category c ON c.id = n.category_id
+        WHERE c.dimension_id <> s.dimension_id
     ) THEN
-        RAISE EXCEPTION 'A resolution must name values of its dimension in the taxonomy version of its round.'
+        RAISE EXCEPTION 'A resolution must name categories of its dimension.'
             USING ERRCODE = 'check_violation';
     END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER resolution_values_fit AFTER INSERT ON annotation_resolutionvalue
     REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION annotation_resolution_values_fit();
+"""
+
+POINTERS_FIT = """
+CREATE FUNCTION annotation_pointers_fit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM annotation_annotation a
+        WHERE a.id IN (NEW.blind_id, NEW.current_id) AND a.assignment_id <> NEW.id
+    ) THEN
+        RAISE EXCEPTION 'An assignment must point to its own annotations.' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER pointers_fit AFTER INSERT OR UPDATE OF blind_id, current_id ON annotation_assignment
+    FOR EACH ROW WHEN (NEW.current_id IS NOT NULL OR NEW.blind_id IS NOT NULL)
+    EXECUTE FUNCTION annotation_pointers_fit();
 """
 
 ROUND_FIXED = """
@@ -149,7 +189,12 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             RESOLUTIONS_FIT,
             "DROP TRIGGER resolution_values_fit ON annotation_resolutionvalue;"
-            "DROP FUNCTION annotation_resolution_values_fit()",
+            "DROP FUNCTION annotation_resolution_values_fit();"
+            "DROP TRIGGER resolutions_fit ON annotation_resolution; DROP FUNCTION annotation_resolutions_fit()",
+        ),
+        migrations.RunSQL(
+            POINTERS_FIT,
+            "DROP TRIGGER pointers_fit ON annotation_assignment; DROP FUNCTION annotation_pointers_fit()",
         ),
         migrations.RunSQL(
             ROUND_FIXED,

@@ -147,11 +147,14 @@ def test_submit_and_next_take_the_same_queries_whatever_the_size_of_the_round() 
 def test_what_a_rater_said_cannot_be_edited_or_deleted_in_the_database() -> None:
     study = make.study()
     round_ = make.open_round(study)
-    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    place = make.assignment(round_, "bob", 1)
+    body = {"proposals": {"symptom": {"name": "Slow start", "memo": ""}}}
+    submit_annotation(seat=make.seat(study, "bob"), assignment=place.pk, body=body)
     for statement in (
         "UPDATE annotation_annotation SET memo = 'other'",
         "DELETE FROM annotation_rating",
         "UPDATE annotation_rating SET part = 2",
+        "UPDATE annotation_proposal SET name = 'other'",
     ):
         with pytest.raises(DatabaseError, match="can't be changed or deleted"), transaction.atomic():
             connection.cursor().execute(statement)
@@ -168,10 +171,22 @@ def test_the_database_refuses_a_rating_outside_its_version_dimension_or_assignme
         {"part": 2},
         {"rater": make.member(study, "carol")},
         {"category": None},
+        {"category": good.dimension.categories.get(key="hang")},
     ):
         row = {name: getattr(good, name) for name in ("annotation", "round", "item", "rater", "dimension", "category")}
         with pytest.raises(DatabaseError), transaction.atomic():
             Rating.objects.create(**{**row, **wrong})
+
+
+def test_the_database_refuses_an_assignment_that_points_to_anothers_answer() -> None:
+    study = make.study()
+    round_ = make.open_round(study)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    carols = make.assignment(round_, "carol", 1)
+    for name in ("blind", "current"):
+        with pytest.raises(DatabaseError, match="its own annotations"), transaction.atomic():
+            Assignment.objects.filter(pk=carols.pk).update(**{name: make.assignment(round_, "bob", 1).current})
 
 
 @pytest.mark.django_db(transaction=True)

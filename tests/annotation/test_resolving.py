@@ -10,7 +10,7 @@ from annotation.access import get_item, get_round
 from annotation.actions import rounds, studies
 from annotation.actions.resolving import resolve
 from annotation.errors import Blind, Forbidden, Invalid, NotFound, Stale, WrongState
-from annotation.models import AuditEvent, Resolution, Round, Study
+from annotation.models import AuditEvent, Resolution, Round, RoundItem, Study
 from annotation.queries import resolving
 from annotation.queries.resolving import Narrowed, queue_of
 from annotation.queries.verdicts import round_verdicts
@@ -270,3 +270,12 @@ def test_a_queue_that_was_read_before_takes_two_queries_whatever_its_length(monk
     monkeypatch.setattr(resolving, "LONGEST_TRANSACTION", timedelta(0))
     with assert_queries(2):
         assert queue_of(round_).n_open == 3
+
+
+def test_the_database_refuses_a_decision_on_a_dimension_of_another_version() -> None:
+    study, other = make.study(), make.study("other", text=make.FAULTS)
+    round_ = make.open_round(study, 1)
+    foreign = other.taxonomy.versions.get().dimensions.get(key="symptom")
+    item = RoundItem.objects.get(round=round_).item
+    with pytest.raises(DatabaseError, match="version of its round"), transaction.atomic():
+        Resolution.objects.create(round=round_, item=item, dimension=foreign, revision=1, method="discussion")
