@@ -7,19 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.consensus import PENDING, Values
+from annotation.consensus import PENDING, ProposalAsked, Values
 from taxonomy.tree import Answer, TreeDimension, VersionTree
 
 LONGEST_TEXT = 20_000
 MOST_PARTS = 50
-
-
-@dataclass(frozen=True)
-class ProposalAsked:
-    """A category that a rater asks for."""
-
-    name: str
-    memo: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,23 @@ class Question:
 
 
 @dataclass(frozen=True)
+class ProposalAsked:
+    """A category that a rater asks for."""
+
+    name: str
+    memo: str = ""
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What one rater said of an item: one mapping per part, or a skip."""
+    """What one rater said of an item: one mapping per part, or a skip; proposals by part and dimension."""
 
     rater: str
     parts: Sequence[Part] = ()
     skip_reason: str = ""
     memo: str = ""
     part_memos: Sequence[str] = ()
+    proposals: Mapping[tuple[int, str], ProposalAsked] = field(default_factory=dict)
 
     def memo_of(self, part: int) -> str:
         own = self.part_memos[part - 1] if part <= len(self.part_memos) else ""
@@ -60,6 +69,7 @@ class Given:
     values: Values | None
     memo: str = ""
     skip_reason: str = ""
+    proposal: ProposalAsked | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +169,8 @@ def _given(answer: Answer, part: int, key: str) -> Given:
         return Given(answer.rater, None, answer.memo, answer.skip_reason)
     if part > len(answer.parts):
         return Given(answer.rater, None, answer.memo)
-    return Given(answer.rater, answer.parts[part - 1].get(key), answer.memo_of(part))
+    proposal = answer.proposals.get((part, key))
+    return Given(answer.rater, answer.parts[part - 1].get(key), answer.memo_of(part), proposal=proposal)
 
 
 def _reason(

@@ -5,19 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from annotation.consensus import PENDING, Given, Values, Verdict
+from annotation.consensus import PENDING, Given, ProposalAsked, Values, Verdict
 from taxonomy.tree import TreeCategory, TreeDimension
 
 CONFIDENCE = {1: "unsure", 2: "fairly sure", 3: "sure"}
-
-
-class Asked(Protocol):
-    """A category that a rater asked for."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def memo(self) -> str: ...
 
 
 class Voice(Protocol):
@@ -29,8 +20,6 @@ class Voice(Protocol):
     def n_parts(self) -> int: ...
     @property
     def is_arbiter(self) -> bool: ...
-    @property
-    def proposals(self) -> Mapping[str, Sequence[Asked]]: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,7 @@ class Said:
     confidence: int | None
     memo: str
     words: str
-    asked: Sequence[Asked]
+    proposal: ProposalAsked | None
     is_arbiter: bool
 
     @property
@@ -122,13 +111,12 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     elif given.values is None:
         missing = voice is not None and verdict.part > voice.n_parts
         words = f"found no bug {verdict.part}" if missing else "gave no answer here"
-    asked = voice.proposals.get(dimension.key, ()) if voice and PENDING in (given.values or ()) else ()
     return Said(
         code=given.rater,
         confidence=None if given.skip_reason or voice is None else voice.confidence,
-        memo="" if any(given.memo == each.memo for each in asked) else given.memo,
+        memo="" if given.proposal and given.memo == given.proposal.memo else given.memo,
         words=words,
-        asked=asked,
+        proposal=given.proposal,
         is_arbiter=bool(voice and voice.is_arbiter),
     )
 

@@ -12,7 +12,7 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.consensus import Decision, Values, Verdict
-from annotation.models import Assignment, Item, Proposal, Resolution, Round, RoundItem
+from annotation.models import Assignment, Item, Resolution, Round, RoundItem
 from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
 from ingest.models import Comment, Snapshot
 from taxonomy.queries import published_version
@@ -270,14 +270,6 @@ def titles(items: Sequence[int]) -> dict[int, str]:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A category that a rater asked for."""
-
-    name: str
-    memo: str
-
-
-@dataclass(frozen=True)
 class Voice:
     """What stands around a rater's answer to an item."""
 
@@ -286,21 +278,15 @@ class Voice:
     n_parts: int
     is_arbiter: bool
     snapshot: int | None
-    proposals: Mapping[str, Sequence[Asked]]
 
 
 def voices(round_: Round, item: Item) -> dict[str, Voice]:
-    """By code the raters of an item who are done; two queries."""
-    tree = published_version(round_.taxonomy_version_id)
+    """By code the raters of an item who are done; one query."""
     assignments = list(
         Assignment.objects.filter(round=round_, item=item, state__in=Assignment.FINISHED, current__isnull=False)
         .select_related("rater", "current")
         .order_by("pk")
     )
-    asked: dict[int, dict[str, list[Asked]]] = {}
-    for row in Proposal.objects.filter(annotation__in=[each.current_id for each in assignments]).order_by("pk"):
-        key = tree.by_id[row.dimension_id].key
-        asked.setdefault(row.annotation_id, {}).setdefault(key, []).append(Asked(row.name, row.memo))
     found: dict[str, Voice] = {}
     for each in sorted(assignments, key=lambda each: code_order(each.rater)):
         current = each.current
@@ -311,7 +297,6 @@ def voices(round_: Round, item: Item) -> dict[str, Voice]:
             n_parts=0 if current.skip_reason else current.n_parts,
             is_arbiter=each.slot is None,
             snapshot=current.snapshot_id,
-            proposals=asked.get(current.pk, {}),
         )
     return found
 

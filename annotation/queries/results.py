@@ -246,6 +246,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
                 "values": None if rating.values is None else list(rating.values),
                 "memo": rating.memo,
                 "skip": rating.skip_reason or None,
+                "proposal": rating.proposal and {"name": rating.proposal.name, "memo": rating.proposal.memo},
             }
             for rating in verdict.ratings
         ],

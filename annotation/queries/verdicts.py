@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.answers import applies
-from annotation.consensus import PENDING, Answer, Decision, Question, Values, Verdict, verdicts
+from annotation.consensus import PENDING, Answer, Decision, ProposalAsked, Question, Values, Verdict, verdicts
 from annotation.models import (
     Assignment,
     Membership,
@@ -153,14 +153,16 @@ def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[di
             "current__n_parts",
             "current__memo",
             "current__part_memos",
+            "current__n_proposals",
         )
     )
     rows.sort(key=lambda row: (len(row[1] or ""), row[1] or ""))
     unfinished = {item for item, _, state, *_ in rows if state in Assignment.UNFINISHED}
     done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
-    values = read_values(tree, [current for _, _, _, current, *_ in done])
+    values = read_values(tree, [row[3] for row in done])
+    proposals = _proposals(tree, [row[3] for row in done if row[-1]])
     found: dict[int, list[Answer]] = defaultdict(list)
-    for item, code, _, current, skip_reason, n_parts, memo, part_memos in done:
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _ in done:
         found[item].append(
             Answer(
                 rater=code or "",
@@ -168,9 +170,21 @@ def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[di
                 skip_reason=skip_reason,
                 memo=memo,
                 part_memos=part_memos,
+                proposals=proposals.get(current, {}),
             )
         )
     return found, unfinished
+
+
+def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalAsked]]:
+    """Annotation id → part and dimension key → the category asked for; one query where there is any."""
+    found: dict[int, dict[tuple[int, str], ProposalAsked]] = defaultdict(dict)
+    rows = Rating.objects.filter(annotation__in=annotations, proposal__isnull=False)
+    for annotation, part, dimension, name, memo in rows.values_list(
+        "annotation_id", "part", "dimension_id", "proposal__name", "proposal__memo"
+    ):
+        found[annotation][part, tree.by_id[dimension].key] = ProposalAsked(name or "", memo or "")
+    return found
 
 
 def code_order(rater: Membership) -> tuple[int, str]:

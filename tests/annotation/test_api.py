@@ -295,3 +295,11 @@ def test_a_csv_of_ratings_is_taken_from_the_owner_and_bad_rows_are_told() -> Non
     )
     assert answer.status_code == 422 and set(answer.json()) == {"code", "message", "fields"}
     assert olga.post("studies/study/ratings/", {}).status_code == 415
+
+
+def test_a_disagreement_tells_the_category_that_was_proposed() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 1), "item bob carol\n1 PENDING crash")
+    (row,) = Caller("ada").get("studies/study/disagreements/").json()["results"]
+    assert row["reason"] == "pending"
+    assert [each["proposal"] for each in row["ratings"]] == [{"name": "New", "memo": "none fits"}, None]
