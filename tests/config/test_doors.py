@@ -12,13 +12,13 @@ from playwright.sync_api import Page
 def test_a_task_that_is_sent_is_taken_by_the_worker(live_worker: object) -> None:
     from config.celery import app
 
-    before = app.control.inspect(timeout=5).stats()
+    before = app.control.inspect(timeout=5, limit=1).stats()
     assert before
     app.send_task("ingest.tasks.pick_up_runs")
     (name,) = before
     ends_at = time.monotonic() + 30
     while time.monotonic() < ends_at:
-        total = app.control.inspect(timeout=5).stats()[name]["total"]
+        total = app.control.inspect(timeout=5, limit=1).stats()[name]["total"]
         if total.get("ingest.tasks.pick_up_runs", 0) >= 1:
             return
     pytest.fail("the worker did not take the task")
