@@ -67,7 +67,8 @@ def round_verdicts(
     if items is not None:
         rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
     if disputed_only:
-        rows = rows.filter(item__in=disputed_items(round_))
+        # Read once and not with every chunk: it takes all answers of the round to tell.
+        rows = rows.filter(item__in=list(disputed_items(round_).values_list("item", flat=True)))
     tree = published_version(round_.taxonomy_version_id)
     asked = questions(tree)
     position = after_position
@@ -92,7 +93,7 @@ def round_verdicts(
 
 def disputed_items(round_: Round) -> QuerySet[Any, Any]:
     """Ids of items where answers differ, somebody skipped or proposed, fewer answered than planned, or was decided."""
-    planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
+    planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).order_by().values("n_raters")
     decided = Resolution.objects.filter(round=round_).values("item")
     return (
         Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.FINISHED)
