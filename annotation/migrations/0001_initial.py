@@ -305,6 +305,10 @@ class Migration(migrations.Migration):
                 'ordering': ['-id'],
             },
         ),
+        migrations.AddIndex(
+            model_name='annotation',
+            index=models.Index(fields=['created_at'], name='annotations_by_date'),
+        ),
         migrations.AddConstraint(
             model_name='annotation',
             constraint=models.UniqueConstraint(fields=('assignment', 'revision'), name='a_revision_number_is_used_once'),
@@ -312,6 +316,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='annotation',
             constraint=models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('rater', 'idempotency_key'), name='an_idempotency_key_is_used_once_by_a_rater'),
+        ),
+        migrations.AddIndex(
+            model_name='resolution',
+            index=models.Index(fields=['round', 'created_at'], name='resolutions_by_date'),
         ),
         migrations.AddConstraint(
             model_name='resolution',

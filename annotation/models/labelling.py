@@ -85,6 +85,7 @@ class Annotation(models.Model):
                 name="an_idempotency_key_is_used_once_by_a_rater",
             ),
         ]
+        indexes = [models.Index(fields=["created_at"], name="annotations_by_date")]
 
 
 class Proposal(models.Model):

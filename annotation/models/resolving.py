@@ -35,6 +35,7 @@ class Resolution(models.Model):
                 fields=["round", "item", "part", "dimension", "revision"], name="a_resolution_revision_is_used_once"
             ),
         ]
+        indexes = [models.Index(fields=["round", "created_at"], name="resolutions_by_date")]
 
 
 class ResolutionValue(models.Model):
