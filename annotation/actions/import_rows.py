@@ -1,14 +1,14 @@
 """Writes imported answers and decisions of one round in few statements, a thousand items at a time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import F, OuterRef, Subquery
 
 from accounts.models import User
+from annotation.actions.rows import value_columns
 from annotation.answers import digest
-from annotation.consensus import PENDING, Values
 from annotation.models import (
     Annotation,
     Assignment,
@@ -24,7 +24,7 @@ from annotation.models import (
 )
 from annotation.sheets import Decided, ReadAnswer
 from ingest.models import Issue
-from taxonomy.tree import TreeDimension, VersionTree
+from taxonomy.tree import VersionTree
 
 BATCH = 5_000
 MARK = "import:"
@@ -181,7 +181,7 @@ class RoundWriter:
             for number, part in enumerate(answer.read.parts, start=1)
             for dimension in self.tree.dimensions
             if dimension.key in part.values
-            for columns in _columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
+            for columns in value_columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
         ]
         Rating.objects.bulk_create(ratings, batch_size=BATCH)
         self.n_ratings += len(ratings)
@@ -231,7 +231,7 @@ class RoundWriter:
             [
                 ResolutionValue(resolution=resolution, **columns)
                 for resolution, each in zip(resolutions, decisions, strict=True)
-                for columns in _columns(self.tree.by_key[each.decided.dimension], each.decided.values, None)
+                for columns in value_columns(self.tree.by_key[each.decided.dimension], each.decided.values)
                 if columns
             ],
             batch_size=BATCH,
@@ -250,15 +250,3 @@ class RoundWriter:
 def _holds_a_slot(answer: NewAnswer) -> bool:
     """Whether the rater was given the item before and has it still."""
     return answer.assignment is not None and answer.assignment.state != Assignment.State.WITHDRAWN
-
-
-def _columns(dimension: TreeDimension, values: Values, proposal_id: int | None) -> Iterable[dict[str, object]]:
-    """The value columns of each row of one dimension; the empty set is one row without a value."""
-    if not values:
-        return [{}]
-    if not dimension.has_categories:
-        return [{dimension.kind: values[0]}]
-    return [
-        {"proposal_id": proposal_id} if value == PENDING else {"category_id": dimension.by_key[str(value)].id}
-        for value in values
-    ]

@@ -11,8 +11,8 @@ from django.utils import timezone
 from accounts.storable import check_storable
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.rounds import finish_if_done
+from annotation.actions.rows import value_columns
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
-from annotation.consensus import PENDING
 from annotation.errors import Conflict, Forbidden, Invalid, Stale, WrongState
 from annotation.models import (
     Annotation,
@@ -27,7 +27,7 @@ from annotation.models import (
 from annotation.queries.labelling import peek, waiting_assignment
 from ingest.models import Issue
 from taxonomy.queries import published_version
-from taxonomy.tree import TreeDimension, VersionTree
+from taxonomy.tree import VersionTree
 
 LEASE = timedelta(hours=2)
 LONGEST_REASON = 2000
@@ -205,7 +205,7 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
         request_digest=request_digest,
         submitted_by=seat.user,
     )
-    write_ratings(assignment, annotation, tree, parts)
+    _write_ratings(assignment, annotation, tree, parts)
     _point_to(assignment, annotation, round_)
     return Submitted(annotation, assignment, is_new=True)
 
@@ -288,7 +288,7 @@ def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields:
     return value
 
 
-def write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionTree, parts: list[PartRead]) -> None:
+def _write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionTree, parts: list[PartRead]) -> None:
     """Stores the proposals and ratings of all parts in two statements at most."""
     asked = [
         (number, dimension, part.proposals[dimension.key])
@@ -314,24 +314,9 @@ def write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionT
             for number, part in enumerate(parts, start=1)
             for dimension in tree.dimensions
             if dimension.key in part.values
-            for value in _columns(dimension, part.values[dimension.key], proposals.get((number, dimension.key)))
+            for value in value_columns(dimension, part.values[dimension.key], proposals.get((number, dimension.key)))
         ]
     )
-
-
-def _columns(dimension: TreeDimension, values: tuple[object, ...], proposal_id: int | None) -> list[dict[str, object]]:
-    """The value columns of each rating row of one dimension; the empty set is one row without a value."""
-    if not dimension.has_categories:
-        return [{dimension.kind: values[0]}]
-    if not values:
-        return [{}]
-    columns: list[dict[str, object]] = []
-    for value in values:
-        if value == PENDING:
-            columns.append({"proposal_id": proposal_id})
-        else:
-            columns.append({"category_id": dimension.by_key[str(value)].id})
-    return columns
 
 
 def _point_to(assignment: Assignment, annotation: Annotation, round_: Round) -> None:

@@ -1,17 +1,16 @@
 """Deciding where raters differed; every decision is appended beside the answers."""
 
-from collections.abc import Mapping, Sequence
-
 from django.db import transaction
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.actions.rows import value_columns
 from annotation.actions.studies import record
 from annotation.answers import read_decided
 from annotation.errors import Invalid, NotFound, Stale, WrongState
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem, Study
-from annotation.queries.verdicts import ItemVerdicts, round_verdicts
+from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from taxonomy.queries import published_version
-from taxonomy.tree import TreeCategory
+from taxonomy.tree import VersionTree
 
 LONGEST_RATIONALE = 20_000
 BY_HAND = (
@@ -66,7 +65,7 @@ def resolve(
         raise Invalid("The decision could not be taken.", fields=fields)
     newest = _newest(round_, item, part, tree.by_key[dimension].id)
     if str(newest.pk if newest else "") != str(expected if expected is not None else ""):
-        raise _stale(newest)
+        raise _stale(newest, tree)
     resolution = Resolution.objects.create(
         round=round_,
         item=item,
@@ -77,7 +76,11 @@ def resolve(
         rationale=rationale.strip(),
         decided_by=seat.user,
     )
-    write_values(resolution, tree.by_key[dimension].by_key, read or ())
+    ResolutionValue.objects.bulk_create(
+        ResolutionValue(resolution=resolution, **columns)
+        for columns in value_columns(tree.by_key[dimension], read)
+        if columns
+    )
     record(
         study=seat.study,
         user=seat.user,
@@ -116,7 +119,7 @@ def _newest(round_: Round, item: Item, part: int, dimension_id: int) -> Resoluti
     )
 
 
-def _stale(newest: Resolution | None) -> Stale:
+def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
     if newest is None:
         return Stale("There is no such decision (yet); look again.", newer={})
     who = newest.decided_by.username if newest.decided_by else "an import"
@@ -124,29 +127,9 @@ def _stale(newest: Resolution | None) -> Stale:
         f"{who} decided this meanwhile; look at that decision before you change it.",
         newer={
             "id": str(newest.pk),
-            "values": [
-                row.category.key
-                if row.category
-                else next(v for v in (row.boolean, row.number, row.text) if v is not None)
-                for row in newest.decided.select_related("category")
-            ],
+            "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),
             "method": newest.method,
             "rationale": newest.rationale,
             "decided_by": who,
         },
     )
-
-
-def write_values(resolution: Resolution, categories: Mapping[str, TreeCategory], values: Sequence[object]) -> None:
-    """Stores the decided values of a resolution, categories by row."""
-    rows = []
-    for value in values:
-        if categories:
-            rows.append(ResolutionValue(resolution=resolution, category_id=categories[str(value)].id))
-        elif isinstance(value, bool):
-            rows.append(ResolutionValue(resolution=resolution, boolean=value))
-        elif isinstance(value, int | float):
-            rows.append(ResolutionValue(resolution=resolution, number=value))
-        else:
-            rows.append(ResolutionValue(resolution=resolution, text=str(value)))
-    ResolutionValue.objects.bulk_create(rows)
