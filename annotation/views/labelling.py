@@ -193,7 +193,6 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
         "study": seat.study,
         "round": round_,
         "rater": rater,
-        "rater_hue": _hue(rater.code),
         "progress": progress,
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
         "lines": lines,
@@ -289,9 +288,3 @@ def _time_left(usual_seconds: float | None, n_left: int) -> str:
     if minutes < 55:
         return f"about {max(5, round(minutes / 5) * 5)} min left" if minutes >= 3 else "a few minutes left"
     return f"about {round(minutes / 60)} h left"
-
-
-def _hue(code: str | None) -> int:
-    """R1, R2 … have the same colour on every page."""
-    digits = "".join(letter for letter in code or "" if letter.isdigit())
-    return (int(digits) - 1) % 8 + 1 if digits else 8
