@@ -245,7 +245,7 @@ def test_nothing_that_others_said_is_on_any_page_of_a_rater(round_: Round) -> No
     texts = [bob.get(address(round_)).content.decode()]
     texts += [bob.get(address(round_, f"{make.assignment(round_, 'bob', n).pk}/")).content.decode() for n in (1, 2, 3)]
     texts.append(post("bob", round_, 1, {"labels": {"kind": ["how-to"]}}).content.decode())
-    assert not [text for text in texts if "carol" in text or "R2" in text]
+    assert not [text for text in texts if "carol" in text or re.search(r"\bR2\b", text)]  # a token may hold R2
 
 
 def test_an_imported_identifier_without_an_issue_is_shown_with_its_attributes(round_: Round) -> None:
