@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -44,6 +45,7 @@ def pytest_configure() -> None:
     import django
 
     django.setup()
+    _Connections.count()
 
 
 def pytest_sessionstart() -> None:
@@ -179,6 +181,48 @@ def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subpro
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.wait()
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_flight(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The database is emptied only when the live server has answered everybody: a page may save while it is closed."""
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # so that it is left after this
+    yield
+    ends_at = time.monotonic() + 5
+    while _Connections.n_open and time.monotonic() < ends_at:
+        time.sleep(0.01)
+
+
+class _Connections:
+    """How many connections the live server holds."""
+
+    n_open = 0
+    lock = threading.Lock()
+
+    @classmethod
+    def count(cls) -> None:
+        """Let Django's threaded server keep the count."""
+        from django.core.servers.basehttp import ThreadedWSGIServer
+
+        begin, carry_out = ThreadedWSGIServer.process_request, ThreadedWSGIServer.process_request_thread
+
+        def process_request(self: Any, *arguments: Any) -> None:
+            with cls.lock:
+                cls.n_open += 1
+            begin(self, *arguments)
+
+        def process_request_thread(self: Any, *arguments: Any) -> None:
+            try:
+                carry_out(self, *arguments)
+            finally:
+                with cls.lock:
+                    cls.n_open -= 1
+
+        ThreadedWSGIServer.process_request = process_request  # type: ignore[assignment, method-assign]
+        ThreadedWSGIServer.process_request_thread = process_request_thread  # type: ignore[assignment, method-assign]
 
 
 @pytest.fixture(scope="session")

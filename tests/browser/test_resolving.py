@@ -163,7 +163,7 @@ def test_of_two_adjudicators_the_second_sees_the_first_decision_and_overwrites_n
     olga.keyboard.type("I read it otherwise")
     olga.keyboard.press("Control+Enter")
     olga.wait_for_selector("text=ada decided this meanwhile: Fault.")
-    assert olga.evaluate("document.activeElement.getAttribute('role')") == "alert"
+    olga.wait_for_function("() => document.activeElement.getAttribute('role') === 'alert'")
     assert olga.input_value("#rationale") == "I read it otherwise"
     assert decided() == {(1, "kind"): ["fault"]}
     olga.keyboard.press("Control+Enter")
