@@ -173,7 +173,7 @@ def _refusal(status: int, text: str, what: str) -> FetchFailed | FetchMustWait:
     reasons = {
         401: "GitHub asks for a token; set GITHUB_TOKENS.",
         403: f"GitHub does not let us read {subject}: {message or 'no reason given'}.",
-        404: f"{subject} is not at GitHub, or it is private and the token may not read it.",
+        404: f"{subject} is not at GitHub, or it is private and the token may not read it; check the name.",
         410: f"{subject} has no issues at GitHub: they are switched off or gone.",
         451: f"{subject} is blocked at GitHub for legal reasons.",
     }

@@ -168,7 +168,7 @@ def _repository(row: Mapping[str, Any], address: str, given: Repository | None) 
     found = _named_repository(row, address)
     if found is None:
         if given is None:
-            raise RowError("It is not known which repository this issue is of; give one.")
+            raise RowError("It is not known which repository this issue is of; name it with the file, as owner/name.")
         return given
     if given is not None and tuple(part.lower() for part in found) != tuple(part.lower() for part in given):
         raise RowError(f"This issue is of {'/'.join(found[1:])}, not of {'/'.join(given[1:])}.")

@@ -188,7 +188,7 @@ def test_a_repository_that_is_not_there_fails_in_words_and_leaves_no_name(github
     run = fetch("no/where")
     assert (run.state, run.error) == (
         "failed",
-        "no/where is not at GitHub, or it is private and the token may not read it.",
+        "no/where is not at GitHub, or it is private and the token may not read it; check the name.",
     )
     assert not Repository.objects.exists()
 

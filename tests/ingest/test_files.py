@@ -157,7 +157,7 @@ def test_the_repository_comes_from_the_row_or_is_given():
         "e/f#3",
         "g/h#4",
         "git.example.org/i/j#5",
-        "It is not known which repository this issue is of; give one.",
+        "It is not known which repository this issue is of; name it with the file, as owner/name.",
     ]
 
 

@@ -101,7 +101,7 @@ def test_a_failed_run_says_why_and_is_continued_by_a_button(github, ann):
     run = FetchRun.objects.get()
     sync.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
-    assert "o/r is not at GitHub, or it is private and the token may not read it." in page
+    assert "o/r is not at GitHub, or it is private and the token may not read it; check the name." in page
     assert "Continue" in page
     github.world.repository("o/r").issue()
     ann.post(f"/fetches/{run.pk}/continue/")
@@ -207,3 +207,16 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
     assert f'name="since" value="{today}"' in page
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all", "since": today})
     assert FetchRun.objects.latest("pk").requested["since"] == f"{today}T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(b"not json", "Every row was refused; the reasons stand below."), (b"[]", "The file holds no issue.")],
+)
+def test_a_file_that_brings_nothing_says_so_and_asks_for_another(ann, content, sentence):
+    upload(ann, content)
+    run = FetchRun.objects.get()
+    sync.work(run.pk)
+    page = ann.get(f"/fetches/{run.pk}/").content.decode()
+    assert "Nothing was stored." in page and sentence in page
+    assert "Upload another file" in page and "See the issues" not in page and "The other rows arrived" not in page
