@@ -114,7 +114,7 @@ def test_a_mistake_comes_back_with_its_place_and_with_the_text(maria: Client, gi
     page = answer.content.decode()
     assert answer.status_code == 422
     assert words in page
-    assert "One thing is to be mended; nothing was stored." in page.replace("\n", " ")
+    assert "One thing to correct; nothing was stored." in page.replace("\n", " ")
     if "text" in given:
         assert given["text"].splitlines()[:1] == [] or given["text"].splitlines()[0] in page
     assert not Taxonomy.objects.exists()
