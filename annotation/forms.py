@@ -261,7 +261,7 @@ class RoundForm(forms.Form):
         coerce=int, empty_value=None, error_messages={"required": "Choose a sample, or draw one first."}
     )
     n_items = forms.IntegerField(label="How many", min_value=1, required=False, help_text="Empty: all that are unused.")
-    share_percent = forms.FloatField(label="or percent of it", min_value=0.001, max_value=100, required=False)
+    share_percent = forms.FloatField(label="Or percent of it", min_value=0.001, max_value=100, required=False)
     issues = forms.CharField(
         label="Issues",
         required=False,
@@ -269,7 +269,12 @@ class RoundForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "class": "mono", "placeholder": "owner/name#123"}),
         help_text="One on each line: owner/name#number, or an issue’s address.",
     )
-    seed = forms.IntegerField(min_value=-LARGEST_SEED, max_value=LARGEST_SEED, initial=1)
+    seed = forms.IntegerField(
+        min_value=-LARGEST_SEED,
+        max_value=LARGEST_SEED,
+        initial=1,
+        help_text="Decides who gets what, and in which order.",
+    )
 
     def __init__(
         self,

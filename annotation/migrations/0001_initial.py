@@ -262,7 +262,7 @@ class Migration(migrations.Migration):
                 ('title', models.CharField(max_length=200)),
                 ('guidelines', models.TextField(blank=True, help_text='What raters should know (Markdown).')),
                 ('primary', models.JSONField(blank=True, default=dict, help_text='Per dimension key: coefficient, threshold and fixed_at; fixed before labelling starts.')),
-                ('resolve_when', models.CharField(choices=[('round', "when the round's last assignment is in"), ('item', 'item by item, as soon as its raters are done')], default='round', max_length=10)),
+                ('resolve_when', models.CharField(choices=[('round', "when the round's last answer is in"), ('item', 'item by item, as soon as its raters are done')], default='round', max_length=10)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('taxonomy', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='studies', to='taxonomy.taxonomy')),

@@ -10,7 +10,7 @@ class Study(models.Model):
     """Issues labelled against one taxonomy by several raters."""
 
     class ResolveWhen(models.TextChoices):
-        ROUND = "round", "when the round's last assignment is in"
+        ROUND = "round", "when the round's last answer is in"
         ITEM = "item", "item by item, as soon as its raters are done"
 
     slug = models.SlugField(max_length=80, unique=True)

@@ -56,6 +56,12 @@ def entries(mapping: dict[str, object]) -> list[tuple[str, object]]:
 
 
 @register.filter
+def at(mapping: dict[str, object], key: str) -> object:
+    """What a mapping has under a key, or nothing."""
+    return mapping.get(key)
+
+
+@register.filter
 def in_words(value: object) -> str:
     """A value of the audit's details: `yes`, `rater, reader`, or as it is."""
     if isinstance(value, bool):

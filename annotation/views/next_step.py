@@ -119,7 +119,7 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
         f"Round {newest.number} is closed",
         "See the agreement",
         reverse("agreement", args=[slug]),
-        "Compare the rounds, and download the agreed labels under Exports.",
+        f"{'Compare the rounds, and download' if len(lines) > 1 else 'Download'} the agreed labels under Exports.",
     )
 
 

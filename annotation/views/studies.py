@@ -177,6 +177,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
         form=form,
         primary=primary,
         is_fixed=is_fixed,
+        titles={each.key: each.title for each in _dimensions(here.taxonomy)},
     )
 
 

@@ -72,7 +72,7 @@ def test_a_study_that_is_not_valid_is_said_so_at_the_field(changed: dict[str, st
 
 def test_a_study_needs_a_taxonomy_and_says_where_to_get_one() -> None:
     answer = signed_in("nina").get(reverse("new_study"))
-    assert answer.status_code == 200 and "Load a taxonomy" in text_of(answer)
+    assert answer.status_code == 200 and "To the taxonomies" in text_of(answer)
     refused = signed_in("nina").post(reverse("new_study"), {"title": "Faults", "taxonomy": "faults"})
     assert refused.status_code == 422
 
@@ -96,7 +96,8 @@ def test_settings_change_what_was_changed_and_primary_only_before_labelling() ->
     assert "<em>all</em>" in client.get(address("study", study.slug)).content.decode()
     assert client.post(path, sent | {"title": " "}).status_code == 422
     make.open_round(study)
-    assert "stay as they were fixed" in text_of(client.get(path))
+    fixed = text_of(client.get(path))
+    assert "stay as they were fixed" in fixed and "Symptom" in fixed
     assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
     study.refresh_from_db()
     assert "symptom" in study.primary
