@@ -46,6 +46,12 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// On a narrow screen the tab one is on may lie beyond the edge.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const tabs = tab.parentElement;
+  tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   const menu = document.querySelector("[data-menu][open]");

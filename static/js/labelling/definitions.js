@@ -28,7 +28,7 @@ export function showDefinition(category, hue) {
   if (category.path) parts.push(make("p", category.path, "definition-path"));
   parts.push(make("p", category.definition || "No definition is written for this category.", category.definition ? "" : "muted"));
   parts.push(...list("Belongs here", category.include, "definition-in"));
-  parts.push(...list("Does not", category.exclude, "definition-out"));
+  parts.push(...list("Does not belong here", category.exclude, "definition-out"));
   parts.push(...list("Examples", category.examples, "definition-examples"));
   place.replaceChildren(...parts);
   place.scrollTop = 0;
