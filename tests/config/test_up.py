@@ -59,6 +59,7 @@ def up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
         if "Ctrl-C" in line:
             break
     assert "Concord is ready after" in said and f"http://127.0.0.1:{port}/" in said, said
+    assert "manage.py add_user NAME --staff" in said
     yield process, data_dir, port
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
@@ -117,6 +118,9 @@ class Command(BaseCommand):
             for name, password, *what in sign_ins:
                 self._say(f"  {name:<{wide}}  {password}  {' '.join(what)}".rstrip())
             self._say("")
+        if not get_user_model().objects.exists():
+            self._say("Nobody has an account yet. Add yourself, in another shell with the same DATA_DIR:")
+            self._say("  .venv/bin/python manage.py add_user NAME --staff\n")
         self._say(f"Logs are in {_short(settings.DATA_DIR / 'logs')}. Ctrl-C stops everything; the data stay.")
 
     def _watch(self, children: Supervisor, hold: embedded.Hold | None) -> None:
