@@ -210,6 +210,13 @@ def draw_sample(
         raise Invalid("The sample could not be drawn.", fields=fields)
     counts = [{"step": name, "n": queryset.count()} for name, queryset in steps]
     frame = filters.frame(steps[-1][1], stratify_by)
+    if not frame:
+        raise Invalid(
+            "The sample could not be drawn.",
+            fields={
+                "size": ["No stored issue fits the filter. Is each repository fetched, and written as owner/name?"]
+            },
+        )
     if size > len(frame):
         raise Invalid(
             "The sample could not be drawn.",

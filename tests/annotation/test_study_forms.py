@@ -136,6 +136,7 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     assert "3 of 3 in no round yet" in shown and "drawn 3" in shown
     for changed, sentence in (
         ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
+        ({"repository": "acme/rockets"}, "No stored issue fits the filter."),
         ({"size": ""}, "Say how many issues to draw."),
         ({"size": "0"}, "greater than or equal to 1"),
         ({"seed": "x"}, "Enter a whole number"),
