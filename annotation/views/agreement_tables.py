@@ -294,7 +294,7 @@ def meaning(head: Headline) -> str:
     at = f"the threshold of {head.threshold:.2f}"
     if head.value >= head.threshold:
         return f"{at}, {'with its whole interval' if low >= head.threshold else 'but its interval begins below'}."
-    return f"{at}, {'though its interval does' if high >= head.threshold else 'nor is it within its interval'}."
+    return f"{at}, {'though its interval reaches it' if high >= head.threshold else 'with its whole interval'}."
 
 
 def scale_words(head: Headline) -> str:

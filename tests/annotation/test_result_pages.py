@@ -145,7 +145,7 @@ def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study
     shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
     # 3 of 6 alike; R1 crash 3, hang 1, slow 2; R2 crash 1, hang 4, slow 1: (0.5 − 9/36) / (1 − 9/36)
     assert "Symptom Cohen's kappa, fixed on" in shown
-    assert "0.33" in shown and "threshold 0.80" in shown and "not reached the threshold of 0.80" in shown
+    assert "0.33" in shown and "threshold 0.80" in shown and "below the threshold of 0.80" in shown
     assert "Rests on 6 units rated by R1 and R2 in round 1 (version 1), before discussion; 1 left out ." in shown
     assert "“fair” on the scale of Landis and Koch" in shown
 
@@ -339,8 +339,8 @@ def line(**more: Any) -> Headline:
     [
         ({}, "the threshold of 0.80, with its whole interval."),
         ({"ci_low": 0.7}, "the threshold of 0.80, but its interval begins below."),
-        ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its interval does."),
-        ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, nor is it within its interval."),
+        ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its interval reaches it."),
+        ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, with its whole interval."),
         ({"threshold": None}, "No threshold was fixed."),
         ({"value": None, "undefined": "One category."}, "One category."),
     ],
@@ -378,3 +378,9 @@ def test_rounds_are_named_in_short(study: Study) -> None:
     rounds = list(study.rounds.order_by("number"))
     assert which_rounds(rounds[:1]) == "round 1 (version 1)"
     assert which_rounds(rounds) == "rounds 1 and 2 (version 1)"
+
+
+def test_the_commands_on_the_exports_page_name_the_study_also_before_the_first_round() -> None:
+    make.study("early")
+    text = get("olga", "/studies/early/exports/").content.decode()
+    assert "/api/v1/studies/early/labels/?format=csv" in text

@@ -94,6 +94,6 @@ function single(key, active, answers, actions) {
     return true;
   }
   if (!answers.mayChange) return false;
-  const others = answers.visible.filter((question) => question !== active);
-  return [...others.filter((each) => !each.isAnswered), ...others.filter((each) => each.isAnswered)].some((each) => each.press(key));
+  // A stray letter must not change what was answered elsewhere: an answered question is reached by its number first.
+  return answers.visible.some((question) => question !== active && !question.isAnswered && question.press(key));
 }
