@@ -25,7 +25,6 @@ from tests.github import GitHub, made_up
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("annotation/**/*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-DRAWN_LATER = "docs/pictures/labelling.png"
 FENCE = re.compile(r"^```(\w*)(?: (skip))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What stands before a guide's commands: an HTTP error ends the script, and GitHub's own command line is not here.
 PRELUDE = """
@@ -156,8 +155,6 @@ def test_every_link_leads_to_a_file_and_a_heading(name: str) -> None:
             continue
         path, _, anchor = target.partition("#")
         page = (ROOT / name).parent / path if path else ROOT / name
-        if page.resolve() == ROOT / DRAWN_LATER:
-            continue
         assert page.exists(), f"{name} links to {target}, which is not there"
         if anchor:
             headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
