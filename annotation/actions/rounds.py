@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
@@ -27,6 +27,8 @@ from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
+
+ANALYZE_FROM = 1000
 
 
 @transaction.atomic
@@ -198,7 +200,10 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
 
 @transaction.atomic
 def open_round(*, seat: Seat, number: int) -> Round:
-    """Opens a draft round; when it returns every planned assignment exists. Raises WrongState."""
+    """Opens a draft round; when it returns every planned assignment exists. Raises WrongState.
+
+    After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
+    """
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
     round_items = list(RoundItem.objects.filter(round=round_).order_by("position"))
@@ -227,6 +232,9 @@ def open_round(*, seat: Seat, number: int) -> Round:
     round_.state, round_.opened_at = Round.State.OPEN, timezone.now()
     round_.save(update_fields=["state", "opened_at"])
     record(study=seat.study, user=seat.user, verb="round opened", round=number)
+    if len(round_items) >= ANALYZE_FROM:
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE annotation_assignment, annotation_rounditem")
     return round_
 
 
