@@ -131,7 +131,7 @@ def _counted(round_: Round, tree: VersionTree, dimension: TreeDimension, asked: 
 def rater_codes(seat: Seat) -> dict[int, str]:
     """The codes of the study's raters by member id, R2 before R10."""
     members = list(Membership.objects.filter(study=seat.study, code__isnull=False))
-    return {member.pk: member.code or "" for member in sorted(members, key=code_order)}
+    return {member.pk: member.code or "" for member in sorted(members, key=lambda each: code_order(each.code))}
 
 
 def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:

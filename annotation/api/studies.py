@@ -18,6 +18,7 @@ from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.api.reading import body_of, caller, picked, seat_of, text
 from annotation.models import Assignment, Membership, Round, Sample, Study
+from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 
 
@@ -163,13 +164,9 @@ class Studies(ListAPIView[Study]):
     ordering = ("slug",)
 
     def get_queryset(self) -> Any:
-        studies = Study.objects.select_related("taxonomy")
         if getattr(self, "swagger_fake_view", False):
-            return studies.none()
-        user = caller(self.request)
-        if user.is_staff:
-            return studies
-        return studies.filter(pk__in=Membership.objects.filter(user=user).values("study"))
+            return Study.objects.none()
+        return visible_studies(caller(self.request))
 
     @extend_schema(request=StudyBody, responses={201: StudyShape})
     def post(self, request: Request) -> Response:
@@ -218,7 +215,8 @@ class Members(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         members = list(Membership.objects.filter(study=seat.study).select_related("user"))
-        return paged(self, request, sorted(members, key=code_order), lambda member: member_answer(seat, member))
+        in_order = sorted(members, key=lambda each: code_order(each.code))
+        return paged(self, request, in_order, lambda member: member_answer(seat, member))
 
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:

@@ -109,7 +109,7 @@ def item_rounds(seat: Seat, item: Item) -> list[ItemInRound]:
 
 
 def _by_code(assignment: Assignment) -> tuple[int, str]:
-    return code_order(assignment.rater)
+    return code_order(assignment.rater.code)
 
 
 def _in_round(seat: Seat, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:

@@ -288,7 +288,7 @@ def voices(round_: Round, item: Item) -> dict[str, Voice]:
         .order_by("pk")
     )
     found: dict[str, Voice] = {}
-    for each in sorted(assignments, key=lambda each: code_order(each.rater)):
+    for each in sorted(assignments, key=lambda each: code_order(each.rater.code)):
         current = each.current
         assert current is not None
         found[each.rater.code or ""] = Voice(
@@ -347,4 +347,4 @@ def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:
         .annotate(n=Count("pk"))
     )
     counted = [(row["rater__code"] or "", row["n"]) for row in rows]
-    return sorted(counted, key=lambda each: (len(each[0]), each[0]))
+    return sorted(counted, key=lambda each: code_order(each[0]))

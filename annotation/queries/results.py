@@ -13,6 +13,7 @@ from annotation.models import Annotation, Assignment, Item, Resolution, Round, R
 from annotation.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
+    code_order,
     read_values,
     resolution_values,
     round_verdicts,
@@ -181,7 +182,7 @@ def ratings(
                         place.item.identifier, part, round_.number, code, key, list(given_values), memo, seconds, name
                     )
                     for code, blind, current in sorted(
-                        by_item.get(place.item_id, []), key=lambda each: (len(each[0]), each)
+                        by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
                     )
                     for name, annotation in _revisions(blind, current, revision)
                     for part, memo, seconds in said[annotation]

@@ -111,7 +111,7 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[R
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
-        for row in sorted(wanted, key=lambda each: code_order(each.rater)):
+        for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             by_round[row.round_id].append(RaterLine(row.rater, row.n_finished, row.n_assigned))
     return [RoundLine(row, row.n_items, row.n_done, row.n_total, by_round[row.pk]) for row in found]
 
@@ -240,7 +240,7 @@ def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
 def members_of(study: Study) -> list[Membership]:
     """Everybody in the study: raters in the order of their codes, then the others by name; one query."""
     rows = Membership.objects.filter(study=study).select_related("user")
-    return sorted(rows, key=lambda row: (row.code is None, *code_order(row), row.display_name.lower()))
+    return sorted(rows, key=lambda row: (row.code is None, *code_order(row.code), row.display_name.lower()))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Decision, ProposalAsked, Question, Values, Verdict, verdicts
 from annotation.models import (
     Assignment,
-    Membership,
     Proposal,
     Rating,
     Resolution,
@@ -157,7 +156,7 @@ def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[di
             "current__n_proposals",
         )
     )
-    rows.sort(key=lambda row: (len(row[1] or ""), row[1] or ""))
+    rows.sort(key=lambda row: code_order(row[1]))
     unfinished = {item for item, _, state, *_ in rows if state in Assignment.UNFINISHED}
     done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
     values = read_values(tree, [row[3] for row in done])
@@ -188,9 +187,9 @@ def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[
     return found
 
 
-def code_order(rater: Membership) -> tuple[int, str]:
+def code_order(code: str | None) -> tuple[int, str]:
     """Sorts R2 before R10."""
-    return len(rater.code or ""), rater.code or ""
+    return len(code or ""), code or ""
 
 
 def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:
