@@ -11,8 +11,9 @@ from django.test import Client
 
 from accounts.actions import make_token
 from annotation.access import get_seat
+from annotation.actions.choosing import draw_sample
 from annotation.actions.rounds import create_round, open_round
-from annotation.actions.studies import add_member, create_study, draw_sample
+from annotation.actions.studies import add_member, create_study
 from bench.ground import row, taxonomy, timed, user
 from ingest.models import Issue
 
