@@ -13,7 +13,7 @@ MISSING_PACKAGE := The packages could not be installed (pip's words stand above)
 export PORT DATA_DIR
 unexport DJANGO_SETTINGS_MODULE
 
-.PHONY: help run test check soak bench lock browser clean
+.PHONY: help run test check soak bench lock browser descriptions clean
 .DEFAULT_GOAL := help
 
 help:
@@ -53,6 +53,10 @@ run: .venv/.installed
 browser:
 	@$(BIN)/python -m tests.find_chromium
 
+# GitHub's published descriptions of its interfaces, which the local GitHub of the tests is held against.
+descriptions:
+	@$(BIN)/python -m tests.github.descriptions
+
 check: .venv/.installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo 'Some files are not formatted: run .venv/bin/ruff format .' >&2; exit 1; }
@@ -64,13 +68,16 @@ check: .venv/.installed-dev
 test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory descriptions
 	@$(BIN)/python -m pytest
 
 soak: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory descriptions
 	@for turn in $$(seq $(N)); do echo "Turn $$turn of $(N)"; $(BIN)/python -m pytest -m soak --timeout 3600 || exit 1; done
 
 bench: .venv/.installed-dev
+	@$(MAKE) --no-print-directory descriptions
 	@$(BIN)/python -m bench
 
 lock: .venv/.installed-dev
@@ -80,4 +87,4 @@ lock: .venv/.installed-dev
 		--generate-hashes --no-emit-index-url --no-header -c requirements.lock -o requirements-dev.lock
 
 clean:
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis collected
+	@rm -rf .github-descriptions .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis collected

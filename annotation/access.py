@@ -103,7 +103,7 @@ def get_item(seat: Seat, identifier: str) -> Item:
 
 def get_item_at(seat: Seat, pk: int) -> Item:
     """The item at an address of the study; raises NotFound."""
-    found = Item.objects.select_related("issue__repository", "issue__current_snapshot").filter(study=seat.study, pk=pk)
+    found = Item.objects.select_related("issue__repository", "snapshot").filter(study=seat.study, pk=pk)
     item = found.first()
     if item is None:
         raise NotFound(f"The study “{seat.study.slug}” has no such item.")
@@ -113,7 +113,7 @@ def get_item_at(seat: Seat, pk: int) -> Item:
 def get_sample(seat: Seat, identifier: object) -> Sample:
     """A sample of the study by what stands in an address; raises NotFound."""
     number = row_number(identifier)
-    found = None if number is None else Sample.objects.filter(study=seat.study, pk=number).first()
+    found = None if number is None else Sample.objects.defer("frame").filter(study=seat.study, pk=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
     return found

@@ -9,8 +9,7 @@ from django.utils.text import slugify
 from annotation.agreement import COEFFICIENTS, TITLES
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
-from annotation.queries.studies import SampleLine
-from ingest.filters import STRATA
+from annotation.queries.choosing import SampleLine
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.tree import TreeDimension
 
@@ -87,6 +86,11 @@ class SettingsForm(forms.Form):
     )
     resolve_when = forms.ChoiceField(
         label="Disagreements can be resolved", choices=Study.ResolveWhen.choices, widget=forms.RadioSelect
+    )
+    pseudonymise = forms.BooleanField(
+        label="Files name the people of issues by pseudonyms",
+        required=False,
+        help_text="Authors, mentions and e-mail addresses. The pages show them as GitHub does.",
     )
 
 
@@ -173,54 +177,6 @@ class MemberForm(forms.Form):
     )
 
 
-class SampleForm(forms.Form):
-    repository = forms.CharField(
-        label="Repositories",
-        required=False,
-        max_length=2000,
-        help_text="As owner/name, several with commas; empty: all you can see.",
-        widget=forms.TextInput(attrs={"list": "repositories"}),
-    )
-    state = forms.ChoiceField(choices=[("all", "open and closed"), ("closed", "closed"), ("open", "open")])
-    labels = forms.CharField(
-        label="With GitHub labels", required=False, max_length=2000, help_text="Any of these, with commas."
-    )
-    without_labels = forms.CharField(
-        label="Without GitHub labels", required=False, max_length=2000, help_text="None of these, with commas."
-    )
-    search = forms.CharField(label="Words in title or body", required=False, max_length=200)
-    size = forms.IntegerField(
-        label="Size",
-        min_value=1,
-        help_text="How many issues to draw.",
-        error_messages={"required": "Say how many issues to draw."},
-    )
-    seed = forms.IntegerField(
-        min_value=-LARGEST_SEED,
-        max_value=LARGEST_SEED,
-        initial=1,
-        help_text="The same seed draws the same issues.",
-    )
-    stratify_by = forms.ChoiceField(
-        label="Strata",
-        choices=[("", "none: simple draw"), *((name, f"in proportion by {name}") for name in STRATA)],
-        required=False,
-    )
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        if "count" in self.data:
-            self.fields["size"].required = False
-
-    @property
-    def filter(self) -> dict[str, object]:
-        """The filter of the frame, without what was left empty."""
-        cleaned = self.cleaned_data
-        lists = {name: words(cleaned[name]) for name in ("repository", "labels", "without_labels")}
-        plain = {"state": "" if cleaned["state"] == "all" else cleaned["state"], "search": cleaned["search"]}
-        return {name: value for name, value in (lists | plain).items() if value}
-
-
 class RoundForm(forms.Form):
     kind = forms.ChoiceField(
         choices=[
@@ -291,7 +247,11 @@ class RoundForm(forms.Form):
         ]
         fields["raters"].choices = [(each.code, f"{each.code} · {each.display_name}") for each in raters]
         fields["sample"].choices = [
-            (line.sample.pk, f"Sample {line.sample.pk}: {line.sample.size} issues, {line.n_unused} unused")
+            (
+                line.sample.pk,
+                f"Sample {line.sample.pk}: {line.sample.size} issues, {line.n_unused} unused"
+                + (f", {line.n_out} screened out" if line.n_out else ""),
+            )
             for line in samples
         ]
         if not samples:
@@ -345,15 +305,3 @@ class RoundForm(forms.Form):
         if cleaned.get("share_percent"):
             wanted = int(line.sample.size * cleaned["share_percent"] / 100 + 0.5)
         return min(wanted or line.n_unused, line.n_unused)
-
-
-class ItemFilter(forms.Form):
-    """The bar above the table of items; what it can't read it passes over."""
-
-    search = forms.CharField(label="Search", required=False, max_length=200)
-    round = forms.TypedChoiceField(label="Round", required=False, coerce=int, empty_value=None)
-
-    def __init__(self, *given: Any, numbers: Sequence[int], **more: Any) -> None:
-        super().__init__(*given, **more)
-        chosen: Any = self.fields["round"]
-        chosen.choices = [("", "all rounds"), *((number, f"Round {number}") for number in numbers)]

@@ -130,7 +130,7 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
         if len(gathered) > size:
             break
     page, has_more = gathered[:size], len(gathered) > size
-    items = Item.objects.select_related("issue__current_snapshot").in_bulk([unit.item_id for _, unit in page])
+    items = Item.objects.select_related("snapshot").defer("snapshot__body").in_bulk([unit.item_id for _, unit in page])
     lines = [_line(each, unit, items[unit.item_id], codes) for each, unit in page]
     following = ""
     if has_more:
@@ -166,10 +166,9 @@ def _wanted(
 
 def _line(each: Counted, unit: Unit, item: Item, codes: dict[int, str]) -> UnitLine:
     said = dict(zip(unit.raters, unit.values, strict=True))
-    snapshot = item.issue.current_snapshot if item.issue else None
     return UnitLine(
         item,
-        snapshot.title if snapshot else "",
+        item.snapshot.title if item.snapshot else "",
         unit.part,
         each.round,
         each.dimension,

@@ -1,8 +1,10 @@
-"""Draws issues from a frame without replacement, by seed, in an order that can be drawn again."""
+"""Draws issues from a frame without replacement, by seed, in an order that can be drawn again; pure."""
 
+import math
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 
 @dataclass(frozen=True)
@@ -13,8 +15,16 @@ class Drawn:
     stratum: str
 
 
-def draw(frame: Sequence[Hashable], size: int, seed: int, strata: Sequence[str] | None = None) -> list[Drawn]:
-    """Draws `size` units of `frame`: simple, or in proportion to strata (largest remainders), in seeded order.
+def draw(
+    frame: Sequence[Hashable],
+    size: int,
+    seed: int,
+    strata: Sequence[str] | None = None,
+    *,
+    allocation: str = "proportional",
+    at_least_one: bool = False,
+) -> list[Drawn]:
+    """Draws `size` units of `frame`: simple, or from strata as `allocate` shares them out, in seeded order.
 
     The draw depends on the units' sorted order and not on the order handed in, so one frame and one seed give one
     sample. Raises ValueError when the frame holds fewer than `size` units.
@@ -28,7 +38,8 @@ def draw(frame: Sequence[Hashable], size: int, seed: int, strata: Sequence[str] 
     by_stratum: dict[str, list[int]] = {}
     for index in order:
         by_stratum.setdefault(strata[index], []).append(index)
-    quotas = proportional({stratum: len(members) for stratum, members in by_stratum.items()}, size)
+    sizes = {stratum: len(members) for stratum, members in by_stratum.items()}
+    quotas = allocate(sizes, size, allocation, at_least_one=at_least_one)
     drawn = [
         Drawn(index, stratum)
         for stratum in sorted(by_stratum)
@@ -38,7 +49,35 @@ def draw(frame: Sequence[Hashable], size: int, seed: int, strata: Sequence[str] 
     return drawn
 
 
-def proportional(sizes: dict[str, int], size: int) -> dict[str, int]:
+def allocate(
+    sizes: Mapping[str, int], size: int, allocation: str = "proportional", *, at_least_one: bool = False
+) -> dict[str, int]:
+    """How many units each stratum gives: `proportional` to the strata, or `equal`.
+
+    With `at_least_one` every stratum that holds any gives one first, and the rest is shared out among what is left.
+    Raises ValueError for more units or more strata than there is room for, KeyError for another allocation.
+    """
+    share = {"proportional": proportional, "equal": equal}[allocation]
+    if size > sum(sizes.values()):
+        raise ValueError(f"the strata hold {sum(sizes.values())} units, fewer than the {size} asked for")
+    if not at_least_one:
+        return share(sizes, size)
+    filled = [stratum for stratum, n in sizes.items() if n]
+    if len(filled) > size:
+        raise ValueError(f"{size} units can't give one to each of {len(filled)} strata")
+    if allocation == "equal":
+        return share(sizes, size)
+    quotas = share(sizes, size)
+    # Those without any take one each from the strata with the most above one; the sum and the order by size stay.
+    for stratum in sorted(filled):
+        if not quotas[stratum]:
+            giver = max((each for each in filled if quotas[each] > 1), key=lambda each: (quotas[each], each))
+            quotas[giver] -= 1
+            quotas[stratum] = 1
+    return quotas
+
+
+def proportional(sizes: Mapping[str, int], size: int) -> dict[str, int]:
     """Shares `size` among strata in proportion to their sizes, by largest remainder; ties go to the earlier name."""
     total = sum(sizes.values())
     if not total:
@@ -49,3 +88,40 @@ def proportional(sizes: dict[str, int], size: int) -> dict[str, int]:
     for stratum in by_remainder[:left]:
         quotas[stratum] += 1
     return quotas
+
+
+def equal(sizes: Mapping[str, int], size: int) -> dict[str, int]:
+    """Shares `size` equally; what a stratum is too small for goes to the others, single units to the earlier names."""
+    quotas = dict.fromkeys(sizes, 0)
+    open_, left = sorted(stratum for stratum, n in sizes.items() if n), min(size, sum(sizes.values()))
+    while left:
+        each = left // len(open_)
+        for stratum in open_ if each else open_[:left]:
+            given = min(each or 1, sizes[stratum] - quotas[stratum])
+            quotas[stratum] += given
+            left -= given
+        open_ = [stratum for stratum in open_ if quotas[stratum] < sizes[stratum]]
+    return quotas
+
+
+def sample_size(n_frame: int, confidence: float, margin: float, expected_share: float = 0.5) -> int:
+    """How many of `n_frame` units are needed to estimate a share within ±`margin` at a confidence, rounded up.
+
+    n₀ = z² p (1 − p) / d², with the finite population correction n = n₀ / (1 + (n₀ − 1) / N) (Cochran, Sampling
+    Techniques, 3rd edition, 1977, section 4.4). p is `expected_share`; 0.5 needs the most. Krejcie and Morgan (1970,
+    doi 10.1177/001316447003000308) tabulate the same for 95 % and 5 %, rounded to the nearest. Raises ValueError for
+    a confidence, margin or share that does not lie between 0 and 1.
+    """
+    for name, value in (("confidence", confidence), ("margin", margin), ("expected share", expected_share)):
+        if not 0 < value < 1:
+            raise ValueError(f"the {name} has to lie between 0 and 1")
+    if not n_frame:
+        return 0
+    wanted = unbounded_size(confidence, margin, expected_share)
+    return min(n_frame, math.ceil(wanted / (1 + (wanted - 1) / n_frame) - 1e-9))
+
+
+def unbounded_size(confidence: float, margin: float, expected_share: float = 0.5) -> float:
+    """n₀ of `sample_size`: for a population without end."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    return z * z * expected_share * (1 - expected_share) / (margin * margin)

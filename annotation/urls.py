@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import labelling, resolving, results, studies
+from annotation.views import changes, choosing, labelling, resolving, results, studies
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -14,9 +14,19 @@ urlpatterns = [
     path(STUDY, studies.study, name="study"),
     path(STUDY + "settings/", studies.study_settings, name="study_settings"),
     path(STUDY + "members/", studies.members, name="members"),
-    path(STUDY + "sample/", studies.samples, name="samples"),
-    path(STUDY + "items/", studies.items, name="items"),
+    path(STUDY + "sample/", choosing.samples, name="samples"),
+    path(STUDY + "sample/frame/", choosing.frame, name="frame"),
+    path(STUDY + "sample/fetch/", choosing.fetch_selection, name="fetch_selection"),
+    path(STUDY + "sample/<int:pk>/screen/", choosing.screen_sample, name="screen_sample"),
+    path(STUDY + "sample/<int:pk>/frame.<slug:format>", choosing.download_frame, name="download_frame"),
+    path(STUDY + "sample/<int:pk>/flow.<slug:format>", choosing.download_flow, name="download_flow"),
+    path(STUDY + "items/", choosing.items, name="items"),
+    path(STUDY + "items/<int:pk>/screening/", choosing.screen_item, name="screen_item"),
     path(STUDY + "items/<int:pk>/", studies.item, name="item"),
+    path(STUDY + "items/<int:pk>/changes/", changes.item_changes, name="item_changes"),
+    path(STUDY + "changes/", changes.changes, name="changes"),
+    path(STUDY + "changes/repin/", changes.repin_all, name="repin_all"),
+    path(STUDY + "changes/check/", changes.ask_github, name="ask_github"),
     path(STUDY + "audit/", studies.audit, name="audit"),
     path(STUDY + "rounds/", studies.rounds, name="rounds"),
     path(STUDY + "rounds/new/", studies.new_round, name="new_round"),

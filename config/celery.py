@@ -1,4 +1,4 @@
-"""The Celery application: tasks of all apps, and the clock that picks up runs which are due, stale or lost."""
+"""The Celery application: tasks of all apps; options and the clock's schedule stand in the settings."""
 
 import os
 
@@ -8,6 +8,3 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("concord")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.conf.beat_schedule = {
-    "pick up fetches that are due, stale or lost": {"task": "ingest.tasks.pick_up_runs", "schedule": 10.0},
-}

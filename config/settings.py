@@ -115,7 +115,19 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long Redis is away, the worker waits for it
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 5, "socket_keepalive": True}
 CELERY_TIMEZONE = "UTC"
+PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 10, least=1, most=600)
+CELERY_BEAT_SCHEDULE = {
+    "pick up fetches that are due, stale or lost": {
+        "task": "ingest.tasks.pick_up_runs",
+        "schedule": float(PICK_UP_SECONDS),
+    },
+    "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
+    "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
+    "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
+}
 
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "sign_in"
@@ -152,10 +164,12 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 UPLOAD_BYTES_MAX = env.whole("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
+UPLOADS_KEPT_DAYS = env.whole("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
 GITHUB_API_URL = env.text("GITHUB_API_URL", "https://api.github.com").rstrip("/")
 GITHUB_TOKENS = env.words("GITHUB_TOKENS")
+GITHUB_WEBHOOK_SECRET = env.text("GITHUB_WEBHOOK_SECRET")
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -199,6 +213,10 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Label GitHub issues against a versioned taxonomy, and pull agreed labels with their agreement.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.describe_errors",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

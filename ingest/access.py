@@ -2,7 +2,7 @@
 
 from ingest.errors import Invalid, NotFound
 from ingest.identifiers import parse_repository
-from ingest.models import FetchRun, Issue, Viewer
+from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer
 
 
 def get_run(user: Viewer, run_id: int) -> FetchRun:
@@ -13,6 +13,26 @@ def get_run(user: Viewer, run_id: int) -> FetchRun:
     if run is None:
         raise NotFound("There is no such fetch, or it is someone else's.")
     return run
+
+
+def get_upload(user: Viewer, upload_id: int) -> Upload:
+    """A table that the user uploaded and that waits for its columns; raises NotFound."""
+    upload = Upload.objects.filter(pk=upload_id, created_by=user.pk).first()
+    if upload is None:
+        raise NotFound("There is no such upload; it may have been imported or thrown away.")
+    return upload
+
+
+def get_repository(user: Viewer, repository: str) -> Repository:
+    """A repository the user may see; raises NotFound."""
+    try:
+        host, owner, name = parse_repository(repository)
+    except Invalid as error:
+        raise NotFound(f"{repository} is no repository.") from error
+    found: Repository | None = Repository.objects.visible_to(user).named(host, owner, name).first()
+    if found is None:
+        raise NotFound(f"{repository} is not stored here, or not open to you.")
+    return found
 
 
 def get_issue(user: Viewer, repository: str, number: int) -> Issue:
@@ -26,3 +46,13 @@ def get_issue(user: Viewer, repository: str, number: int) -> Issue:
     if issue is None or issue.current_snapshot is None:
         raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
     return issue
+
+
+def get_snapshot(issue: Issue, sha256: str) -> Snapshot:
+    """A state of an issue, by its SHA-256 or its first characters, eight at least; raises NotFound."""
+    found: Snapshot | None = None
+    if 8 <= len(sha256) <= 64 and sha256.isascii() and sha256.isalnum():
+        found = issue.snapshots.filter(sha256__startswith=sha256.lower()).first()
+    if found is None:
+        raise NotFound(f"{issue.identifier} has no such snapshot.")
+    return found

@@ -1,14 +1,32 @@
 """What can go wrong while issues come in."""
 
-from accounts.errors import ConcordError, Conflict, Invalid, NotFound
+from accounts.errors import ConcordError, Conflict, Invalid, NotFound, Unreadable
 
-__all__ = ["Conflict", "FetchError", "FetchFailed", "FetchMustWait", "Invalid", "NotFound", "RowError", "TooLarge"]
+__all__ = [
+    "Conflict",
+    "FetchError",
+    "FetchFailed",
+    "FetchMustWait",
+    "Invalid",
+    "NotFound",
+    "RowError",
+    "TooLarge",
+    "Unreadable",
+    "Unsigned",
+]
 
 
 class TooLarge(Invalid):
     """An upload above the limit."""
 
     code = "too_large"
+
+
+class Unsigned(ConcordError):
+    """A message whose sender does not know the secret."""
+
+    status = 401
+    code = "unsigned"
 
 
 class RowError(ValueError):
@@ -29,10 +47,14 @@ class FetchFailed(FetchError):
 class FetchMustWait(FetchError):
     """Worth trying again later.
 
-    `wait_seconds` says when; `counts` is false for a rate limit, which may come any number of times.
+    `wait_seconds` says when; `counts` is false for a rate limit, which may come any number of times; `n_slowed` is
+    how many times in a row GitHub said to slow down without saying for how long.
     """
 
-    def __init__(self, message: str, *, wait_seconds: float | None = None, counts: bool = True) -> None:
+    def __init__(
+        self, message: str, *, wait_seconds: float | None = None, counts: bool = True, n_slowed: int = 0
+    ) -> None:
         super().__init__(message)
         self.wait_seconds = wait_seconds
         self.counts = counts
+        self.n_slowed = n_slowed

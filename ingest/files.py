@@ -7,17 +7,22 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+import orjson
 
 from ingest.errors import RowError
 from ingest.github.parse import NotAnIssue, Repository, parse_issue
 from ingest.records import IssueRecord, storable
+from ingest.seen import Seen
 
 CHUNK_CHARACTERS = 1 << 20
 ROW_CHARACTERS_MAX = 32 << 20
-EXCERPT_CHARACTERS = 300
+ROW_CHARACTERS_KEPT = 100_000
+BATCH_ROWS = 2000
+BATCH_BYTES = 8 << 20
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _MARKS = re.compile(r'["{}\[\]\\]')
@@ -27,90 +32,190 @@ _SCAN = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a file: an issue, or why it is none; `line` counts from 1."""
+    """One row of a file: an issue, or why it is none and what stood there; `line` counts from 1.
+
+    `next_offset` is where the next line begins, for the last row of a line that can be read by itself; otherwise 0.
+    """
 
     line: int
     record: IssueRecord | None = None
     refusal: str = ""
     is_pull_request: bool = False
-    excerpt: str = ""
+    text: str = ""
+    next_offset: int = 0
 
 
-class NumberSet:
-    """A set of whole numbers that stays small where they lie close together, as the numbers of issues do."""
+@dataclass(slots=True)
+class Batch:
+    """Some rows, the place after them (see `RowReader`), and how much of the file is read."""
 
-    def __init__(self) -> None:
-        self._blocks: dict[int, int] = {}
+    rows: list[Row]
+    place: dict[str, Any]
+    n_bytes_read: int
 
-    def add(self, number: int) -> bool:
-        """Whether the number is new."""
-        block, bit = number >> 10, 1 << (number & 1023)
-        bits = self._blocks.get(block, 0)
-        self._blocks[block] = bits | bit
-        return not bits & bit
+
+class RowReader:
+    """Reads a file in batches from a place where it stopped before; each issue comes once.
+
+    A place is what JSON can keep: `offset` and `line` (the next) of a line that begins, how many `rows` after it are
+    read, and what was `seen` before it. Memory does not grow with the file.
+    """
+
+    def __init__(self, file: BinaryIO, repository: Repository | None = None, place: Mapping[str, Any] | None = None):
+        self._file = file
+        self._repository = repository
+        self._place: dict[str, Any] = {"offset": 0, "line": 1, "rows": 0, "seen": {}, **(place or {})}
+        self._seen = Seen.from_json(self._place["seen"])
+
+    def batches(self) -> Iterator[Batch]:
+        """Batches of BATCH_ROWS, fewer where rows are long."""
+        n_to_skip = self._place["rows"]
+        rows: list[Row] = []
+        began_at = self._place["offset"]
+        for row in _rows(self._file, self._repository, self._seen, self._place["offset"], self._place["line"]):
+            if n_to_skip:
+                n_to_skip -= 1
+                began_at = self._file.tell()
+                continue
+            rows.append(row)
+            if len(rows) == BATCH_ROWS or (row.next_offset or self._file.tell()) - began_at > BATCH_BYTES:
+                yield self._batch(rows)
+                rows, began_at = [], self._file.tell()
+        if rows:
+            yield self._batch(rows)
+
+    def _batch(self, rows: list[Row]) -> Batch:
+        seen = self._seen.as_json() if rows[-1].next_offset else None
+        if seen is not None:
+            self._place = {"offset": rows[-1].next_offset, "line": rows[-1].line + 1, "rows": 0, "seen": seen}
+        else:
+            self._place = self._place | {"rows": self._place["rows"] + len(rows)}
+        return Batch(rows, self._place, self._file.tell())
 
 
 def read_rows(file: BinaryIO, repository: Repository | None = None) -> Iterator[Row]:
     """The rows of a file in order, each issue once; memory does not grow with the file.
 
-    `repository` (host, owner, name) is for rows that don't say where they are from. Reading the same file again gives
-    the same rows, so that a count of rows is a cursor.
+    `repository` (host, owner, name) is for rows that don't say where they are from.
     """
-    seen: dict[Repository, NumberSet] = {}
-    for line, text, fault in _values(file):
+    return _rows(file, repository, Seen(), 0, 1)
+
+
+def shown_text(text: str) -> str:
+    """A refused row as it is kept: whole, or the beginning of a very long one and a word that it was cut."""
+    text = storable(_NOT_UTF8.sub("\ufffd", text.strip()))
+    if len(text) <= ROW_CHARACTERS_KEPT:
+        return text
+    return f"{text[:ROW_CHARACTERS_KEPT]}… (cut after {ROW_CHARACTERS_KEPT:,} characters)"
+
+
+def _rows(file: BinaryIO, repository: Repository | None, seen: Seen, offset: int, line: int) -> Iterator[Row]:
+    for number, text, fault, next_offset in _values(file, offset, line):
         if fault:
-            yield Row(line, refusal=fault, excerpt=_excerpt(text))
+            yield Row(number, refusal=fault, text=shown_text(text), next_offset=next_offset)
             continue
-        row = _row(line, text, repository)
-        for result in row:
-            record = result.record
-            if record and not seen.setdefault(record.repository, NumberSet()).add(record.number):
-                result = Row(line, refusal=f"{record.identifier} is in this file already.", excerpt=_excerpt(text))
-            yield result
+        last: Row | None = None
+        for row in _row(number, text, repository):
+            record = row.record
+            if record and not seen.add(record.repository, record.number):
+                row = Row(number, refusal=f"{record.identifier} is in this file already.", text=shown_text(text))
+            if last:
+                yield last
+            last = row
+        if last:
+            yield replace(last, next_offset=next_offset) if next_offset else last
 
 
 def _row(line: int, text: str, repository: Repository | None) -> Iterator[Row]:
     try:
-        value = json.loads(text)
+        value = _loaded(text)
     except (ValueError, RecursionError) as error:
-        yield Row(line, refusal=f"This is not valid JSON: {_reason(error)}.", excerpt=_excerpt(text))
+        yield Row(line, refusal=f"This is not valid JSON: {_reason(error)}.", text=shown_text(text))
         return
     inner = value.get("items") if isinstance(value, dict) and "total_count" in value else None
-    values = inner if isinstance(inner, list) else value if isinstance(value, list) else [value]
-    for part in values:
+    values = inner if isinstance(inner, list) else value if isinstance(value, list) else None
+    for part in [value] if values is None else values:
         try:
             yield Row(line, record=parse_issue(part, repository))
         except NotAnIssue:
             yield Row(line, is_pull_request=True)
         except RowError as error:
-            yield Row(line, refusal=str(error), excerpt=_excerpt(text))
+            shown = text if values is None else json.dumps(part, ensure_ascii=False)
+            yield Row(line, refusal=str(error), text=shown_text(shown))
+
+
+def _loaded(text: str) -> Any:
+    """The value; what the quick reader refuses (NaN, halves of surrogate pairs, deep nesting) the patient one tries."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at character {error.pos + 1}"
+        return f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
     return "it is nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
-def _excerpt(text: str) -> str:
-    text = _NOT_UTF8.sub("\ufffd", text.strip())
-    return storable(text if len(text) <= EXCERPT_CHARACTERS else f"{text[:EXCERPT_CHARACTERS]}…")
+def _values(file: BinaryIO, offset: int, line: int) -> Iterator[tuple[int, str, str, int]]:
+    """(line, text of one JSON value, fault, where the next line begins or 0) over the file.
+
+    Where a fault is given the text can't be a value.
+    """
+    encoding = _encoding(file)
+    if encoding != "utf-16":
+        file.seek(offset)
+        if offset or _is_by_line(file):
+            yield from _byte_lines(file, offset, line)
+            return
+        file.seek(0)
+    for number, text, fault in _decoded_values(file, encoding):
+        if not fault and not text.isascii() and _NOT_UTF8.search(text):
+            fault = "This row has bytes that are not UTF-8; save the file as UTF-8."
+        yield number, text, fault, 0
 
 
-def _values(file: BinaryIO) -> Iterator[tuple[int, str, str]]:
-    """(line, text of one JSON value, fault) over the file; where a fault is given the text can't be a value."""
-    reader = io.TextIOWrapper(file, encoding=_encoding(file), errors="surrogateescape", newline="\n")
+def _is_by_line(file: BinaryIO) -> bool:
+    """Whether the file, read from its beginning, has one value to a line; reads up to the first one, and goes back."""
+    start = b""
+    while not start and (line := file.readline(ROW_CHARACTERS_MAX)):
+        start = line.removeprefix(codecs.BOM_UTF8).strip()
+    file.seek(0)
+    return bool(start) and not start.startswith(b"[") and start != b"{"
+
+
+def _byte_lines(file: BinaryIO, offset: int, line: int) -> Iterator[tuple[int, str, str, int]]:
+    while content := file.readline(ROW_CHARACTERS_MAX):
+        offset += len(content)
+        fault = ""
+        if len(content) >= ROW_CHARACTERS_MAX and not content.endswith(b"\n"):
+            fault = f"This row is longer than {ROW_CHARACTERS_MAX >> 20} million bytes."
+            rest = content
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(CHUNK_CHARACTERS)
+                offset += len(rest)
+        if content.startswith(codecs.BOM_UTF8):
+            content = content[len(codecs.BOM_UTF8) :]
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            text = content[: 4 * ROW_CHARACTERS_KEPT].decode(errors="surrogateescape")
+            fault = fault or "This row has bytes that are not UTF-8; save the file as UTF-8."
+        if fault or not text.isspace():
+            yield line, text, fault, offset
+        line += 1
+
+
+def _decoded_values(file: BinaryIO, encoding: str) -> Iterator[tuple[int, str, str]]:
+    reader = io.TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline="\n")
     try:
         line = 1
         while (first := reader.readline(ROW_CHARACTERS_MAX)) and not first.strip().strip("\ufeff"):
             line += 1
         start = first.lstrip().lstrip("\ufeff")
         by_line = not start.startswith("[") and start.strip() != "{"
-        found = _lines(reader, first, line) if by_line else _stream(reader, first, line)
-        for number, text, fault in found:
-            if not fault and _NOT_UTF8.search(text):
-                fault = "This row has bytes that are not UTF-8; save the file as UTF-8."
-            yield number, text, fault
+        yield from _lines(reader, first, line) if by_line else _stream(reader, first, line)
     finally:
         if not file.closed:
             reader.detach()
@@ -129,7 +234,7 @@ def _lines(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[int
     while text:
         too_long = len(text) >= ROW_CHARACTERS_MAX and not text.endswith("\n")
         if too_long:
-            yield line, text[:1000], f"This row is longer than {ROW_CHARACTERS_MAX >> 20} million characters."
+            yield line, text, f"This row is longer than {ROW_CHARACTERS_MAX >> 20} million characters."
             while text and not text.endswith("\n"):
                 text = reader.readline(CHUNK_CHARACTERS)
         elif text.strip():
@@ -161,13 +266,13 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
         if not complete:
             rest = text[position:]
             if len(rest) > ROW_CHARACTERS_MAX:
-                yield line, rest[:1000], f"This row is longer than {ROW_CHARACTERS_MAX >> 20} million characters."
+                yield line, rest, f"This row is longer than {ROW_CHARACTERS_MAX >> 20} million characters."
                 return
             more = reader.read(max(CHUNK_CHARACTERS, len(rest)))
             if more:
                 text, position = rest + more, 0
                 continue
-            yield line, rest[:1000], "The file ends in the middle of this row."
+            yield line, rest, "The file ends in the middle of this row."
             return
         yield line, text[position:end], ""
         line += text.count("\n", position, end)

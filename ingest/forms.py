@@ -5,6 +5,14 @@ from typing import Any
 from django import forms
 
 from accounts.errors import ConcordError
+from ingest.actions.fetches import LAST
+
+
+class SinceField(forms.DateField):
+    """A date, or "last": from where the last complete fetch ended."""
+
+    def to_python(self, value: Any) -> Any:
+        return value if value == LAST else super().to_python(value)
 
 
 class FetchForm(forms.Form):
@@ -17,9 +25,12 @@ class FetchForm(forms.Form):
     )
     state = forms.ChoiceField(choices=[("all", "Open and closed"), ("open", "Open"), ("closed", "Closed")])
     labels = forms.CharField(
-        max_length=500, required=False, help_text="Separated by commas; issues that have all of them."
+        label="GitHub labels",
+        max_length=500,
+        required=False,
+        help_text="Separated by commas; issues that have all of them.",
     )
-    since = forms.DateField(
+    since = SinceField(
         label="Changed since",
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
@@ -35,8 +46,8 @@ class UploadForm(forms.Form):
     """A file of issues."""
 
     file = forms.FileField(
-        help_text="JSON or JSON Lines: what gh issue list --json … or gh api --paginate printed, or GitHub's own JSON.",
-        widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.ndjson,.txt"}),
+        help_text="JSON or JSON Lines, as gh issue list --json … and gh api --paginate print it; or CSV, XLSX.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.ndjson,.txt,.csv,.tsv,.xlsx"}),
         allow_empty_file=True,
     )
     repository = forms.CharField(

@@ -1,14 +1,13 @@
 """Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
 
 from collections.abc import Callable
-from datetime import UTC, date
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
+from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Left, Lower
@@ -67,6 +66,17 @@ class Repository(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     added_at = models.DateTimeField(auto_now_add=True)
+    complete_until = models.DateTimeField(
+        null=True, blank=True, help_text="All that changed at GitHub before this time has been fetched."
+    )
+    n_issues = models.PositiveIntegerField(null=True, blank=True, help_text="As last counted; none: not counted yet.")
+    n_open = models.PositiveIntegerField(null=True, blank=True)
+    n_comments = models.PositiveBigIntegerField(null=True, blank=True, help_text="Of issues whose comments are known.")
+    n_closing_changes = models.PositiveIntegerField(null=True, blank=True, help_text="None: no source has told any.")
+    github_labels = models.JSONField(
+        null=True, blank=True, help_text="The most used: [name, number of issues] of each."
+    )
+    is_counted = models.BooleanField(db_default=False, help_text="Whether nothing was stored since these were counted.")
 
     objects: ClassVar[Any] = RepositoryQuerySet.as_manager()
 
@@ -80,6 +90,9 @@ class Repository(models.Model):
 
     def __str__(self) -> str:
         return self.full_name
+
+    def get_absolute_url(self) -> str:
+        return reverse("repository", args=self.full_name.split("/"))
 
     @property
     def full_name(self) -> str:
@@ -119,7 +132,7 @@ class FetchRun(models.Model):
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
     repository = models.ForeignKey(
-        Repository, null=True, blank=True, on_delete=models.PROTECT, related_name="runs",
+        Repository, null=True, blank=True, on_delete=models.PROTECT, related_name="runs", db_index=False,
         help_text="Known once GitHub has answered; a file may bring several.",
     )  # fmt: skip
     target = models.CharField(
@@ -144,10 +157,19 @@ class FetchRun(models.Model):
     n_refused = models.PositiveIntegerField(default=0)
     n_pull_requests = models.PositiveIntegerField(default=0, help_text="Listed among issues, but not issues.")
     n_comments = models.PositiveIntegerField(default=0, help_text="Comments read.")
+    n_closing_changes = models.PositiveIntegerField(default=0, help_text="Closing changes read.")
     n_requests = models.PositiveIntegerField(default=0, help_text="Requests spent at GitHub.")
+    n_unchanged_answers = models.PositiveIntegerField(
+        default=0, help_text="Of these, answered with 304 (not modified), which GitHub does not count."
+    )
+    n_requests_left = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What GitHub said last that the token (or address) may still ask."
+    )
+    n_bytes = models.BigIntegerField(null=True, blank=True, help_text="Size of the file, where one is read.")
+    n_bytes_read = models.BigIntegerField(default=0)
     error = models.TextField(blank=True)
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -161,6 +183,8 @@ class FetchRun(models.Model):
             models.Index(
                 fields=["state"], condition=Q(state__in=["queued", "running", "waiting"]), name="runs_that_are_not_over"
             ),
+            models.Index(fields=["repository", "id"], name="runs_of_a_repository"),
+            models.Index(fields=["created_by", "id"], name="runs_of_a_person"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -187,31 +211,33 @@ class FetchRun(models.Model):
         return self.requested.get("repository") or self.requested.get("file") or "a file"
 
     @property
-    def changes_since(self) -> date | None:
-        """From which day the next fetch has to ask for changes; None after a fetch of some labels or one state."""
-        narrowed = self.requested.get("labels") or self.requested.get("state") != "all"
-        if self.kind != self.Kind.GITHUB or self.state != self.State.DONE or narrowed or self.started_at is None:
-            return None
-        return self.started_at.astimezone(UTC).date()
-
-    @property
     def n_read(self) -> int:
         """Rows read so far, pull requests included: comparable with `n_expected`."""
         return self.n_seen + self.n_pull_requests
 
     @property
+    def what(self) -> str:
+        """What was asked: `issues`, or of issues that are stored `presence` or `closing_changes`; or `messages`."""
+        return self.requested.get("what") or "issues"
+
+    @property
+    def n_to_read(self) -> int | None:
+        """How many rows there are to read, as far as it is known."""
+        return self.n_expected or len(self.requested.get("numbers") or ()) or None
+
+    @property
     def seconds_left(self) -> float | None:
         """By the pace so far; None where it can't be told."""
-        if self.state != self.State.RUNNING or not (self.started_at and self.heartbeat_at and self.n_expected):
+        if self.state != self.State.RUNNING or not (self.started_at and self.heartbeat_at):
             return None
         passed = (self.heartbeat_at - self.started_at).total_seconds()
-        n_left = self.n_expected - self.n_read
-        return passed * n_left / self.n_read if self.n_read and n_left > 0 else None
+        read, expected = (self.n_bytes_read, self.n_bytes) if self.n_bytes else (self.n_read, self.n_to_read)
+        return passed * (expected - read) / read if read and expected and expected > read else None
 
     @property
     def reads_comments(self) -> bool:
         """Whether it is still at the comments, which come before the issues."""
-        return self.kind == self.Kind.GITHUB and self.cursor.get("phase", "comments") == "comments"
+        return self.kind == self.Kind.GITHUB and self.cursor.get("phase") == "comments"
 
     @property
     def is_over(self) -> bool:
@@ -224,7 +250,7 @@ class Refusal(models.Model):
     run = models.ForeignKey(FetchRun, on_delete=models.CASCADE, related_name="refusals")
     line = models.PositiveIntegerField(null=True, blank=True, help_text="From 1; none for what GitHub answered.")
     reason = models.TextField()
-    row = models.TextField(blank=True, help_text="The beginning of the row as it was.")
+    row = models.TextField(blank=True, help_text="The row as it was, or the beginning of a very long one.")
 
     class Meta:
         ordering = ["pk"]
@@ -255,13 +281,28 @@ class IssueQuerySet(models.QuerySet["Issue"]):
 class Issue(models.Model):
     """The identity of an issue; what it says stands in its snapshots."""
 
-    repository = models.ForeignKey(Repository, on_delete=models.PROTECT, related_name="issues")
+    class Presence(models.TextChoices):
+        HERE = "here", "still where it was"
+        DELETED = "deleted", "deleted at GitHub"
+        TRANSFERRED = "transferred", "transferred to another repository"
+        DISCUSSION = "discussion", "converted to a discussion"
+
+    repository = models.ForeignKey(Repository, on_delete=models.PROTECT, related_name="issues", db_index=False)
     number = models.PositiveIntegerField()
     current_snapshot = models.ForeignKey(
         "Snapshot", null=True, blank=True, on_delete=models.PROTECT, related_name="+", help_text="The newest state."
     )
     updated_at = models.DateTimeField(null=True, blank=True, help_text="When GitHub says it last changed.")
     added_at = models.DateTimeField(auto_now_add=True)
+    presence = models.CharField(max_length=12, choices=Presence.choices, db_default=Presence.HERE)
+    moved_to = models.CharField(
+        max_length=600, blank=True, db_default="", help_text="Where a transferred or converted issue is now."
+    )
+    locked = models.BooleanField(null=True, help_text="As GitHub last said; locking makes no new snapshot.")
+    checked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When GitHub was last asked whether it is still there."
+    )
+    changes_known = models.BooleanField(db_default=False, help_text="Whether a source has told what closed it.")
 
     objects: ClassVar[Any] = IssueQuerySet.as_manager()
 
@@ -269,6 +310,7 @@ class Issue(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["repository", "number"], name="an_issue_is_stored_once"),
         ]
+        indexes = [models.Index(fields=["repository", "id"], name="issues_of_a_repository")]
 
     def __str__(self) -> str:
         return self.identifier
@@ -285,7 +327,7 @@ class Issue(models.Model):
 class Snapshot(models.Model):
     """One immutable state of an issue, addressed by the SHA-256 of its content."""
 
-    issue = models.ForeignKey(Issue, on_delete=models.PROTECT, related_name="snapshots")
+    issue = models.ForeignKey(Issue, on_delete=models.PROTECT, related_name="snapshots", db_index=False)
     sha256 = models.CharField(max_length=64)
     title = models.TextField()
     body = models.TextField(blank=True)
@@ -312,7 +354,6 @@ class Snapshot(models.Model):
             models.UniqueConstraint(fields=["issue", "sha256"], name="a_state_of_an_issue_is_stored_once"),
         ]
         indexes = [
-            GinIndex(searched_text(), name="snapshots_by_words"),
             GinIndex(fields=["github_labels"], name="snapshots_by_github_label"),
         ]
 
@@ -327,12 +368,15 @@ class Snapshot(models.Model):
 class Comment(models.Model):
     """One immutable comment, addressed by its content: a new comment does not copy the thread."""
 
-    sha256 = models.CharField(max_length=64, unique=True)
+    sha256 = models.CharField(max_length=64)
     github_id = models.BigIntegerField(null=True, blank=True, db_index=True)
     author_login = models.CharField(max_length=255, blank=True)
     author_id = models.BigIntegerField(null=True, blank=True)
     body = models.TextField(blank=True)
     created_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sha256"], name="a_comment_is_stored_once")]
 
     def __str__(self) -> str:
         return f"{self.author_login}: {self.body[:60]}"
@@ -341,7 +385,7 @@ class Comment(models.Model):
 class SnapshotComment(models.Model):
     """Which comments a snapshot has, in which order."""
 
-    snapshot = models.ForeignKey(Snapshot, on_delete=models.PROTECT)
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.PROTECT, db_index=False)
     comment = models.ForeignKey(Comment, on_delete=models.PROTECT)
     position = models.PositiveIntegerField(help_text="From 1.")
 
@@ -365,3 +409,106 @@ class StagedComment(models.Model):
             models.UniqueConstraint(fields=["run", "github_id"], name="a_run_reads_a_comment_once"),
         ]
         indexes = [models.Index(fields=["run", "number"], name="staged_comments_by_issue")]
+
+
+class ClosingChange(models.Model):
+    """A pull request or commit that closed an issue, as the source last told; no part of a snapshot."""
+
+    class Kind(models.TextChoices):
+        PULL_REQUEST = "pull_request"
+        COMMIT = "commit"
+
+    issue = models.ForeignKey(Issue, on_delete=models.PROTECT, related_name="closing_changes", db_index=False)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    identifier = models.CharField(max_length=500, help_text="owner/name#number, or owner/name@ and the commit's hash.")
+    number = models.PositiveIntegerField(null=True, blank=True, help_text="Of a pull request.")
+    title = models.TextField(blank=True)
+    html_url = models.URLField(max_length=600, blank=True)
+    author_login = models.CharField(max_length=255, blank=True)
+    merged_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When a pull request was merged or a commit made; none: closed without merging.",
+    )
+    additions = models.PositiveIntegerField(null=True, blank=True)
+    deletions = models.PositiveIntegerField(null=True, blank=True)
+    n_files = models.PositiveIntegerField(null=True, blank=True)
+    paths = ArrayField(models.TextField(), default=list, blank=True, help_text="Of the changed files, as far as told.")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["issue", "identifier"], name="a_change_closes_an_issue_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.identifier
+
+    @property
+    def n_lines(self) -> int | None:
+        """Added and deleted lines together; None where the source does not say."""
+        return None if self.additions is None or self.deletions is None else self.additions + self.deletions
+
+
+class Validator(models.Model):
+    """What GitHub calls an answer's content, so that the same question costs nothing while nothing changed."""
+
+    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="validators")
+    question = models.TextField(help_text="Path and parameters.")
+    etag = models.CharField(max_length=200)
+    answered_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["repository", "question"], name="a_question_has_one_validator"),
+        ]
+
+
+class SearchEntry(models.Model):
+    """The words of an issue's current snapshot, for searching; filled by the indexer, not by what stores issues.
+
+    An issue whose snapshot changed has none until the indexer has come to it.
+    """
+
+    issue = models.OneToOneField(
+        Issue, primary_key=True, on_delete=models.CASCADE, related_name="search_entry", db_constraint=False
+    )
+    words = SearchVectorField()
+
+    class Meta:
+        indexes = [GinIndex(fields=["words"], name="search_entries_by_words")]
+
+
+class Unsearchable(models.Model):
+    """An issue whose current snapshot the search does not know yet."""
+
+    issue = models.OneToOneField(
+        Issue, primary_key=True, on_delete=models.CASCADE, related_name="+", db_constraint=False
+    )
+
+
+class Upload(models.Model):
+    """A table of issues that someone uploaded and whose columns are not confirmed yet; nothing of it is stored."""
+
+    file = models.FileField(upload_to="uploads/%Y/%m/")
+    name = models.CharField(max_length=200)
+    requested = models.JSONField(
+        default=dict, help_text="repository, name, private as a run has it; a sample of the table."
+    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def get_absolute_url(self) -> str:
+        return reverse("upload", args=[self.pk])
+
+
+class Delivery(models.Model):
+    """One message of GitHub's webhook; its id is taken once."""
+
+    guid = models.CharField(max_length=100, unique=True)
+    sha256 = models.CharField(max_length=64, unique=True, help_text="Of the body: the same words count once.")
+    event = models.CharField(max_length=60)
+    action = models.CharField(max_length=60, blank=True)
+    payload = models.JSONField(null=True, help_text="Kept until its run is over.")
+    run = models.ForeignKey(FetchRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="deliveries")
+    received_at = models.DateTimeField(auto_now_add=True, db_index=True)

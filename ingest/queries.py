@@ -1,32 +1,73 @@
 """What is read of repositories, runs and issues."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left, Length
 
+from ingest.differences import Difference, Said, State, difference
 from ingest.errors import Invalid
 from ingest.identifiers import parse_repository
-from ingest.models import FetchRun, Issue, Repository, Snapshot, Viewer, searched_text
+from ingest.models import (
+    ClosingChange,
+    FetchRun,
+    Issue,
+    Refusal,
+    Repository,
+    Snapshot,
+    SnapshotComment,
+    Unsearchable,
+    Upload,
+    Viewer,
+)
 
-REFUSALS_KEPT = 10_000
+REFUSALS_KEPT = 100_000
+COUNTED_MOST = 1_000
+ROW_SHOWN = 4_000
+SNAPSHOTS_LISTED = 1_000
+ASKED = ("state", "labels", "since", "numbers", "columns", "sheet")
+UNSEARCHABLE_COUNTED = 10_000
 
 
 def issues(
-    user: Viewer, *, repository: str = "", state: str = "", label: str = "", search: str = ""
+    user: Viewer,
+    *,
+    repository: str = "",
+    state: str = "",
+    label: str = "",
+    search: str = "",
+    changes: str = "",
+    presence: str = "",
 ) -> QuerySet[Issue]:
     """Issues the user may see, for lists (without bodies), newest arrival first; raises Invalid for a bad repository.
 
-    `search` is words as in a search engine ("quoted phrases", -without, or), or a number. One query when read.
+    `search` is words as in a search engine ("quoted phrases", -without, or), or a number. One query when read, and one
+    or two at once for a repository.
+    Issues that wait to be indexed are not among what words find; `n_unsearchable` says how many.
     """
     found = Issue.objects.visible_to(user).filter(current_snapshot__isnull=False).with_titles()
+    named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
-        found = found.filter(repository__in=Repository.objects.named(host, owner, name).values("pk"))
+        # The key and not a subquery: the planner then knows how many issues the repository has.
+        named = list(Repository.objects.named(host, owner, name).values_list("pk", flat=True))
+        found = found.filter(repository__in=named)
     if state not in {"", "all", "open", "closed"}:
         raise Invalid("There is no such state.", fields={"state": ["Choose open, closed or all."]})
     if state in {"open", "closed"}:
         found = found.filter(current_snapshot__state=state)
+    if changes not in {"", "yes", "no"}:
+        raise Invalid("There is no such choice.", fields={"changes": ["Choose yes or no."]})
+    if changes:
+        is_closed_by = Exists(ClosingChange.objects.filter(issue=OuterRef("pk")))
+        found = found.filter(is_closed_by if changes == "yes" else Q(changes_known=True) & ~is_closed_by)
+    if presence and presence not in Issue.Presence.values:
+        sentence = f"Choose one of {', '.join(Issue.Presence.values)}."
+        raise Invalid("There is no such choice.", fields={"presence": [sentence]})
+    if presence:
+        found = found.filter(presence=presence)
     if label:
         found = found.filter(current_snapshot__github_labels__contains=[label.replace("\x00", "")])
     text = search.replace("\x00", " ").strip()
@@ -35,14 +76,41 @@ def issues(
         found = found.filter(number=int(number))
     elif text:
         words = SearchQuery(text, config="english", search_type="websearch")
-        found = found.alias(searched=searched_text("current_snapshot__")).filter(searched=words)
+        found = found.filter(search_entry__words=words)
+        if repository:
+            # Said of the entries as well, for a walk from the newest to begin with those of this repository.
+            ends = Issue.objects.filter(repository__in=named).aggregate(first=Min("pk"), last=Max("pk"))
+            found = found.filter(search_entry__gte=ends["first"] or 0, search_entry__lte=ends["last"] or 0)
     return found.order_by("-pk")
 
 
-def repositories(user: Viewer) -> QuerySet[Any]:
-    """Repositories the user may see, with `last_run_id` (of the runs the user may see), by name; one query."""
+def n_unsearchable(at_most: int = UNSEARCHABLE_COUNTED) -> int:
+    """How many issues are stored and not searchable yet, counted up to `at_most`; one query."""
+    return len(Unsearchable.objects.values_list("pk")[:at_most])
+
+
+def n_capped(found: QuerySet[Any]) -> int:
+    """How many there are, up to COUNTED_MOST + 1."""
+    return found.order_by().values("pk")[: COUNTED_MOST + 1].count()
+
+
+def repositories(user: Viewer, *, after: int | None = None) -> QuerySet[Any]:
+    """Repositories the user may see, with `last_run_id` (of the runs the user may see), by name.
+
+    `after` is the key of the repository before the first. One query, two with `after`.
+    """
     newest = FetchRun.objects.visible_to(user).filter(repository=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    return Repository.objects.visible_to(user).annotate(last_run_id=Subquery(newest)).order_by("owner", "name", "pk")
+    found = Repository.objects.visible_to(user)
+    if after is not None and (last := found.filter(pk=after).first()):
+        later_name = Q(owner=last.owner, name__gt=last.name) | Q(owner=last.owner, name=last.name, pk__gt=last.pk)
+        found = found.filter(Q(owner__gt=last.owner) | later_name)
+    return found.annotate(last_run_id=Subquery(newest)).order_by("owner", "name", "pk")
+
+
+def runs_of(user: Viewer, repository: Repository, *, before: int | None = None) -> QuerySet[FetchRun]:
+    """The runs of a repository that the user may see, newest first; only those before a key."""
+    found = runs(user).filter(repository=repository)
+    return found.filter(pk__lt=before) if before is not None else found
 
 
 def runs(user: Viewer) -> QuerySet[FetchRun]:
@@ -51,19 +119,40 @@ def runs(user: Viewer) -> QuerySet[FetchRun]:
     return found.select_related("repository", "created_by").order_by("-pk")
 
 
+def refusals(run: FetchRun) -> QuerySet[Refusal]:
+    """Refused rows in order, with `shown` (the first ROW_SHOWN characters of the row) and `n_characters`."""
+    found = run.refusals.defer("row").annotate(shown=Left("row", ROW_SHOWN), n_characters=Length("row"))
+    return found.order_by("pk")
+
+
+def uploads(user: Viewer) -> QuerySet[Upload]:
+    """Tables of the user that wait for their columns, newest first; one query."""
+    found: QuerySet[Upload] = Upload.objects.filter(created_by=user.pk).defer("requested").order_by("-pk")
+    return found
+
+
+def refused_rows(run: FetchRun) -> Iterator[tuple[int | None, str, str]]:
+    """Line, reason and row of every refusal that is kept, at constant memory; one query."""
+    rows: Iterator[tuple[int | None, str, str]]
+    rows = run.refusals.order_by("pk").values_list("line", "reason", "row").iterator(chunk_size=100)
+    return rows
+
+
 def run_as_document(run: FetchRun, *, refusals_most: int = 100) -> dict[str, Any]:
     """A run as the API and the command show it, with its first refusals; one query."""
-    counts = ("seen", "new", "changed", "unchanged", "refused", "pull_requests", "comments", "requests", "expected")
+    counts = ("seen", "new", "changed", "unchanged", "refused", "pull_requests", "comments", "closing_changes")
+    spent = ("requests", "unchanged_answers", "requests_left", "expected", "bytes", "bytes_read")
     return {
         "id": run.pk,
         "kind": run.kind,
         "repository": run.repository.full_name if run.repository else run.requested.get("repository"),
         "file": run.requested.get("file"),
-        "requested": {key: run.requested.get(key) for key in ("state", "labels", "since")},
+        "requested": {key: run.requested.get(key) for key in ASKED} | {"what": run.what},
         "state": run.state,
         "waiting_until": run.waiting_until,
         "error": run.error,
-        **{f"n_{name}": getattr(run, f"n_{name}") for name in counts},
+        **{f"n_{name}": getattr(run, f"n_{name}") for name in (*counts, *spent)},
+        "seconds_left": None if run.seconds_left is None else round(run.seconds_left),
         "created_by": run.created_by.username if run.created_by else None,
         "created_at": run.created_at,
         "started_at": run.started_at,
@@ -103,3 +192,62 @@ def issue_as_document(issue: Issue, snapshot: Snapshot | None = None) -> dict[st
         rows = snapshot.thread().values_list("author_login", "body", "created_at")
         thread = [{"author": author, "body": body, "created_at": when} for author, body, when in rows]
     return issue_as_line(issue, snapshot) | {"body": snapshot.body, "locked": snapshot.locked, "comments": thread}
+
+
+def issue_with_history(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, Any]:
+    """`issue_as_document` with what closed it (null: no source told), where it is, its snapshots. Three queries."""
+    columns = (
+        "kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions", "deletions",
+        "n_files", "paths",
+    )  # fmt: skip
+    changes = [{name: getattr(row, name) for name in columns} for row in closing_changes(issue)]
+    snapshots = issue.snapshots.order_by("-pk").values("sha256", "fetched_at")[:SNAPSHOTS_LISTED]
+    found = issue_as_document(issue, snapshot) | {
+        "presence": issue.presence,
+        "moved_to": issue.moved_to,
+        "checked_at": issue.checked_at,
+        "closing_changes": changes if issue.changes_known else None,
+        "snapshots": list(snapshots),
+    }
+    return found if issue.locked is None else found | {"locked": issue.locked}
+
+
+def repository_as_document(repository: Repository) -> dict[str, Any]:
+    """A repository with what is stored of it, as it was last counted (null: not yet). No query."""
+    totals = ("n_issues", "n_open", "n_comments", "n_closing_changes")
+    return {
+        "repository": repository.full_name,
+        "private": repository.private,
+        "complete_until": repository.complete_until,
+        **{name: getattr(repository, name) for name in totals},
+    }
+
+
+def closing_changes(issue: Issue) -> list[ClosingChange]:
+    """What closed an issue, as the source last told, in the order it was merged; one query, none where none told."""
+    if not issue.changes_known:
+        return []
+    changes = ClosingChange.objects.filter(issue=issue)
+    return list(changes.order_by(F("merged_at").asc(nulls_last=True), "pk"))
+
+
+def snapshot_difference(old: Snapshot, new: Snapshot) -> Difference:
+    """What became of one state of an issue in another; one query, for the comments of both."""
+    threads: dict[int, list[Said]] = {old.pk: [], new.pk: []}
+    rows = SnapshotComment.objects.filter(snapshot__in=threads).order_by("snapshot_id", "position")
+    for row in rows.select_related("comment"):
+        said = row.comment
+        threads[row.snapshot_id].append(Said(said.github_id, said.author_login, said.body, said.created_at))
+    return difference(_state_of(old, threads[old.pk]), _state_of(new, threads[new.pk]))
+
+
+def _state_of(snapshot: Snapshot, thread: list[Said]) -> State:
+    return State(
+        title=snapshot.title,
+        body=snapshot.body,
+        state=snapshot.state,
+        state_reason=snapshot.state_reason,
+        labels=snapshot.github_labels,
+        author=snapshot.author_login,
+        comments=thread if snapshot.comments_known else None,
+    )

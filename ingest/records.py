@@ -1,12 +1,13 @@
 """An issue and its comments as a source tells them, and the hash that says whether the content is the same."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from ingest.identifiers import full_name
 
@@ -15,12 +16,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 def storable(text: str) -> str:
     """The text with U+FFFD for what Postgres can't keep: NUL, and halves of surrogate pairs."""
+    if text.isascii() and "\x00" not in text:
+        return text
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
 def digest(parts: Sequence[Any]) -> str:
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
+    """SHA-256 of the parts as JSON without blanks, in UTF-8; it stands in every snapshot, so its form stays."""
+    return sha256(orjson.dumps(parts)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,26 @@ class CommentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """A pull request or commit that closed an issue; None means that the source does not say.
+
+    `identifier` is owner/name#number of a pull request, owner/name@hash of a commit.
+    """
+
+    kind: str
+    identifier: str
+    number: int | None = None
+    title: str = ""
+    html_url: str = ""
+    author_login: str = ""
+    merged_at: datetime | None = None
+    additions: int | None = None
+    deletions: int | None = None
+    n_files: int | None = None
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class IssueRecord:
     """One issue; None means that the source does not say (not that there is none)."""
 
@@ -77,6 +100,7 @@ class IssueRecord:
     html_url: str = ""
     n_comments: int | None = None
     comments: tuple[CommentRecord, ...] | None = None
+    closing_changes: tuple[ChangeRecord, ...] | None = None
 
     @property
     def repository(self) -> tuple[str, str, str]:

@@ -149,6 +149,7 @@ class _Page:
             link_rel="nofollow noopener noreferrer",
             set_tag_attribute_values={
                 "a": {"target": "_blank"},
+                "table": {"tabindex": "0"},
                 "input": {"type": "checkbox", "disabled": "", "aria-label": "task"},
             },
             strip_comments=True,

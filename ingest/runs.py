@@ -12,12 +12,18 @@ from ingest.errors import FetchMustWait
 from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
-from ingest.upsert import store
+from ingest.totals import expect_other_totals
+from ingest.upsert import copy, store
 
 RETRY_SECONDS = (5, 30, 120, 600)
 STALE_SECONDS = 60
 LOST_SECONDS = 30
-COUNTS = ("n_seen", "n_new", "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_requests")
+PLACE = ("cursor", "requested", "repository", "target", "n_expected", "n_failures", "heartbeat_at")
+SPENT = ("n_requests", "n_unchanged_answers", "n_requests_left")
+COUNTS = (
+    "n_seen", "n_new", "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_closing_changes",
+    "n_bytes", "n_bytes_read", *SPENT,
+)  # fmt: skip
 
 
 class ClaimLost(Exception):
@@ -55,9 +61,10 @@ def progress(run: FetchRun) -> Iterator[None]:
         if not ours.select_for_update().exists():
             raise ClaimLost
         yield
+        run.cursor.pop("n_slowed", None)
         run.heartbeat_at = timezone.now()
         run.n_failures = 0
-        run.save(update_fields=["cursor", "repository", "target", "n_expected", "n_failures", "heartbeat_at", *COUNTS])
+        run.save(update_fields=[*PLACE, *COUNTS])
 
 
 def beat(run: FetchRun) -> None:
@@ -68,11 +75,12 @@ def beat(run: FetchRun) -> None:
 
 
 def refuse(run: FetchRun, refusals: list[Refusal]) -> None:
-    """Counts refused rows, and keeps the first ten thousand of a run."""
+    """Counts refused rows, and keeps the first REFUSALS_KEPT of a run."""
     room = max(0, REFUSALS_KEPT - run.n_refused)
     run.n_refused += len(refusals)
     run.n_seen += len(refusals)
-    Refusal.objects.bulk_create(refusals[:room])
+    rows = ((run.pk, refusal.line, refusal.reason, refusal.row) for refusal in refusals[:room])
+    copy("ingest_refusal", ("run_id", "line", "reason", "row"), rows)
 
 
 def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
@@ -81,8 +89,10 @@ def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
     run.n_new += stored.n_new
     run.n_changed += stored.n_changed
     run.n_unchanged += stored.n_unchanged
+    run.n_closing_changes += stored.n_closing_changes
     run.n_seen += stored.n_new + stored.n_changed + stored.n_unchanged
     refuse(run, [Refusal(run=run, reason=reason, row=record.identifier) for record, reason in stored.refused])
+    expect_other_totals(stored.repositories)
     return stored.repositories
 
 
@@ -108,6 +118,14 @@ def pick_up() -> list[int]:
     return [run.pk for run in runs if run.state == FetchRun.State.QUEUED]
 
 
+def next_in_line(run_id: int) -> int | None:
+    """The oldest run that could not begin because this one was at its repository; None while this one still is."""
+    over = FetchRun.objects.exclude(state__in=[FetchRun.State.QUEUED, FetchRun.State.RUNNING])
+    target = over.filter(pk=run_id).exclude(target="").values("target")
+    queued = FetchRun.objects.filter(state=FetchRun.State.QUEUED, target__in=target)
+    return queued.order_by("pk").values_list("pk", flat=True).first()
+
+
 def finish(run: FetchRun) -> None:
     """All is stored."""
     _leave(run, state=FetchRun.State.DONE, error="")
@@ -126,8 +144,11 @@ def wait(run: FetchRun, error: FetchMustWait) -> None:
             fail(run, _attempts(run, error.message))
             return
     seconds = RETRY_SECONDS[max(0, run.n_failures - 1)] if error.wait_seconds is None else error.wait_seconds
-    until = timezone.now() + timedelta(seconds=seconds)
-    _leave(run, state=FetchRun.State.WAITING, error=error.message, waiting_until=until)
+    changes: dict[str, object] = {"error": error.message, "waiting_until": timezone.now() + timedelta(seconds=seconds)}
+    if error.n_slowed:
+        stored = FetchRun.objects.values_list("cursor", flat=True).get(pk=run.pk)
+        changes["cursor"] = stored | {"n_slowed": error.n_slowed}
+    _leave(run, state=FetchRun.State.WAITING, **changes)
 
 
 def give_up(run: FetchRun) -> None:
@@ -150,4 +171,5 @@ def _leave(run: FetchRun, **changes: object) -> None:
     ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
     over = changes["state"] != FetchRun.State.WAITING
     finished_at = timezone.now() if over else None
-    ours.update(n_failures=run.n_failures, n_requests=run.n_requests, finished_at=finished_at, **changes)
+    spent = {name: getattr(run, name) for name in SPENT}
+    ours.update(n_failures=run.n_failures, finished_at=finished_at, **spent, **changes)

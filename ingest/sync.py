@@ -1,20 +1,24 @@
 """Carries a run: source → records → batches, each stored with the run's cursor and counts in one transaction."""
 
 import logging
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import closing
+from typing import BinaryIO
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
-from ingest.errors import FetchFailed, FetchMustWait
-from ingest.files import Row, read_rows
+from ingest import totals
+from ingest.ahead import read_ahead
+from ingest.deliveries import take_in
+from ingest.errors import FetchFailed, FetchMustWait, Invalid, Unreadable
+from ingest.files import Batch, Row, RowReader
 from ingest.github.fetch import fetch
 from ingest.github.parse import Repository as Name
 from ingest.models import FetchRun, Refusal
 from ingest.runs import ClaimLost, beat, claim, fail, finish, progress, refuse, store_records, wait
+from ingest.tables import TableReader
 
 logger = logging.getLogger(__name__)
-
-BATCH_ROWS = 500
 
 
 def work(run_id: int) -> None:
@@ -25,8 +29,12 @@ def work(run_id: int) -> None:
     try:
         if run.kind == FetchRun.Kind.FILE:
             _read_file(run)
+        elif run.kind == FetchRun.Kind.WEBHOOK:
+            take_in(run)
         else:
             fetch(run)
+        if run.kind != FetchRun.Kind.WEBHOOK:  # these are many and small; the clock counts after them
+            totals.count()
         finish(run)
     except ClaimLost:
         logger.info("run %s goes on elsewhere or was cancelled", run.pk)
@@ -34,7 +42,7 @@ def work(run_id: int) -> None:
         wait(run, error)
     except FetchFailed as error:
         fail(run, error.message)
-    except OperationalError:
+    except (InterfaceError, OperationalError):  # the database is away: the clock finds the run when it is back
         raise
     except Exception as error:
         logger.exception("run %s broke", run.pk)
@@ -43,22 +51,40 @@ def work(run_id: int) -> None:
 
 def _read_file(run: FetchRun) -> None:
     """Rows of the run's file from where it stopped, in batches."""
-    name: Name | None = tuple(run.requested["name"]) if run.requested.get("name") else None
+    if not run.upload:
+        raise FetchFailed("The uploaded file was removed; upload it again.")
     try:
         file = run.upload.open("rb")
     except FileNotFoundError:
         raise FetchFailed("The uploaded file is gone; upload it again.") from None
     with file:
-        rows = read_rows(file.file, name)
-        done = run.cursor.get("rows", 0)
-        while done_part := len(list(islice(rows, min(done, 20_000)))):
-            done -= done_part
-            beat(run)
-        while batch := list(islice(rows, BATCH_ROWS)):
-            with progress(run):
-                found = _store_rows(run, batch) | set(run.cursor.get("repositories", []))
-                run.repository_id = next(iter(found)) if len(found) == 1 else None
-                run.cursor = {"rows": run.cursor.get("rows", 0) + len(batch), "repositories": sorted(found)[:2]}
+        if run.n_bytes is None:
+            run.n_bytes = run.upload.size
+        rows = _batches(run, file.file)
+        with closing(read_ahead(rows, while_waiting=lambda: beat(run))) as batches:
+            for batch in batches:
+                with progress(run):
+                    found = _store_rows(run, batch.rows) | set(run.cursor.get("repositories", []))
+                    run.repository_id = next(iter(found)) if len(found) == 1 else None
+                    run.n_bytes_read = batch.n_bytes_read
+                    run.cursor = {"place": batch.place, "repositories": sorted(found)[:2]}
+    with progress(run):
+        run.n_bytes_read = run.n_bytes
+        run.cursor = run.cursor | {"place": {"offset": run.n_bytes}}
+
+
+def _batches(run: FetchRun, file: BinaryIO) -> Iterator[Batch]:
+    """What of the file is not read yet; raises FetchFailed where a table can't be read as such."""
+    name: Name | None = tuple(run.requested["name"]) if run.requested.get("name") else None
+    place = run.cursor.get("place")
+    columns = run.requested.get("columns")
+    if not columns:
+        yield from RowReader(file, name, place).batches()
+    elif "offset" not in (place or {}):
+        try:
+            yield from TableReader(file, columns, name, place, run.requested.get("sheet") or "").batches()
+        except (Unreadable, Invalid) as error:
+            raise FetchFailed(error.message) from error
 
 
 def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
@@ -67,5 +93,5 @@ def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
     run.n_pull_requests += sum(row.is_pull_request for row in rows)
     run.n_comments += sum(len(row.record.comments or ()) for row in rows if row.record)
     refused = [row for row in rows if row.refusal]
-    refuse(run, [Refusal(run=run, line=row.line, reason=row.refusal, row=row.excerpt) for row in refused])
+    refuse(run, [Refusal(run=run, line=row.line, reason=row.refusal, row=row.text) for row in refused])
     return repositories

@@ -1,13 +1,19 @@
-"""What workers do: one run to a task, and the clock's round over runs that nobody works on."""
+"""What workers do: one run to a task, then the search index, and the clock's round over what nobody works on."""
 
 from celery import shared_task
 
-from ingest import runs, sync
+from ingest import indexing, leftovers, runs, sync, totals
+
+ISSUES_A_TASK = 20_000
 
 
 @shared_task
 def fetch_run(run_id: int) -> None:
     sync.work(run_id)
+    if (following := runs.next_in_line(run_id)) is not None:
+        fetch_run.delay(following)
+    if indexing.anything_waits():
+        make_searchable.delay()
 
 
 @shared_task
@@ -15,3 +21,29 @@ def pick_up_runs() -> None:
     """Sends runs that are due, stale or lost to workers again."""
     for run_id in runs.pick_up():
         fetch_run.delay(run_id)
+
+
+@shared_task
+def make_searchable() -> None:
+    """Indexes for a while; whoever comes next goes on."""
+    if indexing.index(ISSUES_A_TASK) >= ISSUES_A_TASK:
+        make_searchable.delay()
+
+
+@shared_task
+def index_what_waits() -> None:
+    """Sends the indexing of what runs at work have stored so far, or left behind when they were killed."""
+    if indexing.anything_waits():
+        make_searchable.delay()
+
+
+@shared_task
+def count_totals() -> None:
+    """Counts the repositories into which something was stored meanwhile."""
+    totals.count()
+
+
+@shared_task
+def remove_old_files() -> None:
+    """Removes uploads that were never confirmed, and files of runs that ended long ago."""
+    leftovers.remove_old_files()

@@ -2,17 +2,28 @@
 
 from django.urls import path
 
-from ingest import views
+from ingest.views import fetches, issues, repositories, uploads
 
 urlpatterns = [
-    path("repositories/", views.repositories, name="repositories"),
-    path("repositories/fetch/", views.fetch_repository, name="fetch_repository"),
-    path("repositories/upload/", views.upload_file, name="upload_file"),
-    path("fetches/<int:run_id>/", views.fetch, name="fetch"),
-    path("fetches/<int:run_id>/progress/", views.fetch_progress, name="fetch_progress"),
-    path("fetches/<int:run_id>/continue/", views.continue_fetch, name="continue_fetch"),
-    path("fetches/<int:run_id>/cancel/", views.cancel_fetch, name="cancel_fetch"),
-    path("issues/", views.issues, name="issues"),
-    path("issues/<str:owner>/<str:name>/<int:number>/", views.issue, name="issue"),
-    path("issues/<str:host>/<str:owner>/<str:name>/<int:number>/", views.issue, name="issue"),
+    path("repositories/", repositories.repositories, name="repositories"),
+    path("repositories/fetch/", repositories.fetch_repository, name="fetch_repository"),
+    path("repositories/upload/", repositories.upload_file, name="upload_file"),
+    path("repositories/<str:owner>/<str:name>/", repositories.repository, name="repository"),
+    path("repositories/<str:host>/<str:owner>/<str:name>/", repositories.repository, name="repository"),
+    path("fetches/<int:run_id>/", fetches.fetch, name="fetch"),
+    path("fetches/<int:run_id>/refusals.csv", uploads.refusals, name="refusals"),
+    path("fetches/<int:run_id>/progress/", fetches.fetch_progress, name="fetch_progress"),
+    path("fetches/<int:run_id>/continue/", fetches.continue_fetch, name="continue_fetch"),
+    path("fetches/<int:run_id>/cancel/", fetches.cancel_fetch, name="cancel_fetch"),
+    path("uploads/<int:upload_id>/", uploads.upload, name="upload"),
+    path("uploads/<int:upload_id>/columns/", uploads.columns, name="upload_columns"),
+    path("uploads/<int:upload_id>/sheet/", uploads.choose_sheet, name="upload_sheet"),
+    path("uploads/<int:upload_id>/throw-away/", uploads.throw_away, name="throw_away_upload"),
+    path("issues/", issues.issues, name="issues"),
+    path("issues/<str:owner>/<str:name>/<int:number>/", issues.issue, name="issue"),
+    path("issues/<str:host>/<str:owner>/<str:name>/<int:number>/", issues.issue, name="issue"),
+    path("issues/<str:owner>/<str:name>/<int:number>/comments/", issues.issue_comments, name="issue_comments"),
+    path(
+        "issues/<str:host>/<str:owner>/<str:name>/<int:number>/comments/", issues.issue_comments, name="issue_comments"
+    ),
 ]

@@ -1,13 +1,14 @@
 """Makes users, taxonomies, issues, studies and ratings for tests, by the same actions that users call."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
 from annotation.actions import labelling, rounds, studies
 from annotation.models import Assignment, Membership, Round, Study
-from ingest.models import Issue, Repository, Snapshot
+from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
 
@@ -95,6 +96,28 @@ def issues(n: int, repository: str = "acme/rocket", *, first: int = 1, private: 
     for issue, snapshot in zip(made, snapshots, strict=True):
         issue.current_snapshot = snapshot
     Issue.objects.bulk_update(made, ["current_snapshot"], batch_size=5000)
+    return made
+
+
+def new_state(number: int, comments: Sequence[tuple[int, str, str]] = (), **changes: Any) -> Snapshot:
+    """A newer current snapshot of acme/rocket#number, as a fetch makes it; a comment is (GitHub's id, author, body)."""
+    issue = Issue.objects.select_related("current_snapshot").get(repository__name="rocket", number=number)
+    assert issue.current_snapshot is not None
+    made = Snapshot.objects.get(pk=issue.current_snapshot_id)
+    made.pk = None
+    made._state.adding = True
+    for name, value in changes.items():
+        setattr(made, name, value)
+    made.n_comments = len(comments)
+    made.sha256 = f"{issue.pk * 1000 + issue.snapshots.count():064x}"
+    made.save()
+    for position, (github_id, author, body) in enumerate(comments, start=1):
+        digest = sha256(f"{github_id} {author} {body}".encode()).hexdigest()
+        said = {"github_id": github_id, "author_login": author, "body": body}
+        comment, _ = Comment.objects.get_or_create(sha256=digest, defaults=said)
+        SnapshotComment.objects.create(snapshot=made, comment=comment, position=position)
+    issue.current_snapshot = made
+    issue.save(update_fields=["current_snapshot"])
     return made
 
 

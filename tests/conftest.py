@@ -16,11 +16,16 @@ import pytest
 
 from config import embedded
 from tests.find_chromium import chromium
-from tests.github import GitHub, World
+from tests.github import GitHub, World, descriptions
+from tests.github.openapi import Recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Browser, Page
     from pytest_django.fixtures import Settings
+
+    from ingest.models import FetchRun
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(tempfile.mkdtemp(prefix="concord tests "))
@@ -55,10 +60,15 @@ def pytest_sessionstart() -> None:
     _forget_durability()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("github") and not descriptions.are_here():
+        pytest.skip(descriptions.MISSING)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note which kinds of tests passed, for .ci/run to see that none was left out."""
     if report.when == "call" and report.passed:
-        _kinds_run.update({"browser", "worker"} & set(report.keywords))
+        _kinds_run.update({"browser", "github", "worker"} & set(report.keywords))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -66,6 +76,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(os.environ["KINDS_RUN"]).write_text("".join(f"{kind}\n" for kind in sorted(_kinds_run)))
     if not chromium():
         terminalreporter.write_line("The browser tests did NOT run: no Chromium was found.", yellow=True, bold=True)
+    if not descriptions.are_here():
+        terminalreporter.write_line(f"Tests did NOT run. {descriptions.MISSING}.", yellow=True, bold=True)
 
 
 def pytest_unconfigure() -> None:
@@ -118,22 +130,41 @@ def github_server() -> Iterator[GitHub]:
     """The local GitHub, which every worker that is started from now on asks."""
     with GitHub() as server:
         os.environ["GITHUB_API_URL"] = server.url
+        if descriptions.are_here():
+            server.recorder = Recorder()
         yield server
 
 
 @pytest.fixture
 def github(github_server: GitHub, settings: "Settings") -> Iterator[GitHub]:
-    """An empty local GitHub, at which the settings point."""
+    """An empty local GitHub, at which the settings point; what was asked and answered has to be as GitHub describes."""
     settings.GITHUB_API_URL = github_server.url
     settings.GITHUB_TOKENS = []
     github_server.reset()
     yield github_server
+    wrong = github_server.recorder.wrong if github_server.recorder else []
     github_server.reset()
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
 def world(github: GitHub) -> World:
     return github.world
+
+
+@pytest.fixture
+def fetch(db: None, github: GitHub) -> "Callable[..., FetchRun]":
+    """Fetches a repository and works as far as it goes."""
+    from ingest import sync
+    from ingest.actions.fetches import start_fetch
+
+    def fetch(repository: str = "o/r", *, user: Any = None, **asked: Any) -> "FetchRun":
+        run = start_fetch(user=user, repository=repository, send=False, **asked)
+        sync.work(run.pk)
+        run.refresh_from_db()
+        return run
+
+    return fetch
 
 
 def environment_of_servers() -> dict[str, str]:
@@ -173,8 +204,10 @@ def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subpro
             if worker.poll() is not None or time.monotonic() > ends_at:
                 pytest.fail(f"The worker did not start:\n{log_path.read_text()[-4000:]}")
             time.sleep(0.1)
+        _Worker.lives = True
         yield worker
     finally:
+        _Worker.lives = False
         worker.terminate()
         try:
             worker.wait(20)
@@ -194,6 +227,42 @@ def nothing_in_flight(request: pytest.FixtureRequest) -> Iterator[None]:
     ends_at = time.monotonic() + 5
     while _Connections.n_open and time.monotonic() < ends_at:
         time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def nothing_at_work(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The database is emptied only when the worker has nothing left to do: it indexes after a run is done.
+
+    The worker lives from the first test that asks for it until the last test, and takes what any other one sends.
+    """
+    mark = request.node.get_closest_marker("django_db")
+    if not (mark and mark.kwargs.get("transaction")) and "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # so that it is left after this
+    yield
+    ends_at = time.monotonic() + 20
+    while _Worker.lives and not _is_idle():
+        assert time.monotonic() < ends_at, "the worker does not come to rest"
+
+
+class _Worker:
+    """Whether the worker of the tests has been started."""
+
+    lives = False
+
+
+def _is_idle() -> bool:
+    """Nothing in the queue, nothing taken from it, nothing at work: a task goes this way, and so does the look."""
+    from config.celery import app
+
+    if _redis().llen("celery"):
+        return False
+    for question in ("reserved", "active"):
+        answers = app.control.broadcast(question, reply=True, limit=1, timeout=5)
+        if not answers or any(tasks for answer in answers for tasks in answer.values()):
+            return False
+    return True
 
 
 class _Connections:

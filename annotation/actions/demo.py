@@ -16,7 +16,8 @@ from annotation.actions.resolving import resolve
 from annotation.actions.rounds import close_round, create_round, open_round
 from annotation.actions.studies import add_member, create_study
 from annotation.models import Assignment, Study
-from ingest.actions import run_now, start_file_fetch
+from ingest.actions.fetches import run_now
+from ingest.actions.uploads import start_file_fetch
 from ingest.models import Issue
 from taxonomy.actions import load_document, publish_version
 from taxonomy.models import Taxonomy

@@ -1,7 +1,7 @@
 """Writes imported answers and decisions of one round in few statements, a thousand items at a time."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import F, OuterRef, Subquery
@@ -23,7 +23,6 @@ from annotation.models import (
     RoundRater,
 )
 from annotation.sheets import Decided, ReadAnswer
-from ingest.models import Issue
 from taxonomy.tree import VersionTree
 
 BATCH = 5_000
@@ -140,13 +139,8 @@ class RoundWriter:
         return self._raters[rater.pk]
 
     def _answer(self, answers: Sequence[NewAnswer], assignments: Sequence[Assignment]) -> None:
-        issue_ids = {answer.item.issue_id for answer in answers if answer.item.issue_id}
-        snapshots = dict(Issue.objects.filter(pk__in=issue_ids).values_list("pk", "current_snapshot_id"))
         annotations = Annotation.objects.bulk_create(
-            [
-                self._annotation(answer, assignment, snapshots)
-                for answer, assignment in zip(answers, assignments, strict=True)
-            ],
+            [self._annotation(answer, assignment) for answer, assignment in zip(answers, assignments, strict=True)],
             batch_size=BATCH,
         )
         asked = [
@@ -190,7 +184,7 @@ class RoundWriter:
             blind=Subquery(newest), current=Subquery(newest)
         )
 
-    def _annotation(self, answer: NewAnswer, assignment: Assignment, snapshots: Mapping[int, int | None]) -> Annotation:
+    def _annotation(self, answer: NewAnswer, assignment: Assignment) -> Annotation:
         parts = answer.read.parts
         memos = [part.memo for part in parts]
         request = digest([self.round_.pk, answer.item.pk, answer.answers_digest])
@@ -199,7 +193,7 @@ class RoundWriter:
             assignment=assignment,
             rater=answer.rater,
             revision=current.revision + 1 if current else 1,
-            snapshot_id=snapshots.get(answer.item.issue_id or 0),
+            snapshot_id=answer.item.snapshot_id,
             n_parts=len(parts),
             part_memos=memos if any(memos) else [],
             seconds=answer.read.seconds,

@@ -267,13 +267,14 @@ class _Import:
         linked = []
         for key, item in found.items():
             if item.issue_id is None and key in issues:
-                item.issue = issues[key]
+                item.issue, item.snapshot_id = issues[key], issues[key].current_snapshot_id
                 linked.append(item)
-        Item.objects.bulk_update(linked, ["issue"], batch_size=CHUNK)
+        Item.objects.bulk_update(linked, ["issue", "snapshot"], batch_size=CHUNK)
         made = [
             Item(
                 study=self.study,
                 issue=issues.get(key),
+                snapshot_id=issues[key].current_snapshot_id if key in issues else None,
                 identifier=issues[key].identifier if key in issues else name.identifier,
             )
             for key, name in names.items()

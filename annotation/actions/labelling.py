@@ -25,7 +25,7 @@ from annotation.models import (
     RoundRater,
 )
 from annotation.queries.labelling import peek, waiting_assignment
-from ingest.models import Issue
+from ingest.models import Snapshot
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -149,8 +149,9 @@ def submit_annotation(
 
     The same key and request again give the stored revision; the same key with another request is a Conflict. A first
     submit needs an open round, a further revision an open or resolving one. `expected` is the number of the revision
-    the rater saw (0: none): another one since then, from a second tab or device, is Stale. Raises Invalid with the
-    fields; then nothing is stored.
+    the rater saw (0: none): another one since then, from a second tab or device, is Stale. `snapshot` in the request is
+    the SHA-256 of the state that was read; the pinned one where it says none. Raises Invalid with the fields; then
+    nothing is stored.
     """
     check_storable(body)
     if len(idempotency_key) > 200:
@@ -186,13 +187,14 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
     parts = [] if skip_reason or fields else read_parts(tree, body, fields)
     confidence, seconds = _whole(body, "confidence", 1, 3, fields), _whole(body, "seconds", 0, 10**7, fields)
     memo = _memo(body, fields)
+    snapshot = _snapshot_read(assignment, body, fields)
     if fields:
         raise Invalid("The answer could not be taken.", fields=fields)
     annotation = Annotation.objects.create(
         assignment=assignment,
         rater=assignment.rater,
         revision=_revision(assignment),
-        snapshot_id=_snapshot_read(assignment),
+        snapshot_id=snapshot,
         skip_reason=skip_reason,
         n_parts=max(len(parts), 1),
         memo=memo,
@@ -248,10 +250,18 @@ def _revision(assignment: Assignment) -> int:
     return assignment.annotations.order_by("-revision").values_list("revision", flat=True)[0] + 1
 
 
-def _snapshot_read(assignment: Assignment) -> int | None:
-    if assignment.item.issue_id is None:
-        return None
-    return Issue.objects.values_list("current_snapshot_id", flat=True).get(pk=assignment.item.issue_id)
+def _snapshot_read(assignment: Assignment, body: Mapping[str, object], fields: dict[str, list[str]]) -> int | None:
+    """The state that stood before the rater: what the request names, so that a pin moved on meanwhile is no matter."""
+    item, named = assignment.item, body.get("snapshot")
+    if named is None:
+        return item.snapshot_id
+    found = None
+    if isinstance(named, str) and item.issue_id is not None:
+        of_issue = Snapshot.objects.filter(issue=item.issue_id, sha256=named.lower())
+        found = of_issue.values_list("pk", flat=True).first()
+    if found is None:
+        fields["snapshot"] = ["This is no state of the issue. Send `snapshot` of the issue that was read, or nothing."]
+    return found
 
 
 def _skip_reason(body: Mapping[str, object], fields: dict[str, list[str]]) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F
 from django.utils import timezone
 
 from annotation.access import OWNER, RATER, Seat, get_round, row_number
@@ -20,9 +20,9 @@ from annotation.models import (
     RoundItem,
     RoundRater,
     Sample,
-    SampleIssue,
     Study,
 )
+from annotation.queries.choosing import n_passed_over, unused_of
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue
@@ -94,7 +94,9 @@ def create_round(
         ],
         batch_size=5000,
     )
-    record(study=study, user=seat.user, verb="round made", round=number, items=len(items), kind=kind)
+    passed_over = n_passed_over(drawn_from) if drawn_from else 0
+    said = {"screened_out": passed_over} if passed_over else {}
+    record(study=study, user=seat.user, verb="round made", round=number, items=len(items), kind=kind, **said)
     return round_
 
 
@@ -146,7 +148,7 @@ def _items(
     if issues is not None:
         return _named_items(seat, study, issues, fields), None
     given = row_number(sample)
-    found = None if given is None else study.samples.filter(pk=given).first()
+    found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
         fields["sample"] = ["The study has no such sample; draw one first."]
         return [], None
@@ -159,12 +161,11 @@ def _items(
     if n_items is not None and share is not None:
         fields["n_items"] = ["Give either n_items or share."]
         return [], None
-    used = RoundItem.objects.filter(round__study=study, item__issue=OuterRef("issue"))
-    unused = SampleIssue.objects.filter(~Exists(used), sample=found).order_by("position")
+    unused = unused_of(found.pk).order_by("position")
     wanted = n_items if n_items is not None else math.floor(found.size * share + 0.5) if share else None
     drawn = list(unused.select_related("issue__repository")[:wanted])
     if not drawn:
-        fields["sample"] = ["Every issue of this sample is in a round already; draw another sample."]
+        fields["sample"] = ["Every issue of this sample is in a round already or screened out; draw another sample."]
     elif n_items is not None and len(drawn) < n_items:
         fields["n_items"] = [f"Only {len(drawn)} issues of this sample are left unused."]
     return ([] if fields else items_for(study, [row.issue for row in drawn])), found
@@ -178,6 +179,9 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
     wanted: list[Item | Issue] = []
     for name in dict.fromkeys(str(name) for name in names):
         if name in known:
+            if known[name].screening == Item.Screening.OUT:
+                reason = known[name].screening_reason
+                fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
             wanted.append(known[name])
             continue
         try:

@@ -1,4 +1,4 @@
-"""Making studies, adding members, drawing samples."""
+"""Making studies, adding members, taking issues in as items."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,9 +11,7 @@ from accounts.models import User
 from annotation.access import OWNER, RATER, Seat
 from annotation.agreement import COEFFICIENTS
 from annotation.errors import Conflict, Invalid, NotFound
-from annotation.models import AuditEvent, Item, Membership, Round, Sample, SampleIssue, Study
-from annotation.sampling import draw
-from ingest import filters
+from annotation.models import AuditEvent, Item, Membership, Round, Study
 from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
@@ -84,6 +82,8 @@ def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
         fields["guidelines"] = [f"Write text of at most {LONGEST_GUIDELINES} characters."]
     if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
         fields["resolve_when"] = ["Write round or item."]
+    if not isinstance(words.get("pseudonymise", True), bool):
+        fields["pseudonymise"] = ["Write true or false."]
     return fields
 
 
@@ -119,11 +119,11 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[st
 
 @transaction.atomic
 def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
-    """Changes title, guidelines, resolve_when or primary; primary only before the first round opens."""
+    """Changes title, guidelines, resolve_when, pseudonymise or primary; primary only before the first round opens."""
     changes = dict(changes)
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary"}
+    unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary", "pseudonymise"}
     if unknown:
         raise Invalid(
             "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
@@ -189,65 +189,17 @@ def next_code(study: Study) -> str:
     return f"R{number}"
 
 
-@transaction.atomic
-def draw_sample(
-    *, seat: Seat, filter: Mapping[str, object] | None = None, size: int, seed: int = 1, stratify_by: str = ""
-) -> Sample:
-    """Draws issues that the owner may see; the frame's counts are stored with it. Raises Invalid."""
-    seat.require(OWNER)
-    filter = {} if filter is None else filter
-    if not isinstance(filter, Mapping):
-        raise Invalid("The sample could not be drawn.", fields={"filter": ["Write a mapping of the filter's words."]})
-    steps = filters.steps(filter, Issue.objects.visible_to(seat.user))
-    fields: dict[str, list[str]] = {}
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        fields["size"] = ["Write a whole number from 1."]
-    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
-        fields["seed"] = ["Write a whole number."]
-    if stratify_by and stratify_by not in filters.STRATA:
-        fields["stratify_by"] = [f"Choose one of {', '.join(filters.STRATA)}."]
-    if fields:
-        raise Invalid("The sample could not be drawn.", fields=fields)
-    counts = [{"step": name, "n": queryset.count()} for name, queryset in steps]
-    frame = filters.frame(steps[-1][1], stratify_by)
-    if not frame:
-        raise Invalid(
-            "The sample could not be drawn.",
-            fields={
-                "size": ["No stored issue fits the filter. Is each repository fetched, and written as owner/name?"]
-            },
-        )
-    if size > len(frame):
-        raise Invalid(
-            "The sample could not be drawn.",
-            fields={"size": [f"The filter leaves {len(frame)} issues, fewer than {size}."]},
-        )
-    drawn = draw([row.order for row in frame], size, seed, [row.stratum for row in frame] if stratify_by else None)
-    sample = Sample.objects.create(
-        study=seat.study,
-        filter=dict(filter),
-        counts=counts,
-        size=size,
-        seed=seed,
-        stratify_by=stratify_by,
-        created_by=seat.user,
-    )
-    SampleIssue.objects.bulk_create(
-        [
-            SampleIssue(sample=sample, issue_id=frame[unit.index].issue_id, position=position, stratum=unit.stratum)
-            for position, unit in enumerate(drawn, start=1)
-        ],
-        batch_size=5000,
-    )
-    record(study=seat.study, user=seat.user, verb="sample drawn", sample=sample.pk, size=size, seed=seed)
-    return sample
-
-
 def items_for(study: Study, issues: Iterable[Issue]) -> list[Item]:
-    """The study's items of these issues (with their repositories), in order; made where they are missing."""
+    """The study's items of these issues (with their repositories), in order; made where they are missing.
+
+    An issue that becomes an item is pinned to its current snapshot; what was an item before keeps its own.
+    """
     wanted = list(issues)
     Item.objects.bulk_create(
-        [Item(study=study, issue=issue, identifier=issue.identifier) for issue in wanted],
+        [
+            Item(study=study, issue=issue, identifier=issue.identifier, snapshot_id=issue.current_snapshot_id)
+            for issue in wanted
+        ],
         ignore_conflicts=True,
         batch_size=5000,
     )
@@ -261,8 +213,8 @@ def items_for(study: Study, issues: Iterable[Issue]) -> list[Item]:
                 item = by_name.get(issue.identifier)
                 if item is None or item.issue_id is not None:
                     raise NotFound(f"{issue.identifier} could not be made an item of the study.")
-                item.issue = issue
+                item.issue, item.snapshot_id = issue, issue.current_snapshot_id
                 linked.append(item)
                 by_issue[issue.pk] = item
-        Item.objects.bulk_update(linked, ["issue"])
+        Item.objects.bulk_update(linked, ["issue", "snapshot"])
     return [by_issue[issue.pk] for issue in wanted]

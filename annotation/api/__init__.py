@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.api import labelling, results, studies
+from annotation.api import changes, choosing, labelling, results, studies
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -11,17 +11,27 @@ urlpatterns = [
     path("studies/", studies.Studies.as_view(), name="api_studies"),
     path(STUDY, studies.OneStudy.as_view(), name="api_study"),
     path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
-    path(STUDY + "samples/", studies.Samples.as_view(), name="api_samples"),
+    path("selections/", choosing.Selections.as_view(), name="api_selections"),
+    path("selections/<slug:slug>/fetch/", choosing.FetchSelection.as_view(), name="api_fetch_selection"),
+    path(STUDY + "samples/", choosing.Samples.as_view(), name="api_samples"),
+    path(STUDY + "samples/<str:pk>/", choosing.OneSample.as_view(), name="api_sample"),
+    path(STUDY + "samples/<str:pk>/frame/", choosing.Frame.as_view(), name="api_frame"),
+    path(STUDY + "samples/<str:pk>/flow/", choosing.Flow.as_view(), name="api_flow"),
+    path(STUDY + "screening/", choosing.Screening.as_view(), name="api_screening"),
     path(STUDY + "rounds/", studies.Rounds.as_view(), name="api_rounds"),
     path(ROUND, studies.OneRound.as_view(), name="api_round"),
     path(ROUND + "open/", studies.OpenRound.as_view(), name="api_open_round"),
     path(ROUND + "resolve/", studies.ResolveRound.as_view(), name="api_resolve_round"),
     path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),
     path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),
+    path(STUDY + "changes/", changes.Changes.as_view(), name="api_changes"),
+    path(STUDY + "changes/repin/", changes.Repin.as_view(), name="api_repin"),
+    path(STUDY + "changes/check/", changes.Check.as_view(), name="api_check"),
     path(STUDY + "annotations/", labelling.Annotations.as_view(), name="api_annotations"),
     path(STUDY + "ratings/", results.Ratings.as_view(), name="api_ratings"),
     path(STUDY + "disagreements/", results.Disagreements.as_view(), name="api_disagreements"),
     path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
     path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),
+    path(STUDY + "issues/", results.Issues.as_view(), name="api_study_issues"),
     path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
 ]

@@ -15,7 +15,7 @@ from annotation.actions.labelling import submit_annotation, take_next
 from annotation.api.reading import body_of, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
-from annotation.queries.labelling import draft_of, progress
+from annotation.queries.labelling import draft_of, progress, snapshot_to_read
 from ingest.queries import issue_as_document
 
 
@@ -42,6 +42,7 @@ class AnnotationBody(serializers.Serializer[Any]):
     proposals = serializers.DictField(required=False)
     memo = serializers.CharField(required=False)
     confidence = serializers.IntegerField(required=False)
+    snapshot = serializers.CharField(required=False, help_text="SHA-256 of the state that was read: the pinned one.")
     seconds = serializers.IntegerField(required=False)
 
 
@@ -76,7 +77,7 @@ class Next(APIView):
 
 def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, Any]:
     assert seat.membership is not None
-    issue = assignment.item.issue
+    snapshot = snapshot_to_read(assignment.item)
     version = round_.taxonomy_version
     return {
         "assignment": str(assignment.pk) if assignment.pk else None,
@@ -85,7 +86,7 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
         "position": assignment.position,
         "total": progress(round_, seat.membership).n_total,
         "taxonomy": {"slug": version.taxonomy.slug, "version": version.number},
-        "issue": issue_as_document(issue) if issue else None,
+        "issue": issue_as_document(snapshot.issue, snapshot) if snapshot else None,
         "draft": draft_of(assignment),
     }
 

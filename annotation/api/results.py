@@ -284,6 +284,20 @@ class Labels(APIView):
         return rows.streamed(seat, "labels", format, found) if format else page_of_items(request, found)
 
 
+class Issues(APIView):
+    """The study's issues as raters read them; people by pseudonym unless the study's owner decided otherwise."""
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(operation_id="study_issues", parameters=[FORMAT], responses={200: ROW_PAGES})
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        format = format_of(request)
+        found = rows.issues(seat, after=(0, 0) if format else cursor_of(request))
+        return rows.streamed(seat, "issues", format, found) if format else page_of_items(request, found)
+
+
 class AgreementOfStudy(APIView):
     """Agreement per dimension: ten coefficients each, or null with the reason."""
 

@@ -1,4 +1,4 @@
-"""Studies, their members, samples and rounds over REST."""
+"""Studies, their members and rounds over REST."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from annotation.access import OWNER, Seat, get_round
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.api.reading import body_of, caller, picked, seat_of, text
-from annotation.models import Assignment, Membership, Round, Sample, Study
+from annotation.models import Assignment, Membership, Round, Study
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 
@@ -47,7 +47,7 @@ class StudyShape(serializers.ModelSerializer[Study]):
 
     class Meta:
         model = Study
-        fields = ("slug", "title", "taxonomy", "guidelines", "primary", "resolve_when", "created_at")
+        fields = ("slug", "title", "taxonomy", "guidelines", "primary", "resolve_when", "pseudonymise", "created_at")
 
 
 class RoundShape(serializers.Serializer[Any]):
@@ -102,27 +102,6 @@ class MemberShape(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField())
     code = serializers.CharField(allow_null=True)
     kind = serializers.CharField()
-
-
-class SampleBody(serializers.Serializer[Any]):
-    """What to draw, and from which frame."""
-
-    filter = serializers.DictField(required=False)
-    size = serializers.IntegerField()
-    seed = serializers.IntegerField(required=False)
-    stratify_by = serializers.CharField(required=False)
-
-
-class SampleShape(serializers.Serializer[Any]):
-    """A drawn sample; `issues` in seeded order only where it was just drawn."""
-
-    id = serializers.CharField()
-    filter = serializers.DictField()
-    counts = serializers.ListField(child=serializers.DictField())
-    size = serializers.IntegerField()
-    seed = serializers.IntegerField()
-    stratify_by = serializers.CharField()
-    created_at = serializers.DateTimeField()
 
 
 class Withdraw(serializers.Serializer[Any]):
@@ -237,30 +216,6 @@ def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
         "code": member.code,
         "kind": member.kind,
     }
-
-
-class Samples(APIView):
-    """The samples of a study; the owner draws a new one."""
-
-    permission_classes = [scope("manage")]
-
-    @extend_schema(responses=pages_of(SampleShape), parameters=PAGE, operation_id="studies_samples_list")
-    def get(self, request: Request, slug: str) -> Response:
-        seat = seat_of(request, slug)
-        samples = Sample.objects.filter(study=seat.study)
-        return paged(self, request, samples, lambda sample: SampleShape(sample).data)
-
-    @extend_schema(request=SampleBody, responses={201: SampleShape})
-    def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
-        sample = study_actions.draw_sample(
-            seat=seat,
-            filter=body.get("filter"),
-            size=body.get("size"),  # type: ignore[arg-type]  # the action refuses what is no number
-            **picked(body, "seed", "stratify_by"),
-        )
-        drawn = sample.drawn.select_related("issue__repository").order_by("position")
-        return Response({**SampleShape(sample).data, "issues": [row.issue.identifier for row in drawn]}, status=201)
 
 
 class Rounds(APIView):

@@ -1,14 +1,17 @@
 """Which rows somebody may take home from a study: the rules that the page of exports and REST share."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.http import StreamingHttpResponse
 
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_round
+from annotation.exports.pseudonyms import Pseudonyms
 from annotation.exports.writers import CONTENT_TYPES, write
-from annotation.models import Round
+from annotation.models import Round, Study
 from annotation.queries import results
+from annotation.queries.texts import IssueRow, issue_rows
 
 Found = Iterable[tuple[results.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
@@ -56,8 +59,37 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
     return (((0, 0), [row]) for row in found if dimension in (None, row.dimension))
 
 
+def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+    """The study's issues as raters read them, for every member; people by pseudonym unless the study says otherwise."""
+    names = pseudonyms_of(seat.study)
+    for key, row in issue_rows(seat.study, after=after[1]):
+        yield (0, key), [_named_otherwise(row, names) if names else row]
+
+
+def _named_otherwise(row: IssueRow, names: Pseudonyms) -> IssueRow:
+    logins = [row.author or "", *(comment["author"] for comment in row.comments or ())]
+    comments = row.comments and [
+        {**comment, "author": names.name(comment["author"]), "body": names.text(comment["body"], logins)}
+        for comment in row.comments
+    ]
+    return replace(
+        row,
+        title=row.title and names.text(row.title, logins),
+        body=row.body and names.text(row.body, logins),
+        author=row.author and names.name(row.author),
+        comments=comments,
+    )
+
+
+def pseudonyms_of(study: Study) -> Pseudonyms | None:
+    """What stands for people in the study's files; None where its owner decided that they keep their names."""
+    return Pseudonyms(study.pseudonym_key) if study.pseudonymise else None
+
+
 def of_kind(what: str, seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
-    """Labels, ratings or resolutions. Raises KeyError for anything else."""
+    """Labels, ratings, resolutions or (of all rounds) issues. Raises KeyError for anything else."""
+    if what == "issues":
+        return issues(seat)
     read = {"labels": labels, "ratings": ratings, "resolutions": resolutions}[what]
     return read(seat, round_number=round_number, dimension=dimension)
 
@@ -79,15 +111,20 @@ def _not_drafts(seat: Seat, number: int | None) -> list[Round]:
     return list(rounds.select_related("taxonomy_version").order_by("number"))
 
 
-def flat(found: Found) -> Iterator[dict[str, Any]]:
-    """Row after row, as mappings for the writers."""
+def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
+    """Row after row, as mappings for the writers; in what people wrote about issues nobody is named either."""
+    names = pseudonyms_of(seat.study)
     for _, here in found:
         for row in here:
-            yield results.as_dict(row)
+            said = results.as_dict(row)
+            for column in ("memo", "rationale"):
+                if names and said.get(column):
+                    said[column] = names.text(said[column])
+            yield said
 
 
 def streamed(seat: Seat, what: str, format: str, found: Found) -> StreamingHttpResponse:
     """All rows as a file, written while it is sent."""
-    answer = StreamingHttpResponse(write(what, format, flat(found)), content_type=CONTENT_TYPES[format])
+    answer = StreamingHttpResponse(write(what, format, flat(seat, found)), content_type=CONTENT_TYPES[format])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
     return answer

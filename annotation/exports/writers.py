@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from accounts.spreadsheets import defused
+
 CHUNK = 2000
 FORMATS = ("csv", "jsonl", "parquet")
 CONTENT_TYPES = {
@@ -18,6 +20,7 @@ CONTENT_TYPES = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
+COMMENT = pa.struct([("author", pa.string()), ("created_at", pa.timestamp("us", tz="UTC")), ("body", pa.string())])
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     "labels": {
         "item": pa.string(),
@@ -55,17 +58,52 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "decided_by": pa.string(),
         "decided_at": pa.timestamp("us", tz="UTC"),
     },
+    "issues": {
+        "item": pa.string(),
+        "repository": pa.string(),
+        "number": pa.int64(),
+        "title": pa.string(),
+        "body": pa.string(),
+        "state": pa.string(),
+        "state_reason": pa.string(),
+        "github_labels": pa.list_(pa.string()),
+        "author": pa.string(),
+        "created_at": pa.timestamp("us", tz="UTC"),
+        "closed_at": pa.timestamp("us", tz="UTC"),
+        "n_comments": pa.int32(),
+        "comments": pa.list_(COMMENT),
+        "closed_by": pa.list_(pa.string()),
+        "merged_at": pa.timestamp("us", tz="UTC"),
+        "additions": pa.int32(),
+        "deletions": pa.int32(),
+        "files": pa.int32(),
+        "presence": pa.string(),
+        "screening": pa.string(),
+        "screening_reason": pa.string(),
+        "snapshot": pa.string(),
+    },
 }
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
+    "frame": {
+        "item": pa.string(),
+        "repository": pa.string(),
+        "number": pa.int64(),
+        "stratum": pa.string(),
+        "drawn": pa.int64(),
+        "snapshot": pa.string(),
+        "created_at": pa.timestamp("us", tz="UTC"),
+        "state": pa.string(),
+    },
+}
 
 
 def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """The bytes of a file in chunks. `what` names the columns, `rows` are mappings with just these.
 
-    Lists are joined by `;` in CSV; there a text that a spreadsheet would take for a formula gets an apostrophe before
-    it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
+    In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet would take for a formula gets an
+    apostrophe before it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
     """
-    columns = COLUMNS[what]
+    columns = {**COLUMNS, **OF_A_SAMPLE}[what]
     return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, rows)
 
 
@@ -94,10 +132,12 @@ def cell(value: Any) -> str | int | float:
         return ""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
+        value = json.dumps(value, ensure_ascii=False, default=_plain)
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = ";".join(word(each) for each in value)
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA) else value
+        return defused(value)
     return value
 
 

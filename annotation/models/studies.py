@@ -1,9 +1,16 @@
 """A study, its people, and the issues drawn for it."""
 
+import secrets
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+
+
+def new_key() -> str:
+    """A key that nobody guesses."""
+    return secrets.token_hex(32)
 
 
 class Study(models.Model):
@@ -23,6 +30,8 @@ class Study(models.Model):
         help_text="Per dimension key: coefficient, threshold and fixed_at; fixed before labelling starts.",
     )
     resolve_when = models.CharField(max_length=10, choices=ResolveWhen.choices, default=ResolveWhen.ROUND)
+    pseudonymise = models.BooleanField(default=True, help_text="Exports name authors of issues by a keyed hash.")
+    pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -81,11 +90,26 @@ class Sample(models.Model):
     """Issues drawn from a frame, by seed, in an order that can be drawn again."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="samples")
+
+    class Allocation(models.TextChoices):
+        PROPORTIONAL = "proportional", "in proportion to the strata"
+        EQUAL = "equal", "equally many of each stratum"
+
     filter = models.JSONField(default=dict, blank=True, help_text="The frame's query.")
     counts = models.JSONField(default=list, blank=True, help_text="How many issues were left after each step.")
+    frame = ArrayField(
+        models.BigIntegerField(), default=list, blank=True,
+        help_text="The snapshots of the frame's issues when it was drawn, in the order that the seed drew from.",
+    )  # fmt: skip
+    n_frame = models.PositiveIntegerField(null=True, blank=True, help_text="Issues in the frame.")
     size = models.PositiveIntegerField()
+    confidence = models.FloatField(null=True, blank=True, help_text="0–1; with margin, what the size comes from.")
+    margin = models.FloatField(null=True, blank=True, help_text="Half the width of the interval, 0–1.")
     seed = models.BigIntegerField()
     stratify_by = models.CharField(max_length=40, blank=True)
+    allocation = models.CharField(max_length=12, choices=Allocation.choices, default=Allocation.PROPORTIONAL)
+    at_least_one = models.BooleanField(default=False, help_text="Every stratum gives one at least.")
+    strata = models.JSONField(default=list, blank=True, help_text="Of each: stratum, n_frame, n_drawn.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -120,8 +144,16 @@ class Item(models.Model):
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="items")
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     identifier = models.CharField(max_length=500)
+    snapshot = models.ForeignKey(
+        "ingest.Snapshot", null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="The state that raters read: pinned when the issue became an item, moved on by the owner alone.",
+    )  # fmt: skip
     screening = models.CharField(max_length=10, choices=Screening.choices, default=Screening.UNSCREENED)
     screening_reason = models.CharField(max_length=200, blank=True)
+    screened_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    screened_at = models.DateTimeField(null=True, blank=True)
     attributes = models.JSONField(default=dict, blank=True)
 
     class Meta:

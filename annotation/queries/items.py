@@ -31,7 +31,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class RaterSaid:
-    """How one rater is done with an item, without the values."""
+    """How one rater is done with an item, without values; `read_otherwise`: on another state than the pinned one."""
 
     code: str
     state: str
@@ -39,6 +39,7 @@ class RaterSaid:
     memo: str
     confidence: int | None
     seconds: int | None
+    read_otherwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,14 @@ def item_rounds(seat: Seat, item: Item) -> list[ItemInRound]:
     rows = Assignment.objects.filter(item=item).exclude(state=Assignment.State.WITHDRAWN)
     for row in rows.select_related("rater__user", "current"):
         assignments[row.round_id].append(row)
-    return [_in_round(seat, place, sorted(assignments[place.round_id], key=_by_code)) for place in places]
+    return [_in_round(seat, item, place, sorted(assignments[place.round_id], key=_by_code)) for place in places]
 
 
 def _by_code(assignment: Assignment) -> tuple[int, str]:
     return code_order(assignment.rater.code)
 
 
-def _in_round(seat: Seat, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
+def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
@@ -130,13 +131,13 @@ def _in_round(seat: Seat, place: RoundItem, assignments: Sequence[Assignment]) -
         place.n_raters,
         is_hidden=False,
         is_complete=found.is_complete,
-        raters=[_said(each) for each in assignments] if found.is_complete else [],
+        raters=[_said(each, item) for each in assignments] if found.is_complete else [],
         parts=[PartLines(number, lines) for number, lines in sorted(parts.items())],
         own_assignment=own,
     )
 
 
-def _said(assignment: Assignment) -> RaterSaid:
+def _said(assignment: Assignment, item: Item) -> RaterSaid:
     current = assignment.current
     return RaterSaid(
         code=str(assignment.rater),
@@ -145,6 +146,7 @@ def _said(assignment: Assignment) -> RaterSaid:
         memo=current.memo if current else "",
         confidence=current.confidence if current else None,
         seconds=current.seconds if current else None,
+        read_otherwise=current is not None and current.snapshot_id not in (None, item.snapshot_id),
     )
 
 

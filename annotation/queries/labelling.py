@@ -6,10 +6,10 @@ from statistics import median
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Draft, Item, Membership, Proposal, Rating, Round, RoundItem, RoundRater
-from ingest.models import Comment, Issue
+from ingest.models import Comment, Snapshot
 from taxonomy.tree import VersionTree
 
-FULL = ("item__issue__repository", "item__issue__current_snapshot", "rater")
+FULL = ("item__snapshot__issue__repository", "rater")
 
 
 def waiting_assignment(round_: Round, rater: Membership) -> Assignment | None:
@@ -37,7 +37,7 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
     walked = RoundRater.objects.filter(round=round_, rater=after.rater_id).values_list("walked", flat=True).first()
     place = (
         RoundItem.objects.filter(round=round_, n_free__gt=0, position__gt=walked or 0)
-        .select_related("item__issue__repository", "item__issue__current_snapshot")
+        .select_related("item__snapshot__issue__repository")
         .order_by("position")
         .first()
     )
@@ -76,15 +76,9 @@ def draft_of(assignment: Assignment) -> dict[str, object] | None:
     return Draft.objects.filter(assignment=assignment).values_list("body", flat=True).first()
 
 
-def comments_of(issue: Issue | None) -> list[Comment]:
-    """The comments of an issue's newest snapshot, in order."""
-    if issue is None or issue.current_snapshot_id is None:
-        return []
-    return list(
-        Comment.objects.filter(snapshotcomment__snapshot=issue.current_snapshot_id).order_by(
-            "snapshotcomment__position"
-        )
-    )
+def comments_of(snapshot: Snapshot | None) -> list[Comment]:
+    """The comments of a snapshot, in order; one query."""
+    return [] if snapshot is None else list(snapshot.thread())
 
 
 def own_assignments(round_: Round, rater: Membership) -> QuerySet[Assignment]:
@@ -121,13 +115,14 @@ def usual_seconds(assignments: list[Assignment]) -> float | None:
     return median(spent) if len(spent) >= 3 else None
 
 
-def issue_of(assignment: Assignment) -> Issue | None:
-    """The issue to read with repository and newest snapshot; None for an imported identifier."""
-    if assignment.item.issue_id is None:
-        return None
-    if Item.issue.is_cached(assignment.item):
-        return assignment.item.issue
-    return Issue.objects.select_related("repository", "current_snapshot").get(pk=assignment.item.issue_id)
+def snapshot_to_read(item: Item) -> Snapshot | None:
+    """The pinned state of the item's issue with issue and repository; None for an imported identifier.
+
+    One query, or none where the item was read with FULL.
+    """
+    if item.snapshot_id is None or Item.snapshot.is_cached(item):
+        return item.snapshot
+    return Snapshot.objects.select_related("issue__repository").get(pk=item.snapshot_id)
 
 
 def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | None:

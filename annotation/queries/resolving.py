@@ -265,8 +265,8 @@ def _side_words(dimension: TreeDimension, side: str) -> str:
 
 def titles(items: Sequence[int]) -> dict[int, str]:
     """Item id → title of its issue, for those that have one; one query."""
-    rows = Item.objects.filter(pk__in=items, issue__current_snapshot__isnull=False)
-    return dict(rows.values_list("pk", "issue__current_snapshot__title"))
+    rows = Item.objects.filter(pk__in=items, snapshot__isnull=False)
+    return dict(rows.values_list("pk", "snapshot__title"))
 
 
 @dataclass(frozen=True)
@@ -326,16 +326,15 @@ def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
 
 
 def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:
-    """The newest state of the issue that a rater read, else the newest there is, with its comments; two queries."""
-    if item.issue is None:
+    """The pinned state if a rater read that, else the newest that one read, with its comments; two queries."""
+    if item.issue_id is None:
         return None, []
-    read = [voice.snapshot for voice in heard.values() if voice.snapshot is not None]
-    newest = max(read) if read else item.issue.current_snapshot_id
-    if newest is None:
+    read = {voice.snapshot for voice in heard.values() if voice.snapshot is not None}
+    shown = item.snapshot_id if item.snapshot_id in read or not read else max(read)
+    if shown is None:
         return None, []
-    snapshot = Snapshot.objects.get(pk=newest)
-    comments = Comment.objects.filter(snapshotcomment__snapshot=newest).order_by("snapshotcomment__position")
-    return snapshot, list(comments)
+    snapshot = Snapshot.objects.get(pk=shown)
+    return snapshot, list(snapshot.thread())
 
 
 def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:

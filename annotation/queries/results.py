@@ -309,5 +309,6 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                 )
 
 
-def as_dict(row: LabelRow | RatingRow | ResolutionRow) -> dict[str, Any]:
+def as_dict(row: object) -> dict[str, Any]:
+    """A row as a mapping by column."""
     return dict(vars(row))

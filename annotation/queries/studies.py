@@ -1,13 +1,12 @@
 """Where studies, rounds and items stand, for lists and overviews; every list costs a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import (
     Case,
-    Count,
     Exists,
     IntegerField,
     Max,
@@ -26,18 +25,14 @@ from annotation.assigning import raters_planned
 from annotation.models import (
     Assignment,
     AuditEvent,
-    Item,
     Membership,
     Round,
     RoundItem,
     RoundRater,
-    Sample,
-    SampleIssue,
     Study,
 )
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
-from ingest import filters
 from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
@@ -244,48 +239,6 @@ def members_of(study: Study) -> list[Membership]:
 
 
 @dataclass(frozen=True)
-class SampleLine:
-    """A sample and how many of its issues no round holds yet."""
-
-    sample: Sample
-    n_unused: int
-
-
-def sample_lines(study: Study) -> list[SampleLine]:
-    """The samples of a study, newest first; one query."""
-    used = RoundItem.objects.filter(round__study=study, item__issue=OuterRef("issue"))
-    unused = (
-        SampleIssue.objects.filter(~Exists(used), sample=OuterRef("pk"))
-        .order_by()
-        .values("sample")
-        .annotate(n=Count("pk"))
-    )
-    rows = (
-        Sample.objects.filter(study=study)
-        .select_related("created_by")
-        .annotate(n_unused=_number(unused, "n"))
-        .order_by("-pk")
-    )
-    return [SampleLine(row, row.n_unused) for row in rows]
-
-
-def drawn_issues(sample: Sample) -> QuerySet[SampleIssue]:
-    """The issues of a sample in the order drawn, with their titles."""
-    return (
-        SampleIssue.objects.filter(sample=sample)
-        .select_related("issue__repository", "issue__current_snapshot")
-        .defer("issue__current_snapshot__body")
-        .order_by("position")
-    )
-
-
-def frame_counts(user: User, conditions: Mapping[str, object]) -> list[dict[str, Any]]:
-    """How many issues are left after each step of a filter; one count each. Raises Invalid."""
-    steps = filters.steps(conditions, Issue.objects.visible_to(user))
-    return [{"step": name, "n": rows.count()} for name, rows in steps]
-
-
-@dataclass(frozen=True)
 class RoundPlan:
     """What a round would hold, before it is made."""
 
@@ -299,63 +252,6 @@ def round_plan(*, n_items: int, n_raters: int, raters_per_item: int, double_shar
     """Counts items and assignments as making and opening the round would."""
     planned = raters_planned(n_items, raters_per_item, double_share, seed)
     return RoundPlan(n_items, n_raters, sum(n > 1 for n in planned), sum(planned))
-
-
-@dataclass(frozen=True)
-class ItemRound:
-    """An item in one round: how many of its answers are in."""
-
-    round: Round
-    n_done: int
-    n_planned: int
-
-
-@dataclass(frozen=True)
-class ItemLine:
-    """An item of a study with its rounds."""
-
-    item: Item
-    title: str
-    rounds: Sequence[ItemRound] = field(default=())
-
-
-def items_of(study: Study, *, search: str = "", round_: Round | None = None) -> QuerySet[Item]:
-    """The items of a study with title; `search` is a part of the identifier or of the title."""
-    rows = (
-        Item.objects.filter(study=study)
-        .select_related("issue__repository", "issue__current_snapshot")
-        .defer("issue__current_snapshot__body")
-    )
-    if round_ is not None:
-        rows = rows.filter(Exists(RoundItem.objects.filter(round=round_, item=OuterRef("pk"))))
-    if words := search.replace("\x00", " ").strip():
-        rows = rows.filter(Q(identifier__icontains=words) | Q(issue__current_snapshot__title__icontains=words))
-    return rows
-
-
-def item_lines(items: Sequence[Item]) -> list[ItemLine]:
-    """Items with what is done of them in each round; two queries. Counts only: they tell nobody's answer."""
-    wanted = [item.pk for item in items]
-    done = {
-        (row["item"], row["round"]): row["n"]
-        for row in Assignment.objects.filter(item__in=wanted, slot__isnull=False, state__in=Assignment.FINISHED)
-        .order_by()
-        .values("item", "round")
-        .annotate(n=Count("pk"))
-    }
-    rounds: dict[int, list[ItemRound]] = defaultdict(list)
-    places = RoundItem.objects.filter(item__in=wanted).select_related("round").order_by("round__number")
-    for place in places:
-        rounds[place.item_id].append(
-            ItemRound(place.round, done.get((place.item_id, place.round_id), 0), place.n_raters)
-        )
-    return [ItemLine(item, title_of(item), rounds[item.pk]) for item in items]
-
-
-def title_of(item: Item) -> str:
-    """The title of an item's issue; empty for an imported identifier."""
-    snapshot = item.issue.current_snapshot if item.issue else None
-    return snapshot.title if snapshot else ""
 
 
 TELLS_NOTHING = ("round made", "round opened", "round moved to resolving", "round closed")

@@ -25,7 +25,8 @@ from annotation.asking import description, prompts
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
-from ingest.models import Issue
+from ingest.models import Snapshot
+from ingest.queries import closing_changes
 from ingest.rendering import VERSION
 from taxonomy.queries import published_version
 
@@ -203,29 +204,37 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
     }
     if assignment is None:
         return context | {"turn": None}
-    issue = queries.issue_of(assignment)
+    snapshot = queries.snapshot_to_read(assignment.item)
+    answer = assignment.current
     return context | {
         "item": assignment.item,
-        "issue_html": _issue_html(issue) if issue and issue.current_snapshot else "",
-        "turn": _turn(round_, assignment),
+        "issue_html": _issue_html(snapshot) if snapshot else "",
+        "answered_on": answer.snapshot_id if answer and answer.snapshot_id != assignment.item.snapshot_id else None,
+        "turn": _turn(round_, assignment, snapshot),
         "may_change": _may_change(round_, assignment),
     }
 
 
-def _issue_html(issue: Issue) -> SafeString:
+def _issue_html(snapshot: Snapshot) -> SafeString:
     """The issue as its pages show it; the other raters of an item find it rendered (a snapshot does not change)."""
-    key = f"labelling:issue:{VERSION}:{issue.current_snapshot_id}"
+    issue = snapshot.issue
+    key = f"labelling:issue:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
     with suppress(RedisError):
         if found := cache.get(key):
             return mark_safe(found)
-    context = {"issue": issue, "snapshot": issue.current_snapshot, "comments": queries.comments_of(issue)}
+    context = {
+        "issue": issue,
+        "snapshot": snapshot,
+        "comments": queries.comments_of(snapshot),
+        "closing_changes": closing_changes(issue),
+    }
     html = render_to_string("ingest/_issue.html", context)
     with suppress(RedisError):
         cache.set(key, str(html), RENDERED_SECONDS)
     return html
 
 
-def _turn(round_: Round, assignment: Assignment) -> dict[str, object]:
+def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> dict[str, object]:
     """The assignment for the script of the page."""
     answer = queries.answer_of(assignment, published_version(round_.taxonomy_version_id))
     place = [round_.study.slug, round_.number, assignment.pk]
@@ -233,6 +242,7 @@ def _turn(round_: Round, assignment: Assignment) -> dict[str, object]:
         "assignment": assignment.pk,
         "name": assignment.item.identifier,
         "position": assignment.position,
+        "snapshot": snapshot.sha256 if snapshot else None,
         "submit_url": reverse("label_one", args=place),
         "draft_url": reverse("keep_draft", args=place),
         "revision": answer["revision"] if answer else 0,

@@ -25,6 +25,7 @@ from annotation.models import Item, Resolution, Round, Study
 from annotation.queries import resolving as queries
 from annotation.queries.resolving import Line, Narrowed, Queue, queue_of
 from annotation.queries.verdicts import round_verdicts
+from ingest.queries import closing_changes
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -268,7 +269,14 @@ def _room(
     if not only_decision:
         snapshot, comments = queries.what_was_read(item, heard)
         is_newest = snapshot is None or item.issue is None or item.issue.current_snapshot_id == snapshot.pk
-        context |= {"issue": item.issue, "snapshot": snapshot, "comments": comments, "changed_since": not is_newest}
+        context |= {
+            "issue": item.issue,
+            "snapshot": snapshot,
+            "comments": comments,
+            "closing_changes": closing_changes(item.issue) if item.issue else [],
+            "changed_since": not is_newest,
+            "read_otherwise": [v.code for v in heard.values() if snapshot and v.snapshot not in (None, snapshot.pk)],
+        }
     return context
 
 

@@ -1,63 +1,97 @@
-"""Asks GitHub through PyGithub: one request at a time, nothing repeated or slept over, every refusal in words."""
+"""Asks GitHub through PyGithub, by REST or GraphQL: one request at a time, nothing repeated, every refusal in words."""
 
 import json
-import math
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-import github
 import requests
 
 from ingest.errors import FetchFailed, FetchMustWait
+from ingest.github.keys import TIMEOUT_SECONDS, Key, Keys, server_time
 
 PAGE_ROWS = 100
-TIMEOUT_SECONDS = 20
-SECONDARY_WAIT_SECONDS = 60
+REDIRECTS_MAX = 3
 _LINK = re.compile(r'<([^>]+)>;\s*rel="(\w+)"')
 _PAGE = re.compile(r"[?&]page=(\d+)")
+_MOVED = frozenset({301, 302, 307, 308})
+_TOO_MUCH = frozenset({"RESOURCE_LIMITS_EXCEEDED", "MAX_NODE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE", "TIMEOUT"})
+_NOT_ALLOWED = frozenset({"FORBIDDEN", "INSUFFICIENT_SCOPES", "UNAUTHORIZED"})
+
+
+class TooMuch(FetchMustWait):
+    """GitHub did not get the answer together in time: asking for less may help."""
+
+
+class BadCursor(FetchMustWait):
+    """GitHub no longer knows the place in a list to go on from."""
+
+
+class GraphqlMissing(FetchFailed):
+    """This host or token does not let us ask by GraphQL; REST may do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A readable answer: the JSON value, and where the next and the last page are."""
+    """A readable answer: the JSON value, and where the next and the last page are.
+
+    `etag` goes with the next question like it; `unchanged` says that GitHub answered 304, without a value. Any other
+    `status` than 200 and 304 was asked for by the caller; `location` is where a moved thing is now.
+    """
 
     value: Any
-    next: str | None
-    last_page: int | None
+    next: str | None = None
+    last_page: int | None = None
+    status: int = 200
+    etag: str | None = None
+    unchanged: bool = False
+    location: str | None = None
 
 
-class _Key:
-    """One token (or none) with the time until which GitHub will not take it."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What GraphQL could not give: the kind (NOT_FOUND, FORBIDDEN …), in words, and where in the answer."""
 
-    def __init__(self, base_url: str, token: str | None) -> None:
-        self.blocked_until = 0.0
-        self.refused = False
-        api = github.Github(
-            auth=github.Auth.Token(token) if token else None,
-            base_url=base_url,
-            timeout=TIMEOUT_SECONDS,
-            user_agent="Concord",
-            per_page=PAGE_ROWS,
-            retry=0,
-            seconds_between_requests=0,
-            seconds_between_writes=0,
-            lazy=True,
-        )
-        self.requester = api.requester
+    kind: str
+    message: str
+    path: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer to a GraphQL query; what `problems` point at is null in `data`."""
+
+    data: Mapping[str, Any]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    status: int
+    headers: Mapping[str, str]
+    text: str
 
 
 class Client:
-    """GitHub's REST interface at `base_url`, with the tokens used in turn; `n_requests` counts what was asked."""
+    """GitHub's interfaces at `base_url`, with the tokens used in turn.
 
-    def __init__(self, base_url: str, tokens: Sequence[str] = ()) -> None:
+    `n_requests` counts what was asked, `n_unchanged_answers` those of them answered with 304, `n_left` what the
+    tokens may still ask, `clock` GitHub's time (of the epoch) at the last answer. `n_slowed` is how
+    often a secondary limit had come in a row before.
+    """
+
+    def __init__(self, base_url: str, tokens: Sequence[str] = (), *, n_slowed: int = 0) -> None:
         self.base_url = base_url.rstrip("/")
         self.n_requests = 0
-        self._keys = [_Key(self.base_url, token) for token in tokens] or [_Key(self.base_url, None)]
-        self._has_tokens = bool(tokens)
+        self.n_unchanged_answers = 0
+        self.n_left: int | None = None
+        self.clock: float | None = None
+        self._keys = Keys(self.base_url, tokens, n_slowed)
+
+    @property
+    def has_tokens(self) -> bool:
+        return self._keys.given
 
     def repository(self, owner: str, name: str) -> Mapping[str, Any]:
         """The repository, where it is now if it moved; raises FetchFailed when it is not there."""
@@ -66,124 +100,232 @@ class Client:
             raise FetchMustWait("GitHub's answer about the repository can't be read.")
         return value
 
-    def rows(self, path: str, parameters: Mapping[str, Any] | None = None, *, what: str = "") -> Answer:
+    def rows(
+        self, path: str, parameters: Mapping[str, Any] | None = None, *, what: str = "", etag: str | None = None
+    ) -> Answer:
         """A page of a listing; `path` may be the `next` of an earlier answer. Raises FetchFailed or FetchMustWait."""
-        answer = self.get(path, parameters, what=what)
-        if not isinstance(answer.value, list):
+        answer = self.get(path, parameters, what=what, etag=etag)
+        if not answer.unchanged and not isinstance(answer.value, list):
             raise FetchMustWait("GitHub answered with something that is not a list.")
         return answer
 
-    def get(self, path: str, parameters: Mapping[str, Any] | None = None, *, what: str = "") -> Answer:
-        """One answer, with another token when one is used up; raises FetchFailed or FetchMustWait."""
-        if not path.startswith("/") and not path.startswith(f"{self.base_url}/"):
-            path = self._here(path)
+    def get(
+        self,
+        path: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        what: str = "",
+        etag: str | None = None,
+        also: Collection[int] = (),
+    ) -> Answer:
+        """One answer, with another token when one is used up; raises FetchFailed or FetchMustWait.
+
+        With the `etag` of an earlier answer, one that is still the same comes back `unchanged` and costs nothing.
+        Statuses named in `also` (a redirect, 404, 410 …) come back as an answer; other redirects are followed.
+        """
+        path = self._here(path)
+        given = dict(parameters or {})
+        for _ in range(REDIRECTS_MAX + 1):
+            raw = self._answer("core", "GET", path, given, etag)
+            if raw.status == 304 and etag:
+                self.n_unchanged_answers += 1
+                return Answer(None, status=304, etag=raw.headers.get("etag", etag), unchanged=True)
+            location = raw.headers.get("redirected-to")
+            if raw.status in also:
+                return Answer(_json(raw.text), status=raw.status, location=location)
+            if raw.status == 200:
+                return _readable(raw)
+            if raw.status not in _MOVED or not location:
+                raise self._refusal(raw, what)
+            if not location.startswith((f"{self.base_url}/", "/")) or location.startswith("//"):
+                raise FetchFailed("GitHub sends to an address that can't be followed.")
+            path, given = self._here(location), {} if "?" in location else given
+        raise FetchFailed("GitHub sends to an address that can't be followed: it leads in a circle.")
+
+    def graphql(self, query: str, variables: Mapping[str, Any], *, what: str = "", may_be_empty: bool = False) -> Reply:
+        """The answer to a query; what single parts could not be given stands in its problems.
+
+        An answer in which nothing at all is given is a refusal, unless it `may_be_empty`.
+        Raises FetchFailed, FetchMustWait, and of these TooMuch, BadCursor and GraphqlMissing.
+        """
         while True:
-            key = self._free_key()
-            status, headers, text = self._ask(key, path, parameters)
-            self._note_limit(key, headers)
-            if status == 401 and self._has_tokens:
-                key.refused = True
+            key = self._keys.free("graphql")
+            raw = self._ask(key, "graphql", "POST", key.requester.graphql_url, {"query": query, "variables": variables})
+            if self._may_ask_again(key, "graphql", raw):
                 continue
-            if status in {403, 429} and self._limited(key, status, headers, text):
+            value = _json(raw.text)
+            problems = _problems(value, self._keys.hidden)
+            if any(self._is_limit(key, problem, raw) for problem in problems):
                 continue
-            if status != 200:
-                raise _refusal(status, text, what)
-            return _readable(headers, text)
+            key.n_slowed = 0
+            reply = self._reply(raw, value, problems, what)
+            if may_be_empty or any(part is not None for part in reply.data.values()):
+                return reply
+            raise _graphql_refusal(problems, what)
+
+    def _reply(self, raw: _Raw, value: Any, problems: tuple[Problem, ...], what: str) -> Reply:
+        if raw.status in {502, 503, 504}:
+            raise TooMuch(f"GitHub did not get its answer together (status {raw.status}).")
+        if raw.status in _MOVED | {404, 405, 406, 410}:
+            raise GraphqlMissing(f"GitHub's GraphQL interface is not reachable (status {raw.status}).")
+        if raw.status != 200:
+            refusal = self._refusal(raw, what)
+            if raw.status == 403 and _is_about_the_token(refusal.message):
+                raise GraphqlMissing(refusal.message)
+            raise refusal
+        if not isinstance(value, Mapping) or not (problems or isinstance(value.get("data"), Mapping)):
+            raise FetchMustWait("GitHub's answer is not valid JSON: it may have been cut off.")
+        if stopper := next(filter(None, (_stopper(problem) for problem in problems)), None):
+            raise stopper
+        data = value.get("data")
+        if isinstance(data, Mapping):
+            return Reply(data, problems)
+        raise _graphql_refusal(problems, what)
+
+    def _answer(
+        self, budget: str, verb: str, path: str, parameters: Mapping[str, Any], etag: str | None = None
+    ) -> _Raw:
+        """An answer that is no refusal of the token it was asked with."""
+        while True:
+            key = self._keys.free(budget)
+            raw = self._ask(key, budget, verb, path, None, parameters, etag)
+            if self._may_ask_again(key, budget, raw):
+                continue
+            if raw.status < 400:
+                key.n_slowed = 0
+            return raw
+
+    def _may_ask_again(self, key: Key, budget: str, raw: _Raw) -> bool:
+        """Whether the token, and not the question, was refused: then another token's turn comes."""
+        if raw.status == 401 and self._keys.given:
+            key.refused = True
+            return True
+        return raw.status in {403, 429} and key.limited(budget, raw.status, raw.headers, raw.text)
+
+    def _is_limit(self, key: Key, problem: Problem, raw: _Raw) -> bool:
+        """GraphQL says with status 200 that a limit was reached."""
+        if problem.kind in {"RATE_LIMITED", "RATE_LIMIT"}:
+            if not key.limited("graphql", 403, raw.headers, problem.message):
+                key.rest_until_renewed("graphql", raw.headers)
+            return True
+        if "secondary rate limit" in problem.message.lower():
+            return key.limited("graphql", 403, raw.headers, problem.message)
+        return False
 
     def _here(self, address: str) -> str:
         """A link's path at our own base address: tokens go nowhere else."""
+        if not address.startswith(("http://", "https://")):
+            return address
         rest = re.sub(r"^https?://[^/]+", "", address)
         prefix = re.sub(r"^https?://[^/]+", "", self.base_url)
         return rest.removeprefix(prefix) if prefix else rest
 
-    def _free_key(self) -> _Key:
-        usable = [key for key in self._keys if not key.refused]
-        if not usable:
-            tokens = "The token in GITHUB_TOKENS is" if len(self._keys) == 1 else "All tokens in GITHUB_TOKENS are"
-            raise FetchFailed(f"GitHub does not accept the token. {tokens} wrong or has expired; put in a new one.")
-        free = [key for key in usable if key.blocked_until <= time.time()]
-        if free:
-            return free[0]
-        wait_seconds = max(1.0, min(key.blocked_until for key in usable) - time.time())
-        hint = "" if self._has_tokens else " Without a token GitHub allows 60 requests an hour; set GITHUB_TOKENS."
-        raise FetchMustWait(
-            f"GitHub's rate limit is used up; the run goes on when it is renewed.{hint}",
-            wait_seconds=wait_seconds,
-            counts=False,
-        )
-
-    def _ask(self, key: _Key, path: str, parameters: Mapping[str, Any] | None) -> tuple[int, Mapping[str, str], str]:
+    def _ask(
+        self,
+        key: Key,
+        budget: str,
+        verb: str,
+        path: str,
+        content: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        etag: str | None = None,
+    ) -> _Raw:
         self.n_requests += 1
         given = {name: str(value) for name, value in (parameters or {}).items()}
-        accept = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+        if etag:
+            headers["If-None-Match"] = etag
         try:
-            return key.requester.requestJson("GET", path, given, accept)
+            raw = _Raw(*key.requester.requestJson(verb, path, given, headers, content, key.connection))
         except requests.Timeout as error:
-            raise FetchMustWait(f"GitHub did not answer within {TIMEOUT_SECONDS} seconds.") from error
+            late = TooMuch if content is not None else FetchMustWait
+            raise late(f"GitHub did not answer within {TIMEOUT_SECONDS} seconds.") from error
         except requests.RequestException as error:
             raise FetchMustWait("The connection to GitHub broke before the answer was complete.") from error
-        except (RuntimeError, AssertionError) as error:
-            raise FetchFailed(f"GitHub sends to an address that can't be followed: {error}") from error
+        key.note(budget, raw.headers)
+        self.n_left = self._keys.n_left(budget)
+        self.clock = server_time(raw.headers)
+        return raw
 
-    def _note_limit(self, key: _Key, headers: Mapping[str, str]) -> None:
-        """A used-up token rests until its limit is renewed, by the server's clock."""
-        if headers.get("x-ratelimit-remaining") == "0":
-            reset = _number(headers.get("x-ratelimit-reset"))
-            key.blocked_until = time.time() + max(1.0, (reset or 0) - _server_time(headers)) + 1
+    def _refusal(self, raw: _Raw, what: str) -> FetchFailed | FetchMustWait:
+        message = self._keys.hidden(_message(raw.text)) or "no reason given"
+        subject = what or "This"
+        if raw.status >= 500:
+            return FetchMustWait(f"GitHub has a fault of its own (status {raw.status}).{self._keys.refused_ones}")
+        reasons = {
+            401: "GitHub asks for a token; set GITHUB_TOKENS.",
+            403: f"GitHub does not let us read {subject}: {message}.",
+            404: f"{subject} is not at GitHub, or it is private and the token may not read it; check the name.",
+            410: f"{subject} has no issues at GitHub: they are switched off or gone.",
+            451: f"{subject} is blocked at GitHub for legal reasons.",
+        }
+        reason = reasons.get(raw.status, f"GitHub answered with status {raw.status}: {message}.")
+        return FetchFailed(f"{reason}{self._keys.refused_ones}")
 
-    def _limited(self, key: _Key, status: int, headers: Mapping[str, str], text: str) -> bool:
-        """Whether a 403 or 429 is a limit; then the token rests."""
-        wait = _number(headers.get("retry-after"))
-        secondary = status == 429 or "secondary rate limit" in text.lower() or "abuse detection" in text.lower()
-        if wait is not None or (secondary and key.blocked_until <= time.time()):
-            key.blocked_until = time.time() + max(1.0, SECONDARY_WAIT_SECONDS if wait is None else wait)
-        return key.blocked_until > time.time()
 
-
-def _number(text: str | None) -> float | None:
+def _json(text: str) -> Any:
+    """The value, or None where the text is not JSON."""
     try:
-        value = float(text) if text else None
-    except ValueError:
+        return json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    return value if value is not None and math.isfinite(value) else None
 
 
-def _server_time(headers: Mapping[str, str]) -> float:
+def _readable(raw: _Raw) -> Answer:
     try:
-        return parsedate_to_datetime(headers["date"]).timestamp()
-    except (KeyError, ValueError, TypeError):
-        return time.time()
-
-
-def _readable(headers: Mapping[str, str], text: str) -> Answer:
-    try:
-        value = json.loads(text)
+        value = json.loads(raw.text)
     except (ValueError, RecursionError) as error:
         raise FetchMustWait("GitHub's answer is not valid JSON: it may have been cut off.") from error
-    links = {rel: address for address, rel in _LINK.findall(headers.get("link", ""))}
+    links = {rel: address for address, rel in _LINK.findall(raw.headers.get("link", ""))}
     page = _PAGE.search(links.get("last", ""))
-    return Answer(value, links.get("next"), int(page.group(1)) if page else None)
-
-
-def _refusal(status: int, text: str, what: str) -> FetchFailed | FetchMustWait:
-    message = _message(text)
-    subject = what or "This"
-    if status >= 500:
-        return FetchMustWait(f"GitHub has a fault of its own (status {status}).")
-    reasons = {
-        401: "GitHub asks for a token; set GITHUB_TOKENS.",
-        403: f"GitHub does not let us read {subject}: {message or 'no reason given'}.",
-        404: f"{subject} is not at GitHub, or it is private and the token may not read it; check the name.",
-        410: f"{subject} has no issues at GitHub: they are switched off or gone.",
-        451: f"{subject} is blocked at GitHub for legal reasons.",
-    }
-    return FetchFailed(reasons.get(status, f"GitHub answered with status {status}: {message or 'no reason given'}."))
+    return Answer(value, links.get("next"), int(page.group(1)) if page else None, etag=raw.headers.get("etag"))
 
 
 def _message(text: str) -> str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
+    value = _json(text)
     message = value.get("message") if isinstance(value, Mapping) else None
     return message[:300].rstrip(".") if isinstance(message, str) else ""
+
+
+def _problems(value: Any, hidden: Any) -> tuple[Problem, ...]:
+    rows = value.get("errors") if isinstance(value, Mapping) else None
+    found = []
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, Mapping):
+            more = row.get("extensions")
+            kind = row.get("type") or (more.get("code") if isinstance(more, Mapping) else None) or ""
+            path = row.get("path")
+            message = hidden(str(row.get("message") or "no reason given"))[:300].rstrip(".")
+            steps = tuple(path) if isinstance(path, list) else ()
+            told = all(isinstance(step, str | int) for step in steps)
+            found.append(Problem(str(kind), message, steps if told else ()))
+    return tuple(found)
+
+
+def _stopper(problem: Problem) -> FetchMustWait | None:
+    """What makes the whole answer useless, whatever else it brought."""
+    words = problem.message.lower()
+    if problem.kind in _TOO_MUCH or "something went wrong while executing" in words or "timed out" in words:
+        return TooMuch(f"GitHub could not give that much at once: {problem.message}.")
+    if "cursor" in words and ("valid" in words or problem.kind == "INVALID_CURSOR_ARGUMENTS"):
+        return BadCursor(f"GitHub lost the place in the list: {problem.message}.")
+    return None
+
+
+def _graphql_refusal(problems: Sequence[Problem], what: str) -> FetchFailed | FetchMustWait:
+    """Why nothing at all was given."""
+    subject = what or "This"
+    for problem in problems:
+        if problem.kind == "NOT_FOUND":
+            return FetchFailed(f"{subject} is not at GitHub, or it is private and the token may not read it.")
+        if problem.kind in _NOT_ALLOWED or _is_about_the_token(problem.message):
+            refusal = GraphqlMissing if _is_about_the_token(problem.message) else FetchFailed
+            return refusal(f"GitHub does not let us read {subject}: {problem.message}.")
+        if problem.kind in {"undefinedField", "argumentNotAccepted", "undefinedType"}:
+            return GraphqlMissing(f"This GitHub's GraphQL interface is too old: {problem.message}.")
+    reason = problems[0].message if problems else "it gave no reason"
+    return FetchMustWait(f"GitHub answered with nothing: {reason}.")
+
+
+def _is_about_the_token(message: str) -> bool:
+    return "not accessible by" in message.lower()

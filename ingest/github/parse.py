@@ -1,16 +1,19 @@
 """What a JSON object of an issue or a comment means: GitHub's REST answers and the output of the command `gh`."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from ingest.errors import Invalid, RowError
-from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, parse_identifier, parse_repository
-from ingest.records import CommentRecord, IssueRecord, storable
+from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_identifier, parse_repository
+from ingest.records import ChangeRecord, CommentRecord, IssueRecord, storable
 
 Repository = tuple[str, str, str]
 BIGGEST_ID = 2**63 - 1
+DELETED_ACCOUNT = "ghost"  # GitHub's stand-in where it does not say null
+_PLAIN_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+\Z", re.ASCII)
 
 
 class NotAnIssue(Exception):
@@ -26,7 +29,8 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
     if not isinstance(row, Mapping):
         raise RowError(f"This is {_kind(row)}, not an object with the fields of an issue.")
     address = _address(row)
-    if row.get("pull_request") or row.get("isPullRequest") is True or "/pull/" in _split(address).path:
+    is_pull = "/pull/" in address and "/pull/" in _split(address).path
+    if is_pull or row.get("pull_request") or row.get("isPullRequest") is True:
         raise NotAnIssue
     number = _number(row, address)
     title = _text(row, "title")
@@ -48,13 +52,35 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
         author_login=author_login,
         author_id=author_id,
         locked=_flag(row, "locked"),
-        created_at=_time(row, "created_at", "createdAt"),
-        updated_at=_time(row, "updated_at", "updatedAt"),
-        closed_at=_time(row, "closed_at", "closedAt"),
+        created_at=parse_time(row, "created_at", "createdAt"),
+        updated_at=parse_time(row, "updated_at", "updatedAt"),
+        closed_at=parse_time(row, "closed_at", "closedAt"),
         html_url=address[:600],
         n_comments=n_comments,
         comments=comments,
+        closing_changes=_linked_pull_requests(row),
     )
+
+
+def _linked_pull_requests(row: Mapping[str, Any]) -> tuple[ChangeRecord, ...] | None:
+    """What closed the issue by `gh issue list --json closedByPullRequestsReferences`: numbers and addresses alone."""
+    given = row.get("closedByPullRequestsReferences")
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+        raise RowError("closedByPullRequestsReferences is not a list of objects.")
+    if _state(row) == "open":
+        return ()
+    changes = []
+    for each in given:
+        address = storable(str(each.get("url") or ""))
+        try:
+            host, owner, name, number = parse_identifier(address)
+        except Invalid:
+            raise RowError("A pull request of closedByPullRequestsReferences has no address.") from None
+        identifier = f"{full_name(host, owner, name)}#{number}"
+        changes.append(ChangeRecord("pull_request", identifier, number=number, html_url=address))
+    return tuple(changes)
 
 
 def parse_comment(row: Any) -> CommentRecord:
@@ -67,7 +93,7 @@ def parse_comment(row: Any) -> CommentRecord:
         author_login=login or "",
         author_id=author_id,
         body=body or "",
-        created_at=_time(row, "created_at", "createdAt"),
+        created_at=parse_time(row, "created_at", "createdAt"),
         github_id=_comment_id(row),
     )
 
@@ -83,6 +109,23 @@ def parse_listed_comment(row: Any) -> tuple[int, CommentRecord]:
     return int(last), comment
 
 
+def in_order(comments: Iterable[CommentRecord]) -> tuple[CommentRecord, ...]:
+    """A thread in order of time, each comment once: the last of those with the same number."""
+    by_id = {comment.github_id: comment for comment in comments}
+    return tuple(sorted(by_id.values(), key=lambda c: (c.created_at is None, c.created_at, c.github_id or 0)))
+
+
+def parse_count(value: Any) -> int | None:
+    """A count that a column can hold; None for anything else."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= NUMBER_MAX
+    return value if fits else None
+
+
+def parse_address(value: Any) -> str:
+    """An address on the web; empty for anything else."""
+    return _address({"html_url": value})
+
+
 def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
@@ -96,7 +139,10 @@ def _kind(value: Any) -> str:
 
 
 def _first(row: Mapping[str, Any], *keys: str) -> Any:
-    return next((row[key] for key in keys if row.get(key) is not None), None)
+    for key in keys:
+        if (value := row.get(key)) is not None:
+            return value
+    return None
 
 
 def _text(row: Mapping[str, Any], *keys: str) -> str | None:
@@ -110,9 +156,10 @@ def _text(row: Mapping[str, Any], *keys: str) -> str | None:
 
 def _word(row: Mapping[str, Any], *keys: str) -> str | None:
     """An enumerated value in lower case; empty when the source says null, None when it does not say."""
-    if not any(key in row for key in keys):
-        return None
-    return (_text(row, *keys) or "").strip().lower()[:40]
+    for key in keys:
+        if key in row:
+            return (_text(row, *keys) or "").strip().lower()[:40]
+    return None
 
 
 def _state(row: Mapping[str, Any]) -> str | None:
@@ -136,6 +183,10 @@ def _number(row: Mapping[str, Any], address: str) -> int:
             return parse_identifier(address)[3]
         except Invalid:
             raise RowError("The number is missing.") from None
+    if isinstance(value, float) and value.is_integer():  # as tables are written where a column has gaps
+        value = int(value)
+    if isinstance(value, float):
+        raise RowError(f"number is {value}, not a whole number.")
     if isinstance(value, bool) or not isinstance(value, int):
         raise RowError(f"number is {_kind(value)}, not a whole number.")
     if not 1 <= value <= NUMBER_MAX:
@@ -143,7 +194,8 @@ def _number(row: Mapping[str, Any], address: str) -> int:
     return value
 
 
-def _time(row: Mapping[str, Any], *keys: str) -> datetime | None:
+def parse_time(row: Mapping[str, Any], *keys: str) -> datetime | None:
+    """The moment in the first of the keys that has one, in UTC; raises RowError."""
     text = _text(row, *keys)
     if not text or text.startswith("0001-"):
         return None
@@ -158,6 +210,8 @@ def _address(row: Mapping[str, Any]) -> str:
     for key in ("html_url", "url"):
         value = row.get(key)
         if isinstance(value, str) and value.startswith(("https://", "http://")):
+            if _PLAIN_ADDRESS.match(value):
+                return value
             path = _split(value).path
             if key == "html_url" or not path.startswith(("/repos/", "/api/v3/repos/")):
                 return storable(value)
@@ -202,10 +256,12 @@ def _author(row: Mapping[str, Any]) -> tuple[str | None, int | None]:
     if author is None:
         return "", None
     if isinstance(author, str):
-        return storable(author)[:255], None
+        return ("" if author == DELETED_ACCOUNT else storable(author)[:255]), None
     if not isinstance(author, Mapping):
         raise RowError(f"The author is {_kind(author)}, not an object.")
     login = (_text(author, "login") or "")[:255]
+    if login == DELETED_ACCOUNT:
+        return "", None
     if login.startswith("app/"):
         login = f"{login.removeprefix('app/')}[bot]"
     return login, _id(author.get("id"))

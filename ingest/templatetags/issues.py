@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from ingest.models import Snapshot
+from ingest.models import ClosingChange, Issue, Snapshot
 from ingest.rendering import render_markdown
 
 register = template.Library()
@@ -77,3 +77,15 @@ def state_words(snapshot: Snapshot) -> str:
 def state_class(snapshot: Snapshot) -> str:
     """The class of `.state` that goes with it."""
     return {"open": "state-open", "closed": "state-closed"}.get(snapshot.state, "state-off")
+
+
+@register.filter
+def change_name(change: ClosingChange, issue: Issue) -> str:
+    """`#4330`, or `owner/name#4330` from elsewhere; a commit by the beginning of its hash."""
+    for mark in ("#", "@"):
+        home, _, name = change.identifier.rpartition(mark)
+        if home:
+            short = name if mark == "#" else name[:10]
+            is_here = home.lower() == issue.repository.full_name.lower()
+            return (f"#{short}" if mark == "#" else short) if is_here else f"{home}{mark}{short}"
+    return change.identifier

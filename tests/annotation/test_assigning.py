@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.assigning import plan, raters_planned
-from annotation.sampling import draw, proportional
 
 
 @given(st.integers(0, 120), st.integers(1, 7), st.integers(1, 4), st.integers(0, 5))
@@ -53,25 +52,3 @@ def test_a_share_of_the_items_is_double_coded() -> None:
     planned = raters_planned(40, 2, 0.25, seed=3)
     assert (planned.count(2), planned.count(1)) == (10, 30)
     assert planned == raters_planned(40, 2, 0.25, seed=3) != raters_planned(40, 2, 0.25, seed=4)
-
-
-def test_a_draw_depends_on_frame_and_seed_and_not_on_the_order_handed_in() -> None:
-    frame = [("a", n) for n in range(50)]
-    drawn = [frame[each.index] for each in draw(frame, 10, seed=9)]
-    mixed = frame[::-1]
-    assert drawn == [mixed[each.index] for each in draw(mixed, 10, seed=9)]
-    assert len(set(drawn)) == 10
-    assert drawn != [frame[each.index] for each in draw(frame, 10, seed=10)]
-
-
-def test_strata_are_drawn_in_proportion_by_largest_remainder() -> None:
-    frame = list(range(100))
-    strata = ["many"] * 70 + ["some"] * 26 + ["few"] * 4
-    drawn = draw(frame, 10, seed=1, strata=strata)
-    assert Counter(each.stratum for each in drawn) == {"many": 7, "some": 3}
-    assert proportional({"a": 1, "b": 1, "c": 1}, 2) == {"a": 1, "b": 1, "c": 0}
-
-
-def test_a_frame_too_small_is_told() -> None:
-    with pytest.raises(ValueError, match="holds 3 issues"):
-        draw([1, 2, 3], 4, seed=1)

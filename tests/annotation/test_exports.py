@@ -120,7 +120,7 @@ def test_the_page_and_rest_send_the_same_bytes(study: Study, what: str) -> None:
 
 def test_a_blind_rater_gets_no_word_of_others_in_the_round(study: Study) -> None:
     carol = visitor("carol")
-    for what in COLUMNS:
+    for what in ("labels", "ratings", "resolutions"):
         for format in ("csv", "jsonl"):
             assert b"secret" not in fetch(carol, f"{what}.{format}")
             assert b"acme/rocket#3" not in fetch(carol, f"{what}.{format}")
@@ -199,9 +199,9 @@ def test_queries_of_a_file_do_not_grow_with_the_study() -> None:
     seat = make.owner_seat(study)
     for what, n in (("labels", 6), ("ratings", 6), ("resolutions", 5)):
         for number in (1, 2):
-            list(rows.flat(rows.of_kind(what, seat, round_number=number)))
+            list(rows.flat(seat, rows.of_kind(what, seat, round_number=number)))
             with assert_queries(n):
-                list(rows.flat(rows.of_kind(what, seat, round_number=number)))
+                list(rows.flat(seat, rows.of_kind(what, seat, round_number=number)))
 
 
 # Commands

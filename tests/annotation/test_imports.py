@@ -1,27 +1,17 @@
 """A spreadsheet becomes a study: answers, resolutions, rounds and a queue of disagreements; nothing twice."""
 
-import io
 import json
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import openpyxl
-import pyarrow as pa
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from pyarrow import parquet
 
-from annotation.access import get_round, get_seat
+from annotation.access import get_round
 from annotation.actions import rounds
 from annotation.actions.imports import ImportReport, import_ratings
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
-from annotation.agreement import Patterns, cohen_kappa
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.models import (
     Annotation,
@@ -32,22 +22,18 @@ from annotation.models import (
     Proposal,
     Rating,
     Resolution,
-    ResolutionValue,
     Round,
     RoundItem,
     RoundRater,
     Study,
 )
-from annotation.queries.verdicts import read_values, round_verdicts
-from annotation.reporting import Asked, agreement, visible_rounds
+from annotation.queries.verdicts import read_values
 from taxonomy.queries import published_version
 from tests import builders as make
+from tests.annotation.looking import everything, verdicts
 from tests.asserts import wait_until_somebody_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "faults-distributed-training"
-COLUMNS = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"
 
 
 def take(text: str, *, study: str = "study", owner: str = "olga", **more: Any) -> ImportReport:
@@ -63,25 +49,6 @@ def long(table: str, dimension: str = "symptom") -> str:
             if value != "-":
                 rows.append(f"acme/rocket#{item},{name},{dimension},{value}")
     return "\n".join(rows) + "\n"
-
-
-def verdicts(number: int = 1, study: str = "study") -> dict[tuple[str, int, str], tuple[str, str | None, Any]]:
-    """(item, part, dimension) → state, reason and values."""
-    round_ = get_round(get_seat(make.user("olga"), study), number)
-    return {
-        (each.identifier.removeprefix("acme/rocket"), verdict.part, verdict.dimension): (
-            verdict.state,
-            verdict.reason,
-            verdict.values,
-        )
-        for each in round_verdicts(round_)
-        for verdict in each.verdicts
-    }
-
-
-def everything() -> dict[str, int]:
-    models = (Study, Item, Membership, Round, RoundItem, RoundRater, Assignment, Annotation)
-    return {m.__name__: m.objects.count() for m in (*models, Rating, Proposal, Resolution, ResolutionValue)}
 
 
 # A new study
@@ -454,214 +421,6 @@ def test_an_import_is_noted_in_the_audit_without_any_value() -> None:
 
 
 # Kinds of files, and the command
-
-
-def content(kind: str) -> bytes:
-    rows: list[list[Any]] = [["item", "rater", "part", "stage"], ["a", "bob", 1, "Setup"], ["a", "eve", 1, "training"]]
-    file = io.BytesIO()
-    if kind == "xlsx":
-        book = openpyxl.Workbook()
-        for row in rows:
-            book.active.append(row)
-        book.save(file)
-    else:
-        table = pa.table(dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True)))
-        parquet.write_table(table, file)
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("kind", ["xlsx", "parquet"])
-def test_workbooks_and_parquet_files_arrive_as_csv_does(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / f"sheet.{kind}"
-    path.write_bytes(content(kind))
-    make.user("olga")
-    command(path, "--study", "study", "--create", "--owner", "olga", "--dimensions", "stage")
-    assert verdicts() == {("a", 1, "stage"): ("open", "differ", None)}
-
-
-@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
-def test_an_uploaded_file_is_taken_as_it_comes_from_a_request(kind: str) -> None:
-    body = b"item,rater,part,stage\na,bob,1,Setup\na,eve,1,training\n" if kind == "csv" else content(kind)
-    upload = SimpleUploadedFile(f"sheet.{kind}", body)
-    report = import_ratings(user=make.user("olga"), study="s", file=upload, dimensions=["stage"], create=True)
-    assert report.n_ratings == 2
-
-
-def test_the_guides_example_is_what_it_says() -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "spreadsheets.md").read_text()
-    sheet, document = (guide.split(f"```{kind}\n")[1].split("```")[0] for kind in ("csv", "json"))
-    assert take(sheet, study="training-faults", create=True).as_document() == json.loads(document)
-
-
-def command(path: Path, *arguments: str) -> str:
-    out = io.StringIO()
-    call_command("import_ratings", str(path), *arguments, stdout=out)
-    return out.getvalue()
-
-
-def test_the_command_lists_what_it_refused_and_prints_json_alone_when_asked(tmp_path: Path) -> None:
-    make.study()
-    path = tmp_path / "sheet.csv"
-    path.write_text("item,who,dimension,value\na,bob,symptom,crahs\nb,bob,symptom,crash\n")
-    told = command(path, "--study", "study", "--map", "rater=who")
-    assert "1 ratings" in told and "line 2: “crahs” is no category" in told and "“Crash”" in told
-    path.write_text("item,rater,dimension,value,round\nc,bob,symptom,crahs,7\n")
-    document = json.loads(command(path, "--study", "study", "--json"))
-    assert (document["n_refused"], document["refusals"][0]["line"], document["rounds"]) == (1, 2, [])
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments", "sentence"),
-    [
-        (None, ["--study", "study"], "can't be read"),
-        ("", ["--study", "study"], "empty"),
-        ("link,who\na,b\n", ["--study", "study"], "link, who"),
-        ("item,rater,dimension,value\n", ["--study", "nowhere"], "no study “nowhere”"),
-        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create"], "--owner"),
-        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create", "--owner", "olga"], "already"),
-        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "new", "--create", "--owner", "nobody"], "nobody"),
-        ("item,rater,dimension,value\na,b,s,\n", ["--study", "new", "--create", "--owner", "olga"], "no values"),
-        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--map", "item"], "FIELD=COLUMN"),
-        ("item,rater,dimension,value\na,b,s,x\n", ["--study", "New One", "--create", "--owner", "olga"], "hyphens"),
-    ],
-)
-def test_the_command_fails_in_words(tmp_path: Path, text: str | None, arguments: list[str], sentence: str) -> None:
-    make.study()
-    path = tmp_path / "sheet.csv"
-    if text is not None:
-        path.write_text(text)
-    before = everything()
-    with pytest.raises(CommandError, match=sentence):
-        command(path, *arguments)
-    assert everything() == before
-
-
-# Real labels: Liu et al., TOSEM 2023, doi 10.1145/3597204
-
-
-@pytest.fixture
-def liu() -> ImportReport:
-    if not DATA.is_dir():
-        pytest.skip("The labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
-    return import_liu(create=True)
-
-
-def import_liu(*, create: bool) -> ImportReport:
-    with (DATA / "labels_long.csv").open("rb") as file:
-        return import_ratings(
-            user=make.user("olga"),
-            study="liu",
-            file=file,
-            mapping={"item": "item_url", "part": "unit"},
-            dimensions=COLUMNS.split(","),
-            create=create,
-        )
-
-
-def parts_of(number: int) -> dict[tuple[int, int], dict[str, dict[str, Any]]]:
-    """(item, part) → rater code → values by dimension, from the ratings of a round."""
-    round_ = Round.objects.get(study__slug="liu", number=number)
-    tree = published_version(round_.taxonomy_version_id)
-    places = {
-        each.current_id: (each.item_id, each.rater.code or "", each.current.n_parts)
-        for each in Assignment.objects.filter(round=round_).select_related("rater", "current")
-        if each.current
-    }
-    values = read_values(tree, [pk for pk in places if pk])
-    found: dict[tuple[int, int], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for pk, (item, rater, n_parts) in places.items():
-        for part in range(1, n_parts + 1):
-            found[item, part][rater] = dict(values.get((pk or 0, part), {}))
-    return found
-
-
-def kappa(pairs: Sequence[tuple[Any, Any]]) -> tuple[int, float | None]:
-    """n and Cohen's kappa over parts that both raters rated; a pending value is one category."""
-    patterns = Patterns.from_table(pairs, raters=("R1", "R2"))
-    value = cohen_kappa(patterns, resamples=0).value
-    return patterns.n_units, None if value is None else round(value, 4)
-
-
-def pairs_on(key: str, parts: Sequence[dict[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-    return [tuple((part.get(rater, {}).get(key) or (None,))[0] for rater in ("R1", "R2")) for part in parts]  # type: ignore[misc]
-
-
-def test_the_labels_of_liu_et_al_arrive_whole_and_only_once(liu: ImportReport) -> None:
-    assert (liu.n_rows, liu.n_items, liu.n_raters, liu.n_refused) == (1667, 529, 2, 0)
-    keys = list(Study.objects.get().taxonomy.versions.get().dimensions.values_list("key", flat=True))
-    assert keys == COLUMNS.split(",")
-    assert set(Membership.objects.exclude(code=None).values_list("name", flat=True)) == {"rater1", "rater2"}
-    assert liu.n_resolutions == Resolution.objects.filter(decided__isnull=False).count() == 2420
-    assert [(each.number, each.state) for each in liu.rounds] == [
-        (1, "resolving"),
-        (2, "resolving"),
-        (3, "closed"),
-        (4, "closed"),
-        (5, "closed"),
-    ]
-    before = everything()
-    again = import_liu(create=False)
-    assert everything() == before and again.refusals == []
-
-
-def test_issue_type_of_liu_et_al_has_its_kappa_with_parts_aligned_by_number(liu: ImportReport) -> None:
-    found = [kappa(pairs_on("issue_type", list(parts_of(number).values()))) for number in range(1, 6)]
-    assert found == [(109, 0.8705), (110, 1), (116, 0.9472), (105, 0.9615), (105, 1)]
-
-
-def test_single_part_items_of_liu_et_al_have_the_recomputed_kappas(liu: ImportReport) -> None:
-    computed = json.loads((DATA / "computed.json").read_text())
-    for number in range(1, 6):
-        parts = parts_of(number)
-        n_parts = Counter(item for item, _ in parts)
-        single = [given for (item, _), given in parts.items() if n_parts[item] == 1]
-        faults = [
-            given
-            for given in single
-            if all(given.get(rater, {}).get("issue_type") == ("fault",) for rater in ("R1", "R2"))
-        ]
-        expected = computed[f"round_{number}"]
-        for key, chosen, name in (("issue_type", single, "issue_type"), ("stage", faults, "fault.stage")):
-            assert kappa(pairs_on(key, chosen)) == (expected[name]["n"], round(expected[name]["kappa"], 4)), (
-                number,
-                name,
-            )
-
-
-def test_the_differing_items_of_liu_et_al_stand_in_the_queue_resolved_where_final_says_so(liu: ImportReport) -> None:
-    differing = resolved = 0
-    for number in range(1, 6):
-        round_ = Round.objects.get(study__slug="liu", number=number)
-        stands = {
-            (each.round_item.item_id, verdict.part): verdict
-            for each in round_verdicts(round_)
-            for verdict in each.verdicts
-            if verdict.dimension == "issue_type"
-        }
-        for place, given in parts_of(number).items():
-            types = [given.get(rater, {}).get("issue_type") for rater in ("R1", "R2")]
-            if None not in types and types[0] != types[1]:
-                differing += 1
-                assert stands[place].reason == "differ"
-                resolved += stands[place].state == "resolved"
-    assert (differing, resolved) == (12, 12)
-
-
-def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(liu: ImportReport) -> None:
-    computed = json.loads((DATA / "computed.json").read_text())
-    seat = get_seat(make.user("olga"), "liu")
-
-    def found(number: int, **asked: str) -> tuple[int, float]:
-        (entry,) = agreement(seat, visible_rounds(seat, number), Asked.read(asked), round_number=number)
-        (value,) = [each["value"] for each in entry["coefficients"] if each["name"] == "cohen_kappa"]
-        return entry["units"], pytest.approx(value)
-
-    aligned = [found(number, dimension="issue_type") for number in range(1, 6)]
-    assert [round(float(value.expected), 4) for _, value in aligned] == [0.8705, 1, 0.9472, 0.9615, 1]
-    for number in range(1, 6):
-        for key, name in (("issue_type", "issue_type"), ("stage", "fault.stage")):
-            expected = computed[f"round_{number}"][name]
-            assert found(number, dimension=key, parts="single") == (expected["n"], expected["kappa"]), (number, key)
 
 
 def test_a_part_sent_alone_later_is_that_part_and_not_the_first() -> None:

@@ -137,7 +137,7 @@ def test_submit_and_next_take_the_same_queries_whatever_the_size_of_the_round() 
         round_ = make.open_round(study, n_items)
         bob = make.seat(study, "bob")
         first = take_next(seat=bob, round_=round_)
-        with assert_queries(17):
+        with assert_queries(16):
             submit_annotation(seat=bob, assignment=first.pk, body={"labels": {"symptom": ["crash"]}})
             take_next(seat=bob, round_=round_)
         counts.append(n_items)

@@ -250,7 +250,8 @@ def test_nothing_that_others_said_is_on_any_page_of_a_rater(round_: Round) -> No
 
 def test_an_imported_identifier_without_an_issue_is_shown_with_its_attributes(round_: Round) -> None:
     item = make.assignment(round_, "bob", 1).item
-    item.issue, item.identifier, item.attributes = None, "https://example.org/q/7", {"stage": "<training>"}
+    item.issue, item.snapshot = None, None
+    item.identifier, item.attributes = "https://example.org/q/7", {"stage": "<training>"}
     item.save()
     pk = Assignment.objects.get(round=round_, item=item, rater__user__username="bob").pk
     text = visitor("bob").get(address(round_, f"{pk}/")).content.decode()
@@ -286,7 +287,7 @@ def test_submit_and_next_takes_the_same_number_of_queries_whatever_the_size(
         with assert_queries(n_queries):
             response = bob.post(
                 at["submit_url"],
-                json.dumps({"labels": labels, "expected": 0}),
+                json.dumps({"labels": labels, "expected": 0, "snapshot": at["snapshot"]}),
                 content_type="application/json",
                 headers={"Idempotency-Key": f"key-{at['assignment']}"},
             )

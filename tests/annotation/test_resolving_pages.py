@@ -172,7 +172,7 @@ def test_proposals_skips_and_parts_are_told_in_words() -> None:
 
 
 def test_an_imported_item_without_an_issue_is_shown_with_its_attributes(disputed) -> None:
-    Item.objects.filter(pk=item(1).pk).update(issue=None, attributes={"framework": "Horovod"})
+    Item.objects.filter(pk=item(1).pk).update(issue=None, snapshot=None, attributes={"framework": "Horovod"})
     words = client("ada").get(address()).content.decode()
     assert "Horovod" in words and "acme/rocket#1" in words
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.access import get_item, get_round
-from annotation.actions import rounds, studies
+from annotation.actions import choosing, rounds, studies
 from annotation.actions.labelling import submit_annotation, take_next
 from annotation.actions.resolving import resolve
 from annotation.models import Sample, Study
@@ -311,7 +311,7 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     studies.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Draw a sample" in text_of(client.get(path))
     make.issues(3)
-    studies.draw_sample(seat=make.owner_seat(study), size=3)
+    choosing.draw_sample(seat=make.owner_seat(study), size=3)
     assert "Make the first round" in text_of(client.get(path))
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
@@ -374,13 +374,13 @@ def _link(response: Any, rel: str) -> str:
 def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     owner, bob = signed_in("olga"), signed_in("bob")
     seat = make.owner_seat(study)
-    studies.draw_sample(seat=seat, size=2)
+    choosing.draw_sample(seat=seat, size=2)
     pages = [
-        (owner, address("items", study.slug), 8),
+        (owner, address("items", study.slug), 12),
         (owner, address("rounds", study.slug), 7),
         (owner, address("members", study.slug), 5),
         (owner, address("audit", study.slug), 7),
-        (owner, address("samples", study.slug), 7),
+        (owner, address("samples", study.slug), 9),
         (owner, address("round", study.slug, 2), 9),
         (owner, "/studies/", 5),
         (bob, "/", 7),
@@ -394,7 +394,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
     )
     for n in range(30):
-        studies.draw_sample(seat=seat, size=5, seed=n)
+        choosing.draw_sample(seat=seat, size=5, seed=n)
         studies.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(

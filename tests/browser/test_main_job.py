@@ -161,7 +161,7 @@ def open_a_round(page: Page) -> list[str]:
     page.get_by_role("link", name="Draw a sample").click()
     page.get_by_label("Repositories").fill("acme/engine")
     page.get_by_label("With GitHub labels").fill("bug")
-    page.get_by_label("Size").fill("5")
+    page.get_by_label("How many").fill("5")
     page.get_by_label("Seed").fill("7")
     page.get_by_role("button", name="Draw the sample").click()
     drawn = page.get_by_role("region", name="Table: issues drawn").locator("td.id")

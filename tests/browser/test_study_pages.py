@@ -9,7 +9,7 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 
 from annotation.access import get_item
-from annotation.actions import rounds, studies
+from annotation.actions import choosing, rounds, studies
 from annotation.actions.resolving import resolve
 from annotation.models import Round, Study
 from tests import builders as make
@@ -68,7 +68,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_label("With GitHub labels").fill("bug")
     page.get_by_role("button", name="Only count").click()
     expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()
-    page.get_by_label("Size").fill("5")
+    page.get_by_label("How many").fill("5")
     page.get_by_role("button", name="Draw the sample").click()
     expect(page.get_by_text("5 of 5 in no round yet")).to_be_visible()
 
@@ -116,7 +116,7 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
         rationale="It never ends.",
     )
     make.open_round(study, 3, first=3)
-    sample = studies.draw_sample(seat=seat, size=3, stratify_by="state")
+    sample = choosing.draw_sample(seat=seat, size=3, stratify_by="state")
     make.issues(2, first=10)
     rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"])
     studies.create_study(user=make.user("olga"), slug="empty", title="Empty", taxonomy="faults")

@@ -1,9 +1,11 @@
 """The one error shape, and lists in pages."""
 
 import pytest
+import yaml
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404
+from django.test import Client
 from rest_framework import exceptions, generics
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -133,3 +135,16 @@ def test_a_plain_list_is_paged_too() -> None:
 def test_a_page_that_can_not_be_read_is_400(query: str) -> None:
     answer = Names.as_view()(APIRequestFactory().get(f"/?{query}"))
     assert answer.status_code == 400
+
+
+def test_the_description_names_the_errors_of_each_operation():
+    description = yaml.safe_load(Client().get("/api/v1/schema/").content)
+    fetches = description["paths"]["/api/v1/fetches/"]
+    assert set(fetches["post"]["responses"]) == {"202", "400", "401", "403", "422", "429"}
+    one = description["paths"]["/api/v1/issues/{owner}/{name}/{number}/"]["get"]["responses"]
+    assert set(one) == {"200", "401", "403", "404", "429"}
+    webhook = description["paths"]["/api/v1/webhooks/github/"]["post"]["responses"]
+    assert set(webhook) == {"200", "202", "400", "401", "422"}
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    refused = [answer for answers in (fetches["post"]["responses"], one, webhook) for answer in answers.items()]
+    assert all(answer["content"] == error for status, answer in refused if status >= "400")

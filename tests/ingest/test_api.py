@@ -1,16 +1,18 @@
 """Fetches and issues over REST, for everyone on the ladder."""
 
+import gzip
 import json
 from typing import Any
 
 import pytest
+import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.actions import make_token
 from accounts.models import User
 from ingest import sync
-from ingest.models import FetchRun, Issue
+from ingest.models import ClosingChange, FetchRun, Issue
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +87,7 @@ def test_a_file_is_accepted_with_its_row(ann):
         ({"repository": "o/r", "labels": "bug"}, "labels"),
         ({"repository": "o/r", "labels": ["a,b"]}, "labels"),
         ({"repository": "o/r", "since": "soon"}, "since"),
+        ({"repository": "o/r", "numbers": [1, 2]}, "what"),
     ],
 )
 def test_what_is_not_valid_names_its_field(github, ann, body, field):
@@ -98,6 +101,12 @@ def test_a_form_without_a_file_and_an_empty_file_name_their_field(ann):
     answer = Client().post(f"{V1}/fetches/", {"repository": "o/r"}, headers=ann.headers)
     assert (answer.status_code, list(answer.json()["fields"])) == (422, ["file"])
     assert ann.upload(b"").status_code == 422
+
+
+def test_a_compressed_file_is_refused_before_it_is_kept(ann):
+    answer = ann.upload(gzip.compress(b'{"number": 1, "title": "a"}'))
+    assert (answer.status_code, answer.json()["message"]) == (400, "The file is compressed; unpack it first.")
+    assert not FetchRun.objects.exists()
 
 
 def test_what_is_not_json_is_unreadable(ann):
@@ -188,3 +197,75 @@ def test_every_issue_stands_on_exactly_one_page(ann, take):
         seen += [row["number"] for row in page["results"]]
         address = page["next"] and page["next"].partition(V1)[2]
     assert seen == list(range(25, 0, -1))
+
+
+def test_an_issue_says_what_closed_it_where_it_is_and_how_it_was(ann, bob, take):
+    take([{"number": 1, "title": "Before", "repository": "o/r", "comments": []}], user=ann.user, private=True)
+    take([{"number": 1, "title": "After", "repository": "o/r", "comments": []}], user=ann.user)
+    found = ann.get("/issues/o/r/1/").json()
+    assert (found["closing_changes"], found["presence"], found["moved_to"]) == (None, "here", "")
+    newest, oldest = (row["sha256"] for row in found["snapshots"])
+    assert newest == found["snapshot"]
+    was = ann.get(f"/issues/o/r/1/snapshots/{oldest}/").json()
+    assert (was["title"], was["snapshot"]) == ("Before", oldest)
+    assert ann.get(f"/issues/o/r/1/snapshots/{oldest[:12]}/").json()["title"] == "Before"
+    Issue.objects.update(changes_known=True, presence="transferred", moved_to="https://github.com/p/q/issues/3")
+    change = {"kind": "pull_request", "identifier": "o/r#9", "number": 9, "additions": 12, "deletions": 3, "n_files": 1}
+    ClosingChange.objects.create(issue=Issue.objects.get(), **change, paths=["a.py"])
+    found = ann.get("/issues/o/r/1/").json()
+    assert (found["presence"], found["moved_to"]) == ("transferred", "https://github.com/p/q/issues/3")
+    assert found["closing_changes"][0].items() >= (change | {"paths": ["a.py"], "merged_at": None}).items()
+    for nonsense in ("0" * 64, "ab", "%00", "x" * 64):
+        assert ann.get(f"/issues/o/r/1/snapshots/{nonsense}/").status_code == 404
+    for path in ("", f"snapshots/{oldest}/"):
+        assert bob.get(f"/issues/o/r/1/{path}").status_code == 404
+
+
+def test_repositories_are_listed_with_what_they_hold_in_pages(ann, bob, take):
+    take(lines(3, "o/open", state="open"), user=ann.user)
+    take(lines(1, "o/secret"), user=ann.user, private=True)
+    first = ann.get("/repositories/?page_size=1").json()
+    assert first["results"] == [
+        {
+            "repository": "o/open", "private": False, "complete_until": None, "n_issues": 3, "n_open": 3,
+            "n_comments": 0, "n_closing_changes": None,
+        }
+    ]  # fmt: skip
+    second = ann.get(first["next"].partition(V1)[2]).json()
+    assert ([row["repository"] for row in second["results"]], second["next"]) == (["o/secret"], None)
+    assert [row["repository"] for row in bob.get("/repositories/").json()["results"]] == ["o/open"]
+    assert Client().get(f"{V1}/repositories/").status_code == 401
+
+
+def test_one_issue_takes_the_same_number_of_queries_whatever_its_history(ann, take):
+    client = Client()
+    client.force_login(ann.user)
+    for n in (1, 20):
+        for k in range(n):
+            comments = [{"id": i, "body": "x", "user": None} for i in range(1, k + 2)]
+            take([{"number": n, "title": f"t{k}", "repository": "o/r", "comments": comments}])
+        with assert_queries(5):  # session, user, issue, comments, snapshots
+            client.get(f"{V1}/issues/o/r/{n}/")
+
+
+def test_issues_are_listed_by_what_closed_them_and_where_they_are(ann, take):
+    take(lines(2))
+    issue = Issue.objects.get(number=1)
+    Issue.objects.filter(pk=issue.pk).update(changes_known=True, presence="deleted")
+    ClosingChange.objects.create(issue=issue, kind="commit", identifier="o/r@" + "a" * 40)
+    for query in ("changes=yes", "presence=deleted"):
+        assert [row["number"] for row in ann.get(f"/issues/?{query}").json()["results"]] == [1]
+    assert ann.get("/issues/?changes=maybe").status_code == 422
+    assert ann.get("/issues/?presence=away").status_code == 422
+
+
+def test_the_description_gives_every_operation_a_name_of_its_own():
+    description = yaml.safe_load(Client().get(f"{V1}/schema/").content)
+    names = [
+        operation["operationId"]
+        for path in description["paths"].values()
+        for method, operation in path.items()
+        if method in {"get", "post", "put", "patch", "delete"}
+    ]
+    assert len(names) == len(set(names))
+    assert not [name for name in names if name[-2:-1] == "_" and name[-1].isdigit()]

@@ -57,6 +57,20 @@ def test_what_fails_says_why(github, tmp_path):
         run("--file", str(tmp_path / "missing.json"))
     with pytest.raises(CommandError, match="either"):
         run()
+    with pytest.raises(CommandError, match=r"^Name issues by their numbers, from 1, at most 100,000 of them\.$"):
+        run("o/r", "--what", "presence")
+
+
+def test_options_that_would_be_passed_over_are_refused(github, tmp_path):
+    path = tmp_path / "issues.jsonl"
+    path.write_text('{"number":1,"title":"a"}')
+    with pytest.raises(CommandError, match="--since, --numbers can't be used for a file"):
+        run("--file", str(path), "--repository", "o/r", "--since", "last", "--numbers", "1")
+    with pytest.raises(CommandError, match="--map, --private can't be used for a repository at GitHub"):
+        run("o/r", "--private", "--map", "number=#")
+    with pytest.raises(CommandError, match="presence or closing_changes"):
+        run("o/r", "--numbers", "1,2")
+    assert not FetchRun.objects.exists()
 
 
 def test_a_short_limit_is_waited_for(world, github):

@@ -9,10 +9,14 @@ from django.utils import timezone
 
 from accounts.models import User
 from ingest import runs, sync
-from ingest.actions import continue_run, start_fetch
+from ingest.actions.fetches import continue_run, start_fetch
+from ingest.errors import FetchMustWait
 from ingest.github.client import Client
+from ingest.github.job import Job
+from ingest.github.listings import read_thread
 from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot, StagedComment
 from tests.github import made_up
+from tests.ingest.canned import canned
 from tests.ingest.looking import counts, repository_names, stored
 
 pytestmark = pytest.mark.django_db
@@ -199,6 +203,7 @@ def test_switched_off_issues_fail_in_words(world, fetch):
     assert (run.state, run.error) == ("failed", "o/r has no issues at GitHub: they are switched off or gone.")
 
 
+@pytest.mark.github
 def test_a_wrong_token_fails_in_words_and_the_run_goes_on_with_a_right_one(world, github, settings, fetch):
     world.repository("o/r").issue()
     github.tokens = {"right"}
@@ -240,11 +245,12 @@ def test_a_secondary_limit_makes_the_run_wait_a_minute(world, github, fetch, fau
     assert go_on(run).state == "done"
 
 
+@pytest.mark.github
 def test_tokens_are_used_in_turn(world, github, settings, fetch):
     made_up(world, "o/r", 250)
     github.tokens = {"a", "b"}
     settings.GITHUB_TOKENS = ["a", "b"]
-    github.limit("a").remaining = 2
+    github.limit("a", "graphql").remaining = 4
     run = fetch()
     assert run.state == "done"
     assert [asked.token for asked in github.asked][:3] == ["a", "a", "b"]
@@ -341,6 +347,7 @@ def test_the_clock_picks_up_what_is_stale_due_or_lost(world, github):
     assert later.state == "waiting"
 
 
+@pytest.mark.github
 def test_a_private_repository_is_seen_by_who_fetched_it_and_by_staff(world, github, settings, fetch):
     ann, bob = User.objects.create_user("ann"), User.objects.create_user("bob")
     staff = User.objects.create_user("staff", is_staff=True)
@@ -359,3 +366,56 @@ def test_the_client_never_sends_a_token_to_another_host(world, github):
     answer = client.rows("https://elsewhere.example/repos/o/r/issues?state=all")
     assert len(answer.value) == 1
     assert github.asked[-1].path == "/repos/o/r/issues"
+
+
+def test_a_repository_blocked_for_legal_reasons_fails_in_words(world, fetch):
+    world.repository("o/r", blocked=True).issue()
+    run = fetch()
+    assert (run.state, run.error) == ("failed", "o/r is blocked at GitHub for legal reasons.")
+
+
+def test_a_repository_that_became_private_while_it_was_read_fails_and_keeps_what_came(world, github, fetch):
+    home = made_up(world, "o/r", 250)
+    github.tokens = {"another"}
+
+    def close_off(asked: Any) -> None:
+        home.private = home.private or bool(asked.path.endswith("/issues") and asked.query.get("since"))
+
+    github.before_answer = close_off
+    run = fetch()
+    assert run.state == "failed"
+    assert "o/r is not at GitHub, or it is private" in run.error
+    assert run.n_new == Issue.objects.count() > 0
+    assert Repository.objects.get().complete_until is None
+    home.private, github.before_answer = False, None
+    sync.work(continue_run(run=run, send=False).pk)
+    run.refresh_from_db()
+    assert (run.state, run.n_new) == ("done", Issue.objects.count())
+
+
+def test_links_that_lead_in_a_circle_are_noticed(settings, fetch):
+    when = "2024-01-01T00:00:00Z"
+    with canned() as server:
+        settings.GITHUB_API_URL, settings.GITHUB_TOKENS = server.url, []
+        about = {"id": 1, "full_name": "o/r", "private": False, "html_url": "https://github.com/o/r"}
+        rows = [
+            {"id": n, "updated_at": when, "issue_url": f"{server.url}/repos/o/r/issues/{n}", "body": ""} for n in (1, 2)
+        ]
+        onward = f'<{server.url}/repositories/1/issues/comments?page=%d>; rel="next"'
+        server.say(200, about).say(200, rows).say(200, rows, Link=onward % 2).say(200, rows, Link=onward % 3)
+        server.answers[1] = (200, rows, {"Link": onward % 2})
+        server.say(200, rows, Link=onward % 2)
+        run = fetch()
+    assert (run.state, run.error) == ("waiting", "GitHub's pages lead in a circle.")
+    assert len(server.asked) < 8
+
+
+def test_a_thread_whose_links_lead_in_a_circle_is_noticed(settings, github):
+    with canned() as server:
+        client = Client(server.url)
+        server.say(200, [], Link=f'<{server.url}/again>; rel="next"')
+        repository = Repository.objects.create(owner="o", name="r")
+        run = FetchRun.objects.create(kind="github", repository=repository)
+        with pytest.raises(FetchMustWait, match="circle"):
+            read_thread(Job(run, client), 1)
+    assert len(server.asked) == 2

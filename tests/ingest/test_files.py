@@ -43,6 +43,7 @@ def issue(number: int, **more) -> dict:
         ("", []),
         ("[]", []),
         (b'\xef\xbb\xbf{"number":1,"title":"a"}', [(1, 1)]),
+        ('{"number":1.0,"title":"a"}', [(1, 1)]),
         ('[{"number":1,"title":"a"}]'.encode("utf-16"), [(1, 1)]),
     ],
     ids=[
@@ -56,6 +57,7 @@ def issue(number: int, **more) -> dict:
         "nothing",
         "none",
         "bom",
+        "number of a table",
         "utf-16",
     ],
 )
@@ -71,6 +73,8 @@ def test_every_form_of_json_is_read(content, found):
         ('{"number": 3}', "The title is missing."),
         ('{"number": 3, "title": "  "}', "The title is missing."),
         ('{"number": "3", "title": "a"}', "number is a text, not a whole number."),
+        ('{"number": 3.5, "title": "a"}', "number is 3.5, not a whole number."),
+        ('{"number": 1e400, "title": "a"}', "number is inf, not a whole number."),
         ('{"number": true, "title": "a"}', "number is true or false, not a whole number."),
         ('{"number": 0, "title": "a"}', "number is 0, which no issue has."),
         ('{"number": 99999999999, "title": "a"}', "number is 99999999999, which no issue has."),
@@ -113,6 +117,11 @@ def test_a_bad_item_of_an_array_does_not_take_the_next_one_along(bad):
 )
 def test_a_truncated_array_gives_what_came_before_the_cut(content, reason):
     assert read(content) == [(1, 1), (2, reason)]
+
+
+def test_a_line_that_is_cut_off_says_where():
+    rows = read('{"number":1,"title":"a"}\n{"number":2,"title":"b')
+    assert rows == [(1, 1), (2, "This is not valid JSON: Unterminated string starting at character 21.")]
 
 
 def test_bytes_that_are_not_utf8_refuse_their_row_only():

@@ -1,12 +1,16 @@
-"""An issue in a real browser: nothing comes from elsewhere until someone asks, code wraps, the page is accessible."""
+"""Pages of ingest in a real browser: an issue as its author wrote it, long threads, what changed, a run that waits."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from ingest.models import Issue, Snapshot
+from accounts.models import User
+from ingest.models import ClosingChange, Comment, FetchRun, Issue, Snapshot, SnapshotComment
 from tests import builders
 from tests.accounts.test_in_browser import sign_in
 
@@ -84,6 +88,7 @@ def test_long_lines_wrap_on_demand_and_logs_unfold(opened: "Page") -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_issue_is_accessible(opened: "Page", scheme: str) -> None:
     opened.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    opened.reload()  # colours that are still on their way to the other scheme have no contrast
     found = Axe().run(opened)
     assert found.violations_count == 0, found.generate_report()
 
@@ -91,3 +96,129 @@ def test_an_issue_is_accessible(opened: "Page", scheme: str) -> None:
 def test_an_issue_fits_a_phone(opened: "Page") -> None:
     opened.set_viewport_size({"width": 360, "height": 740})
     assert opened.evaluate("document.documentElement.scrollWidth") == 360
+
+
+@pytest.fixture
+def thread(issue: Issue) -> Issue:
+    """The same issue with 120 comments, and a second snapshot with one more and another title."""
+    first = issue.current_snapshot
+    assert first is not None
+    said = Comment.objects.bulk_create(
+        [Comment(sha256=f"{k:064}", github_id=k, author_login="bob", body=f"Said **{k}**.") for k in range(1, 122)]
+    )
+    newer = Snapshot.objects.create(
+        issue=issue, sha256="1" * 64, title="It hangs with offload", body=BODY, state="open", comments_known=True
+    )
+    places = [SnapshotComment(snapshot=newer, comment=comment, position=k) for k, comment in enumerate(said, start=1)]
+    SnapshotComment.objects.bulk_create(places)
+    issue.current_snapshot, issue.changes_known = newer, True
+    issue.save()
+    ClosingChange.objects.create(
+        issue=issue, kind="pull_request", identifier=f"{issue.repository.full_name}#9", number=9, title="Fix",
+        additions=12, deletions=3, n_files=1, paths=["engine.py"],
+    )  # fmt: skip
+    return issue
+
+
+def test_a_long_thread_goes_on_where_the_reader_is(page: "Page", live_server: LiveServer, thread: Issue) -> None:
+    sign_in(page, live_server)
+    page.goto(f"{live_server.url}{thread.get_absolute_url()}")
+    assert page.locator(".comment").count() == 50
+    link = page.get_by_role("link", name="Show the next 50")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.locator("#comment-100").wait_for()
+    assert page.evaluate("document.activeElement.id") == "comment-51"
+    page.get_by_role("link", name="Show the next 21").click()
+    page.locator("#comment-121").wait_for()
+    assert page.locator(".comment").count() == 121
+    assert page.get_by_role("link", name="Show the next").count() == 0
+    page.goto(f"{live_server.url}{thread.get_absolute_url()}?after=50")
+    assert "Said 51." in page.locator(".comment").first.inner_text()
+    page.get_by_role("link", name="Earlier comments").click()
+    page.locator("#comment-1").wait_for()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_what_changed_and_a_thread_are_accessible_and_fit(
+    page: "Page", live_server: LiveServer, thread: Issue, scheme: str, width: int
+) -> None:
+    sign_in(page, live_server)
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 740})
+    page.goto(f"{live_server.url}{thread.get_absolute_url()}")
+    for _ in ("the thread", "what changed"):
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if not page.get_by_role("heading", name="What changed").count():
+            page.get_by_role("link", name="What changed on").first.click()
+    assert page.locator("ins", has_text="offload").is_visible()
+
+
+@pytest.fixture
+def waiting(page: "Page", live_server: LiveServer) -> FetchRun:
+    sign_in(page, live_server)
+    made: FetchRun = FetchRun.objects.create(
+        kind="github", state="waiting", waiting_until=timezone.now() + timedelta(minutes=30), n_requests=60,
+        requested={"repository": "o/r", "state": "all"}, created_by=User.objects.get(username="alice"),
+        error="GitHub allows no more requests for now.", n_expected=400, n_seen=120, n_refused=1,
+    )  # fmt: skip
+    made.refusals.create(line=3, reason="This is not valid JSON.", row="{bad " * 100)
+    return made
+
+
+def test_a_waiting_run_counts_down_and_is_cancelled_and_continued_by_keyboard(
+    page: "Page", live_server: LiveServer, waiting: FetchRun
+) -> None:
+    page.goto(f"{live_server.url}/fetches/{waiting.pk}/")
+    left = page.locator("[data-countdown]")
+    before = left.inner_text()
+    assert before.startswith(("29 min", "30 min"))
+    expect(left).not_to_have_text(before)
+    page.get_by_role("button", name="Cancel").focus()
+    with page.expect_response(lambda answer: answer.url.endswith("/progress/")):
+        pass
+    expect(page.locator("#cancel-run")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_text("Cancelled").wait_for()
+    assert "hx-get" not in (page.locator("#run").evaluate("part => part.outerHTML.slice(0, 200)"))
+    page.get_by_role("button", name="Continue").press("Enter")
+    expect(page.locator("#run")).not_to_contain_text("Cancelled")
+    waiting.refresh_from_db()
+    assert waiting.state != "cancelled"  # queued, or a worker of another test has taken it up
+
+
+def test_a_new_state_is_announced_once(page: "Page", live_server: LiveServer, waiting: FetchRun) -> None:
+    page.goto(f"{live_server.url}/fetches/{waiting.pk}/")
+    expect(page.locator("#run-said")).to_be_empty()
+    FetchRun.objects.filter(pk=waiting.pk).update(state="running", waiting_until=None, started_at=timezone.now())
+    expect(page.locator("#run-said")).to_contain_text("Running", timeout=15_000)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_pages_of_fetches_are_accessible_and_fit(
+    page: "Page", live_server: LiveServer, waiting: FetchRun, issue: Issue, scheme: str, width: int
+) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 740})
+    FetchRun.objects.update(repository=issue.repository)
+    for path in ("/repositories/", issue.repository.get_absolute_url(), f"/fetches/{waiting.pk}/", "/issues/"):
+        page.goto(f"{live_server.url}{path}")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_list_of_issues_goes_by_keyboard(page: "Page", live_server: LiveServer, issue: Issue) -> None:
+    builders.issues(3, first=100)
+    sign_in(page, live_server)
+    page.goto(f"{live_server.url}/issues/")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.getAttribute('href')").endswith("/102/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.type("j/k")
+    assert page.locator("#search").input_value() == "j/k"

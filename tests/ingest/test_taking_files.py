@@ -2,6 +2,8 @@
 
 import io
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,13 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from ingest import runs, sync
-from ingest.actions import continue_run, start_file_fetch
+from ingest import files, runs, sync
+from ingest.actions.fetches import continue_run
+from ingest.actions.uploads import start_file_fetch
 from ingest.errors import Conflict, Invalid, TooLarge
 from ingest.files import read_rows
-from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot
+from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
+from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert import store
 from tests.asserts import assert_queries
 from tests.ingest.looking import counts, stored
@@ -25,6 +29,10 @@ VLLM = Path(__file__).parents[3] / "shared" / "data" / "issues-vllm" / "issues.j
 def issue(number: int = 1, repository: str = "o/r", **more) -> dict:
     given = {"title": "Hang", "body": "b", "state": "open", "labels": ["bug"]}
     return {"number": number, "html_url": f"https://github.com/{repository}/issues/{number}"} | given | more
+
+
+def file_of(rows: list[dict]) -> ContentFile:
+    return ContentFile("\n".join(json.dumps(row) for row in rows).encode(), name="issues.jsonl")
 
 
 def test_the_issues_of_vllm_are_stored_whole_and_only_once(take):
@@ -99,6 +107,7 @@ def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypa
             raise SystemExit
         return store(run, records)
 
+    monkeypatch.setattr(files, "BATCH_ROWS", 500)
     monkeypatch.setattr(sync, "store_records", killed)
     with pytest.raises(SystemExit):
         take(rows)
@@ -121,8 +130,178 @@ def test_a_batch_takes_the_same_number_of_queries_whatever_its_size(take):
 
     for n in (5, 400):
         made, records = fresh(n)
-        with assert_queries(11):
+        with assert_queries(13):
             store(made, records)
+        with assert_queries(5):
+            store(made, records)
+        changed = [replace(record, title="Other", closing_changes=(change(9),)) for record in records]
+        with assert_queries(21):
+            store(made, changed)
+
+
+def change(number: int, **more) -> ChangeRecord:
+    return ChangeRecord("pull_request", f"o/r#{number}", number=number, **more)
+
+
+def told(run: FetchRun, *changes: ChangeRecord, **more) -> IssueRecord:
+    """An issue with what closed it, stored for the run."""
+    record = IssueRecord("github.com", "o", "r", 1, "Hang", closing_changes=changes, **more)
+    with transaction.atomic():
+        store(run, [record])
+    return record
+
+
+@pytest.fixture
+def at_github(db):
+    """A run that tells what is so at GitHub now."""
+    return FetchRun.objects.create(kind="github", state="running", n_claims=1)
+
+
+def test_what_closed_an_issue_is_kept_as_last_told_and_makes_no_snapshot(at_github):
+    told(at_github, change(7, additions=3, deletions=1, paths=("a.py", 'b "c".py')), change(8))
+    told(at_github, change(7, title="Fix", merged_at=datetime(2024, 1, 1, tzinfo=UTC)), change(9))
+    assert list(ClosingChange.objects.values_list("identifier", "title", "additions", "paths")) == [
+        ("o/r#7", "Fix", 3, ["a.py", 'b "c".py']),
+        ("o/r#9", "", None, []),
+    ]
+    assert (Issue.objects.get().changes_known, Snapshot.objects.count()) == (True, 1)
+    told(at_github)
+    assert not ClosingChange.objects.exists()
+
+
+def test_a_source_that_is_silent_about_what_closed_an_issue_leaves_it(take, at_github):
+    told(at_github, change(7))
+    take([issue(1)])
+    assert ClosingChange.objects.get().identifier == "o/r#7"
+    take([issue(2)])
+    assert list(Issue.objects.order_by("pk").values_list("changes_known", flat=True)) == [True, False]
+
+
+def test_the_closing_pull_requests_that_gh_lists_are_taken_in(take):
+    pull = {"id": "PR_x", "number": 9, "url": "https://github.com/o/r/pull/9", "repository": {"name": "r"}}
+    run = take(
+        [
+            issue(1, state="CLOSED", closedByPullRequestsReferences=[pull]),
+            issue(2, state="OPEN", closedByPullRequestsReferences=[pull]),
+            issue(3, state="CLOSED", closedByPullRequestsReferences=[{}]),
+        ]
+    )
+    assert (run.n_closing_changes, run.n_refused) == (1, 1)
+    found = ClosingChange.objects.get()
+    assert (found.issue.number, found.identifier, found.number) == (1, "o/r#9", 9)
+    assert Issue.objects.filter(changes_known=True).count() == 2
+
+
+def test_locking_is_noted_without_a_snapshot(take):
+    take([issue(locked=False)])
+    assert counts(take([issue(locked=True)])) == (1, 0, 0, 1, 0)
+    assert (Issue.objects.get().locked, Snapshot.objects.count()) == (True, 1)
+    take([issue()])
+    assert Issue.objects.get().locked is True
+
+
+def test_an_issue_that_was_gone_is_here_again_when_github_lists_it_and_not_because_of_a_file(take, at_github):
+    when = datetime(2024, 5, 1, tzinfo=UTC)
+    told(at_github, updated_at=when)
+    Issue.objects.update(presence="transferred", moved_to="o/s#3")
+    take([issue(1, title="Other", updated_at="2025-01-01T00:00:00Z")])
+    assert Issue.objects.get().presence == "transferred"
+    told(at_github, updated_at=datetime(2025, 2, 1, tzinfo=UTC))
+    assert (Issue.objects.get().presence, Issue.objects.get().moved_to) == ("here", "")
+
+
+def test_an_older_message_does_not_bring_a_gone_issue_back(at_github):
+    told(at_github, updated_at=datetime(2024, 5, 1, tzinfo=UTC))
+    Issue.objects.update(presence="deleted", checked_at=datetime(2024, 6, 1, tzinfo=UTC))
+    by_message = FetchRun.objects.create(kind="webhook", state="running", n_claims=1)
+    told(by_message, updated_at=datetime(2024, 5, 31, tzinfo=UTC))
+    assert Issue.objects.get().presence == "deleted"
+    told(by_message, updated_at=datetime(2024, 6, 2, tzinfo=UTC))
+    assert Issue.objects.get().presence == "here"
+
+
+def test_a_batch_killed_in_its_middle_leaves_nothing_and_is_stored_whole_the_next_time(take):
+    comments = [{"id": 5, "body": "c", "user": {"login": "x", "id": 1}}]
+
+    def killed(execute, sql, *rest):
+        if "ingest_unsearchable" in sql:
+            raise SystemExit
+        return execute(sql, *rest)
+
+    with pytest.raises(SystemExit), connection.execute_wrapper(killed):
+        take([issue(n, comments=comments) for n in range(1, 30)])
+    assert not (Issue.objects.exists() or Snapshot.objects.exists() or Comment.objects.exists())
+    FetchRun.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
+    (run_id,) = runs.pick_up()
+    sync.work(run_id)
+    assert counts(FetchRun.objects.get()) == (29, 29, 0, 0, 0)
+    assert Comment.objects.count() == 1
+
+
+def test_texts_arrive_as_they_are_whatever_they_hold(take):
+    text = 'a\\b\tc\r\nd "e" \\N {f,g} \u00e9 \U0001f600 \\.'
+    take([issue(1, title=text.strip(), body=text, labels=[text, 'x"y', ""], user={"login": "l\\n"})])
+    snapshot = Issue.objects.get().current_snapshot
+    assert (snapshot.body, snapshot.github_labels, snapshot.author_login) == (text, [text, 'x"y'], "l\\n")
+
+
+def test_a_refused_row_is_kept_whole_up_to_a_hundred_thousand_characters(take):
+    short, long = "y" * 5000, "z" * 200_000
+    run = take(json.dumps({"title": short}).encode() + b"\n" + json.dumps({"title": long}).encode())
+    first, second = run.refusals.all()
+    assert first.row == json.dumps({"title": short})
+    assert second.row.endswith("z… (cut after 100,000 characters)")
+
+
+def test_refusals_are_kept_up_to_a_limit_and_counted_beyond(take, monkeypatch):
+    monkeypatch.setattr(runs, "REFUSALS_KEPT", 30)
+    run = take(b"{bad\n" * 50)
+    assert (run.n_refused, run.refusals.count()) == (50, 30)
+
+
+def test_a_run_knows_how_much_of_its_file_is_read(take, monkeypatch):
+    monkeypatch.setattr(files, "BATCH_ROWS", 10)
+    read = []
+    store = sync.store_records
+
+    def watched(run, records):
+        read.append((run.n_bytes_read, run.seconds_left is not None))
+        return store(run, records)
+
+    monkeypatch.setattr(sync, "store_records", watched)
+    content = "\n".join(json.dumps(issue(n, body="x" * 5000)) for n in range(1, 41)).encode()
+    run = take(content)
+    assert [part for part, _ in read] == sorted(part for part, _ in read)
+    assert 0 < read[1][0] < len(content)
+    assert (run.n_bytes, run.n_bytes_read) == (len(content), len(content))
+
+
+def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take, monkeypatch):
+    monkeypatch.setattr(files, "BATCH_ROWS", 100)
+    store = sync.store_records
+    n_batches = [0]
+
+    def killed(run, records):
+        n_batches[0] += 1
+        if n_batches[0] == 4:
+            raise SystemExit
+        return store(run, records)
+
+    monkeypatch.setattr(sync, "store_records", killed)
+    rows = [issue(n) for n in range(1, 401)] + [issue(7), issue(350), issue(401)]
+    with pytest.raises(SystemExit):
+        take(rows)
+    place = FetchRun.objects.get().cursor["place"]
+    assert (place["line"], place["rows"]) == (301, 0)
+    FetchRun.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
+    (run_id,) = runs.pick_up()
+    sync.work(run_id)
+    run = FetchRun.objects.get()
+    assert counts(run) == (403, 401, 0, 0, 2)
+    assert [(row.line, row.reason) for row in run.refusals.all()] == [
+        (401, "o/r#7 is in this file already."),
+        (402, "o/r#350 is in this file already."),
+    ]
 
 
 def test_limits_of_an_upload_are_told_by_field(db, settings):

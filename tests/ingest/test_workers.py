@@ -1,27 +1,30 @@
-"""Fetches by real workers: through the broker, and killed in the middle."""
+"""Fetches by real workers: through the broker, and killed anywhere."""
 
+import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 import pytest
-from django.db import connection
+from django.core.files.base import ContentFile
 
-from ingest import runs
-from ingest.actions import start_fetch, start_file_fetch
-from ingest.models import Comment, FetchRun, Issue, Snapshot, StagedComment
-from tests.github import made_up
-from tests.ingest.looking import counts, stored
+from ingest import indexing, runs, sync
+from ingest.actions.fetches import continue_run, start_fetch
+from ingest.actions.uploads import start_file_fetch
+from ingest.models import FetchRun, SearchEntry, Unsearchable
+from tests.conftest import environment_of_servers
+from tests.github import GitHub, World, made_up
+from tests.ingest.looking import all_counts, counts, empty_tables, everything
+from tests.ingest.mortal import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Death, Nursery, Report
+from tests.ingest.ways import BY_GRAPHQL, WAYS, Case, Way, rows, whole
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
-BASE_DIR = Path(__file__).resolve().parents[2]
-WORK = "import sys, django; django.setup(); from ingest import sync; sync.work(int(sys.argv[1]))"
+LONG_AGO = "2020-01-01T00:00:00Z"
+N_SEEDS = int(os.environ.get("SEEDS", "100"))
+DEATHS_MOST = 12
 
 
 def wait_for(run: FetchRun, *states: str) -> FetchRun:
@@ -41,8 +44,6 @@ def test_a_worker_fetches_a_repository(live_worker, world):
 
 
 def test_a_worker_takes_in_a_file(live_worker):
-    from django.core.files.base import ContentFile
-
     content = b'{"number":1,"title":"a"}\n{bad\n'
     run = start_file_fetch(user=None, file=ContentFile(content, name="a.jsonl"), repository="o/r")
     run = wait_for(run, "done", "failed")
@@ -61,65 +62,129 @@ def test_a_worker_says_what_is_wrong_and_goes_on_when_it_is_due(live_worker, wor
     assert wait_for(run, "done", "failed").error == ""
 
 
-def worker_for(run: FetchRun) -> "subprocess.Popen[bytes]":
-    """A process of its own that works on one run of the test database."""
-    place = connection.settings_dict
-    address = f"postgresql://{quote(place['USER'])}@/{place['NAME']}?host={quote(place['HOST'])}"
-    environment = {**os.environ, "DATABASE_URL": address}
-    return subprocess.Popen([sys.executable, "-c", WORK, str(run.pk)], cwd=BASE_DIR, env=environment)
+# Killed anywhere: each way of a run, undisturbed and killed again and again, must leave the same rows behind.
 
 
-def kill_until_done(run: FetchRun, github: Any, seed: int) -> int:
-    """Kills the worker of a run (-9) after a random number of requests, until it gets to the end; how often."""
-    random_ = random.Random(seed)
-    n_kills = 0
-    while True:
-        ends_after = github.n_requests + random_.randint(1, 4)
-        worker = worker_for(run)
-        while worker.poll() is None and github.n_requests < ends_after:
-            time.sleep(0.001)
-        time.sleep(random_.random() * 0.03)
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
+@pytest.fixture(scope="module")
+def nursery(django_db_setup: None, github_server: GitHub) -> Iterator[Nursery]:
+    with Nursery(environment_of_servers()) as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def deaths(nursery: Nursery, github: GitHub, settings: Any) -> Callable[[str, int], list[Report]]:
+    """Does a run in a way undisturbed, then killed at places drawn by seed; how the workers ended."""
+
+    def deaths(name: str, seed: int) -> list[Report]:
+        way = WAYS[name]
+        settings.GITHUB_TOKENS = list(way.tokens)
+        began = datetime.now(UTC).replace(microsecond=0)
+        runs_done, found = [], []
+        reports: list[Report] = []
+        passed: dict[str, float] = {}
+        for disturbed in (False, True):
+            empty_tables()
+            github.world = World()
+            run = way.prepare(Case(github, began, way.n_issues))
+            n_before = github.n_requests
+            if disturbed:
+                reports = killed_until_done(nursery, run, way, passed, random.Random(seed))
+            else:
+                passed = nursery.work("work", run.pk, count=True, GITHUB_TOKENS=list(way.tokens)).passed
+            run.refresh_from_db()
+            assert (run.state, run.error) == ("done", ""), run.error
+            assert run.n_requests <= github.n_requests - n_before
+            runs_done.append(all_counts(run))
+            found.append(everything())
+        for table_name, wanted in found[0].items():
+            assert found[1][table_name] == wanted, table_name
+        assert found[0]["staged"] == found[0]["unsearchable"] == found[0]["unread messages"] == []
+        assert runs_done[1] == runs_done[0]
+        return reports
+
+    return deaths
+
+
+def killed_until_done(
+    nursery: Nursery, run: FetchRun, way: Way, passed: dict[str, float], draw: random.Random
+) -> list[Report]:
+    """Lets workers die on a run until one gets to its end.
+
+    The first dies in a transaction, the second right after one, the third while it reads.
+    """
+    reports: list[Report] = []
+    for place in (STATEMENT, COMMIT, READING, *draw.choices(PLACES, k=DEATHS_MOST), None):
+        n = draw.uniform(0, passed[place] / 2) if place else 0
+        death = Death(place, max(1, round(n)) if place != MOMENT else n) if place else None
+        reports.append(nursery.work("work", run.pk, death=death, GITHUB_TOKENS=list(way.tokens)))
         run.refresh_from_db()
-        if run.state != "running":
-            return n_kills
-        n_kills += 1
-        assert n_kills < 60, "it never gets to the end"
-        FetchRun.objects.filter(pk=run.pk).update(heartbeat_at="2020-01-01T00:00:00Z")
-        assert runs.pick_up() == [run.pk]
+        if run.is_over:
+            return reports
+        FetchRun.objects.filter(pk=run.pk).update(heartbeat_at=LONG_AGO)
+        runs.pick_up()
+        run.refresh_from_db()
+        if run.state == FetchRun.State.FAILED:
+            assert "stopped several times" in run.error
+            continue_run(run=run, send=False)
+    raise AssertionError(f"it is {run.state} after all: {run.error}")
 
 
-def undisturbed_and_killed(world: Any, github: Any, seed: int, n_issues: int) -> None:
-    repository = made_up(world, "o/undisturbed", n_issues)
-    plain = start_fetch(user=None, repository="o/undisturbed", send=False)
-    worker_for(plain).wait()
-    plain.refresh_from_db()
-    assert (plain.state, plain.error) == ("done", "")
-    wanted = {key.partition("#")[2]: value for key, value in stored().items()}
-    n_comments = Comment.objects.count()
-
-    repository.name = "killed"
-    repository.id = world.next_id()
-    run = start_fetch(user=None, repository="o/killed", send=False)
-    n_kills = kill_until_done(run, github, seed)
-    assert (run.state, run.error) == ("done", "")
-    found = {key.partition("#")[2]: value for key, value in stored().items() if key.startswith("o/killed#")}
-    assert found == wanted
-    assert counts(run) == counts(plain)
-    assert (run.n_pull_requests, run.n_comments) == (plain.n_pull_requests, plain.n_comments)
-    assert Snapshot.objects.count() == 2 * len(wanted) == Issue.objects.count()
-    assert Comment.objects.count() == n_comments
-    assert not StagedComment.objects.exists()
-    assert n_kills > 0
+def cases() -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.github] if name in BY_GRAPHQL else []) for name in WAYS]
 
 
-def test_a_run_whose_worker_is_killed_ends_like_an_undisturbed_one(world, github):
-    undisturbed_and_killed(world, github, seed=1, n_issues=260)
+def seeded_cases() -> list[Any]:
+    """Whole fetches with N_SEEDS seeds, the other ways with a tenth of them."""
+    found = []
+    for case in cases():
+        n_seeds = N_SEEDS if WAYS[case.values[0]].prepare is whole else -(-N_SEEDS // 10)
+        found += [pytest.param(*case.values, seed, marks=case.marks) for seed in range(n_seeds)]
+    return found
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_run_whose_workers_are_killed_ends_like_an_undisturbed_one(deaths, name):
+    reports = deaths(name, seed=1)
+    assert [report.killed for report in reports[:2]] == [True, True]
+    assert reports[0].in_transaction
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(int(os.environ.get("N", "100"))))
-@pytest.mark.timeout(600)
-def test_a_run_whose_worker_is_killed_at_many_places_ends_like_an_undisturbed_one(world, github, seed):
-    undisturbed_and_killed(world, github, seed=seed, n_issues=700)
+@pytest.mark.parametrize(("name", "seed"), seeded_cases())
+def test_a_run_whose_workers_are_killed_anywhere_ends_like_an_undisturbed_one(deaths, name, seed):
+    died = [report for report in deaths(name, seed) if report.killed]
+    print(f"{name}, {seed}: {len(died)} died, {sum(report.in_transaction for report in died)} in a transaction")
+    assert died
+
+
+def index_killed(nursery: Nursery, draw: random.Random) -> int:
+    """Lets indexers die until nothing waits any more; how many died."""
+    n_killed = 0
+    while Unsearchable.objects.exists():
+        place = draw.choice((STATEMENT, CALL, MOMENT))
+        n = {STATEMENT: draw.randint(1, 10), CALL: draw.randint(1, 2000), MOMENT: draw.uniform(0, 0.3)}[place]
+        n_killed += nursery.work("index", death=Death(place, n)).killed
+    return n_killed
+
+
+def index_undisturbed_and_killed(nursery: Nursery, seed: int) -> None:
+    content = "\n".join(map(json.dumps, rows(2500))).encode()
+    run = start_file_fetch(user=None, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False)
+    sync.work(run.pk)
+    assert index_killed(nursery, random.Random(seed)) > 0
+    killed = list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
+    SearchEntry.objects.all().delete()
+    Unsearchable.objects.bulk_create(Unsearchable(issue_id=pk) for pk, _ in killed)
+    indexing.index()
+    assert killed == list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
+    assert len(killed) == 2500
+
+
+def test_indexers_that_are_killed_leave_the_index_of_an_undisturbed_one(nursery):
+    index_undisturbed_and_killed(nursery, seed=1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(-(-N_SEEDS // 10)))
+def test_indexers_that_are_killed_anywhere_leave_the_index_of_an_undisturbed_one(nursery, seed):
+    index_undisturbed_and_killed(nursery, seed)

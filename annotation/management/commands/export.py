@@ -1,4 +1,4 @@
-"""`manage.py export`: labels, ratings or resolutions of a study into a file."""
+"""`manage.py export`: labels, ratings, resolutions or issues of a study into a file."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from annotation.exports import COLUMNS, FORMATS, rows, write
 
 
 class Command(BaseCommand):
-    help = "Write agreed labels, ratings or resolutions of a study to a file, whole or not at all."
+    help = "Write agreed labels, ratings, resolutions or issues of a study to a file, whole or not at all."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", metavar="STUDY", help="its slug")
@@ -46,7 +46,8 @@ class Command(BaseCommand):
 
     def _write(self, study: str, what: str, format: str, path: Path) -> tuple[int, str]:
         """Into a file beside it, which then takes its name."""
-        counted = Counted(rows.flat(rows.of_kind(what, get_whole_study(study))))
+        seat = get_whole_study(study)
+        counted = Counted(rows.flat(seat, rows.of_kind(what, seat)))
         digest = hashlib.sha256()
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

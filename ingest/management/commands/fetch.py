@@ -12,12 +12,15 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from accounts.access import get_user
 from accounts.errors import ConcordError
-from ingest.actions import run_now, start_fetch, start_file_fetch
+from ingest.actions.fetches import run_now, start_asked
+from ingest.actions.uploads import take_file
 from ingest.models import FetchRun
 from ingest.queries import run_as_document
 
 REFUSALS_SHOWN = 20
 FILE_BYTES_MAX = 1 << 50
+OF_GITHUB: dict[str, Any] = {"state": "all", "labels": "", "since": "", "what": "issues", "numbers": ""}
+OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "private": False}
 
 
 class Command(BaseCommand):
@@ -27,9 +30,24 @@ class Command(BaseCommand):
         parser.add_argument("repository_name", nargs="?", metavar="OWNER/NAME")
         parser.add_argument("--state", choices=["open", "closed", "all"], default="all")
         parser.add_argument("--labels", default="", help="Names separated by commas: issues that have all of them.")
-        parser.add_argument("--since", default="", help="Only what changed since this date or time (UTC).")
-        parser.add_argument("--file", metavar="PATH", help="JSON, JSON Lines, or what gh issue list --json … printed.")
+        parser.add_argument(
+            "--since", default="", help="Only what changed since then (UTC); last: since the last complete fetch."
+        )
+        parser.add_argument("--what", choices=["issues", "presence", "closing_changes"], default="issues")
+        parser.add_argument("--numbers", default="", help="For --what: stored issues, separated by commas.")
+        parser.add_argument(
+            "--file", metavar="PATH", help="JSON, JSON Lines, what gh issue list --json … printed; CSV, XLSX."
+        )
         parser.add_argument("--repository", metavar="OWNER/NAME", help="For rows that don't say where they are from.")
+        parser.add_argument(
+            "--map",
+            action="extend",
+            nargs="+",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help="Of CSV and XLSX: which column holds number, title, …; guessed where none is named.",
+        )
+        parser.add_argument("--sheet", default="", metavar="NAME", help="Of a workbook; otherwise the first one.")
         parser.add_argument("--private", action="store_true", help="Repositories new here are not for everybody.")
         parser.add_argument("--user", metavar="NAME", help="In whose name (otherwise nobody's).")
         parser.add_argument("--json", action="store_true", help="Print one JSON object alone.")
@@ -37,11 +55,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if bool(options["repository_name"]) == bool(options["file"]):
             raise CommandError("Give either OWNER/NAME or --file PATH.")
+        of_no_use = OF_GITHUB if options["file"] else OF_FILES
+        if idle := [f"--{name}" for name, left_out in of_no_use.items() if options[name] != left_out]:
+            place = "a file" if options["file"] else "a repository at GitHub"
+            raise CommandError(f"{', '.join(idle)} can't be used for {place}.")
         try:
             run = run_now(run=self._start(options), on_wait=self._tell)
         except ConcordError as error:
-            details = " ".join(sentence for sentences in error.fields.values() for sentence in sentences)
-            raise CommandError(f"{error.message} {details}".strip()) from error
+            details = [sentence for sentences in error.fields.values() for sentence in sentences]
+            raise CommandError(" ".join(dict.fromkeys([error.message, *details]))) from error
         if options["json"]:
             self.stdout.write(json.dumps(run_as_document(run), cls=DjangoJSONEncoder))
         else:
@@ -54,9 +76,11 @@ class Command(BaseCommand):
     def _start(self, options: dict[str, Any]) -> FetchRun:
         user = get_user(options["user"]) if options["user"] else None
         if not options["file"]:
-            return start_fetch(
+            return start_asked(
                 user=user,
                 repository=options["repository_name"],
+                what=options["what"],
+                numbers=_numbers(options["numbers"]),
                 state=options["state"],
                 labels=options["labels"].split(","),
                 since=options["since"],
@@ -65,11 +89,13 @@ class Command(BaseCommand):
         path = Path(options["file"])
         try:
             with path.open("rb") as file:
-                return start_file_fetch(
+                return take_file(
                     user=user,
                     file=File(file, name=path.name),
                     repository=options["repository"],
                     private=options["private"],
+                    columns=_columns(options["map"]),
+                    sheet=options["sheet"],
                     bytes_max=FILE_BYTES_MAX,
                     send=False,
                 )
@@ -91,3 +117,16 @@ class Command(BaseCommand):
             self.stdout.write(f"  {where}{refusal.reason} {refusal.row[:100]}")
         if run.n_refused > REFUSALS_SHOWN:
             self.stdout.write(f"  … and {run.n_refused - REFUSALS_SHOWN} more")
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise CommandError("Give numbers separated by commas, as 1,2,3.") from None
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    if wrong := [pair for pair in pairs if "=" not in pair]:
+        raise CommandError(f"“{wrong[0]}” is no FIELD=COLUMN.")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -14,7 +14,7 @@ function list(title, entries, className) {
   const items = document.createElement("ul");
   for (const entry of entries) items.append(make("li", entry));
   items.className = className;
-  return [make("h4", title), items];
+  return [make("h3", title), items];
 }
 
 /** Shows a category of the dimension with this number. */
@@ -23,7 +23,7 @@ export function showDefinition(category, hue) {
   if (!place || place.dataset.category === `${hue} ${category.key}`) return;
   place.dataset.category = `${hue} ${category.key}`;
   place.className = `definition dimension-${hue}`;
-  const head = make("h3", category.name, "hue");
+  const head = make("h2", category.name, "hue");
   const parts = [head];
   if (category.path) parts.push(make("p", category.path, "definition-path"));
   parts.push(make("p", category.definition || "No definition is written for this category.", category.definition ? "" : "muted"));

@@ -20,7 +20,8 @@ export class Submitter {
     if (this.isBusy) return;
     const same = JSON.stringify(content);
     const old = this.pending ?? this.shelf.read("submit", turn.assignment);
-    const isResend = old?.assignment === turn.assignment && old.expected === turn.revision && old.same === same;
+    const isResend = old?.assignment === turn.assignment && old.expected === turn.revision && old.same === same
+      && old.snapshot === turn.snapshot;
     this.pending = isResend
       ? old
       : {
@@ -29,7 +30,8 @@ export class Submitter {
         expected: turn.revision,
         key: newKey(),
         same,
-        body: JSON.stringify({ ...content, seconds, expected: turn.revision }),
+        snapshot: turn.snapshot,
+        body: JSON.stringify({ ...content, seconds, expected: turn.revision, snapshot: turn.snapshot }),
         at: Date.now(),
       };
     this.shelf.keep("submit", turn.assignment, this.pending);

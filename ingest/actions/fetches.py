@@ -2,21 +2,19 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from ingest import runs, sync
-from ingest.errors import Conflict, Invalid, TooLarge
-from ingest.identifiers import GITHUB_HOST, full_name, parse_repository
+from ingest import indexing, runs, sync
+from ingest.errors import Conflict, Invalid
+from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.tasks import fetch_run
 
@@ -26,6 +24,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATES = ("open", "closed", "all")
+LAST = "last"
+PRESENCE = "presence"
+CLOSING_CHANGES = "closing_changes"
+NUMBERS_MAX = 100_000
 ATTEMPTS_IN_FOREGROUND = 3
 
 
@@ -40,62 +42,46 @@ def start_fetch(
 ) -> FetchRun:
     """Queues the fetch of a repository from GitHub; raises Invalid with the field.
 
-    `since`: only what changed from then on. `send=False` leaves the work to `run_now`.
+    `since`: only what changed from then on; "last" goes on from the last fetch that was complete, and fetches all
+    where there was none. `send=False` leaves the work to `run_now`.
     """
-    host, owner, name = parse_repository(repository)
-    api_host = (urlsplit(settings.GITHUB_API_URL).hostname or "").removeprefix("api.")
-    if host not in {GITHUB_HOST, api_host}:
-        sentence = f"This server fetches from {api_host}, not from {host}."
-        raise Invalid(sentence, fields={"repository": [sentence]})
+    name = _name(repository)
     if state not in STATES:
         raise Invalid("The state can't be used.", fields={"state": ["Choose open, closed or all."]})
     names = [label.strip() for label in labels if label.strip()]
     if faulty := [label for label in names if "," in label or "\x00" in label or len(label) > 100]:
         sentence = f"“{faulty[0][:100]}” can't be the name of a label."
         raise Invalid(sentence, fields={"labels": [sentence]})
-    requested = {
-        "repository": full_name(host, owner, name),
-        "name": [host, owner, name],
-        "state": state,
-        "labels": names,
-        "since": _since(since),
-    }
-    run = FetchRun(kind=FetchRun.Kind.GITHUB, target=f"{host}/{owner}/{name}".lower(), requested=requested)
-    return _queue(run, user, send)
+    asked = {"state": state, "labels": names, "since": LAST if since == LAST else _since(since)}
+    return _queue_github(user, name, asked, send)
 
 
-def start_file_fetch(
-    *,
-    user: "User | None",
-    file: File,
-    repository: str | None = None,
-    private: bool = False,
-    bytes_max: int | None = None,
-    send: bool = True,
-) -> FetchRun:
-    """Keeps a file of issues and queues its import; raises Invalid with the field.
+def start_check(*, user: "User | None", repository: str, numbers: Sequence[int], send: bool = True) -> FetchRun:
+    """Queues the question whether these stored issues are still at GitHub; raises Invalid with the field.
 
-    `repository` is for rows that don't say where they are from; `private`: repositories that are new here are seen
-    only by this user, staff and studies that use them. `bytes_max` defaults to the setting UPLOAD_BYTES_MAX.
+    Each is marked as here, deleted, transferred or converted to a discussion; what changed comes along.
     """
-    name = list(parse_repository(repository)) if repository and repository.strip() else None
-    most = settings.UPLOAD_BYTES_MAX if bytes_max is None else bytes_max
-    if file.size > most:
-        sentence = f"The file has {file.size:,} bytes; at most {most:,} are taken."
-        raise TooLarge(sentence, fields={"file": [sentence]})
-    if not file.size:
-        raise Invalid("The file is empty.", fields={"file": ["The file is empty."]})
-    title = PurePath(file.name or "file").name[:200]
-    requested = {
-        "repository": full_name(*name) if name else None,
-        "name": name,
-        "file": title.replace("\x00", ""),
-        "bytes": file.size,
-        "private": private,
-    }
-    run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested)
-    run.upload.save("issues.json", file, save=False)
-    return _queue(run, user, send)
+    return _queue_github(user, _name(repository), {"what": PRESENCE, "numbers": _numbers(numbers)}, send)
+
+
+def start_closing_fetch(*, user: "User | None", repository: str, numbers: Sequence[int], send: bool = True) -> FetchRun:
+    """Queues the fetch of the pull requests and commits that closed these stored issues; raises Invalid."""
+    return _queue_github(user, _name(repository), {"what": CLOSING_CHANGES, "numbers": _numbers(numbers)}, send)
+
+
+def start_asked(
+    *, user: "User | None", repository: str, what: str = "issues", numbers: Sequence[int] = (), **asked: Any
+) -> FetchRun:
+    """Queues what is asked for in a word: issues (as `start_fetch` takes them), presence or closing_changes."""
+    send = asked.get("send", True)
+    if what == PRESENCE:
+        return start_check(user=user, repository=repository, numbers=numbers, send=send)
+    if what == CLOSING_CHANGES:
+        return start_closing_fetch(user=user, repository=repository, numbers=numbers, send=send)
+    if numbers:
+        sentence = f"Say what to ask about these issues: {PRESENCE} or {CLOSING_CHANGES}."
+        raise Invalid("Issues can't be fetched by their numbers.", fields={"what": [sentence]})
+    return start_fetch(user=user, repository=repository, **asked)
 
 
 def continue_run(*, run: FetchRun, send: bool = True) -> FetchRun:
@@ -104,6 +90,8 @@ def continue_run(*, run: FetchRun, send: bool = True) -> FetchRun:
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if run.state not in {FetchRun.State.FAILED, FetchRun.State.CANCELLED, FetchRun.State.WAITING}:
             raise Conflict(f"This fetch is {run.state}; only one that failed, waits or was cancelled can be continued.")
+        if run.kind == FetchRun.Kind.FILE and not run.upload:
+            raise Conflict("The file of this fetch was removed meanwhile; upload it again: nothing is stored twice.")
         run.n_failures = 0
         run.finished_at = None
         run.waiting_until = None
@@ -112,7 +100,7 @@ def continue_run(*, run: FetchRun, send: bool = True) -> FetchRun:
         run.heartbeat_at = timezone.now()
         run.save(update_fields=["n_failures", "finished_at", "waiting_until", "error", "state", "heartbeat_at"])
         if send:
-            _send_after_commit(run)
+            send_after_commit(run)
     return run
 
 
@@ -130,14 +118,15 @@ def cancel_run(*, run: FetchRun) -> FetchRun:
 
 
 def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None) -> FetchRun:
-    """Works on a run in the foreground until it is over, waiting as long as it has to; for commands.
+    """Works on a run in the foreground until it is over and searchable, waiting as long as it has to; for commands.
 
     Where a worker has it meanwhile, waits for the worker. `on_wait` is called whenever the run begins to wait. A limit
     is waited for as long as it lasts; after ATTEMPTS_IN_FOREGROUND failed attempts the run fails, and can be continued.
     """
     told = None
     while True:
-        sync.work(run.pk)
+        with indexing.alongside():
+            sync.work(run.pk)
         run = FetchRun.objects.select_related("repository", "created_by").get(pk=run.pk)
         if run.is_over:
             return run
@@ -150,17 +139,18 @@ def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None)
         time.sleep(0.5)
 
 
-def _queue(run: FetchRun, user: "User | None", send: bool) -> FetchRun:
+def queue_run(run: FetchRun, *, user: "User | None", send: bool = True) -> FetchRun:
+    """Stores a new run and, with `send`, tells a worker."""
     run.created_by = user
     run.heartbeat_at = timezone.now()
     with transaction.atomic():
         run.save()
         if send:
-            _send_after_commit(run)
+            send_after_commit(run)
     return run
 
 
-def _send_after_commit(run: FetchRun) -> None:
+def send_after_commit(run: FetchRun) -> None:
     """Tells a worker; if the broker is away the clock finds the queued run later."""
 
     def send() -> None:
@@ -170,6 +160,29 @@ def _send_after_commit(run: FetchRun) -> None:
             logger.warning("the broker does not answer; run %s stays queued", run.pk)
 
     transaction.on_commit(send)
+
+
+def _name(repository: str) -> tuple[str, str, str]:
+    host, owner, name = parse_repository(repository)
+    api_host = (urlsplit(settings.GITHUB_API_URL).hostname or "").removeprefix("api.")
+    if host not in {GITHUB_HOST, api_host}:
+        sentence = f"This server fetches from {api_host}, not from {host}."
+        raise Invalid(sentence, fields={"repository": [sentence]})
+    return host, owner, name
+
+
+def _numbers(numbers: Sequence[int]) -> list[int]:
+    wanted = sorted(set(numbers))
+    if not wanted or wanted[0] < 1 or wanted[-1] > NUMBER_MAX or len(wanted) > NUMBERS_MAX:
+        sentence = f"Name issues by their numbers, from 1, at most {NUMBERS_MAX:,} of them."
+        raise Invalid(sentence, fields={"numbers": [sentence]})
+    return wanted
+
+
+def _queue_github(user: "User | None", name: tuple[str, str, str], asked: Mapping[str, object], send: bool) -> FetchRun:
+    requested = {"repository": full_name(*name), "name": list(name), **asked}
+    run = FetchRun(kind=FetchRun.Kind.GITHUB, target="/".join(name).lower(), requested=requested)
+    return queue_run(run, user=user, send=send)
 
 
 def _since(value: datetime | date | str | None) -> str | None:

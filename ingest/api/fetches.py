@@ -1,10 +1,10 @@
-"""Fetches and issues over REST."""
+"""Fetches over REST."""
 
+import json
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
-from django.urls import path
-from drf_spectacular.types import OpenApiTypes
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
@@ -13,17 +13,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
 from accounts.errors import Unreadable
 from accounts.exchange import StorableJson
-from accounts.models import User
+from accounts.storable import check_storable
 from ingest import queries
-from ingest.access import get_issue, get_run
-from ingest.actions import cancel_run, continue_run, start_fetch, start_file_fetch
-from ingest.errors import Invalid
-from ingest.models import FetchRun, Issue, Snapshot
-
-MayFetch = scope(write="manage")
+from ingest.access import get_run
+from ingest.actions.fetches import NUMBERS_MAX, cancel_run, continue_run, start_asked
+from ingest.actions.uploads import take_file
+from ingest.api.callers import MayFetch, caller
+from ingest.errors import Invalid, NotFound
+from ingest.models import FetchRun, Refusal
+from ingest.refusals import CONTENT_TYPES, write_refusals
 
 
 class RefusalLine(serializers.Serializer[Any]):
@@ -39,6 +39,7 @@ class RunAnswer(serializers.ModelSerializer[FetchRun]):
 
     repository: Any = serializers.CharField(allow_null=True)
     file = serializers.CharField(allow_null=True)
+    seconds_left = serializers.IntegerField(allow_null=True, help_text="By the pace so far.")
     requested: Any = serializers.DictField()
     created_by: Any = serializers.CharField(allow_null=True)
     refusals = RefusalLine(many=True)
@@ -47,8 +48,9 @@ class RunAnswer(serializers.ModelSerializer[FetchRun]):
         model = FetchRun
         fields = (
             "id", "kind", "repository", "file", "requested", "state", "waiting_until", "error", "n_seen", "n_new",
-            "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_requests", "n_expected",
-            "created_by", "created_at", "started_at", "finished_at", "refusals",
+            "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_closing_changes",
+            "n_requests", "n_unchanged_answers", "n_requests_left", "n_expected", "n_bytes", "n_bytes_read",
+            "seconds_left", "created_by", "created_at", "started_at", "finished_at", "refusals",
         )  # fmt: skip
 
     def to_representation(self, run: FetchRun) -> dict[str, Any]:
@@ -61,7 +63,15 @@ class FetchRequest(serializers.Serializer[Any]):
     repository = serializers.CharField(required=False, help_text="owner/name")
     state = serializers.ChoiceField(["all", "open", "closed"], default="all")
     labels = serializers.ListField(child=serializers.CharField(), default=list)
-    since = serializers.CharField(allow_null=True, default=None, help_text="A date, or a date and time.")
+    since = serializers.CharField(
+        allow_null=True, default=None, help_text="A date, or a date and time; or `last`: since the last complete fetch."
+    )
+    what = serializers.ChoiceField(
+        ["issues", "presence", "closing_changes"],
+        default="issues",
+        help_text="Issues; or of stored issues (`numbers`) whether they are still there, or what closed them.",
+    )
+    numbers = serializers.ListField(child=serializers.IntegerField(), default=list, max_length=NUMBERS_MAX)
 
 
 class FileRequest(serializers.Serializer[Any]):
@@ -70,55 +80,12 @@ class FileRequest(serializers.Serializer[Any]):
     file = serializers.FileField()
     repository = serializers.CharField(required=False, help_text="For rows that don't say where they are from.")
     private = serializers.BooleanField(default=False)
-
-
-class IssueLine(serializers.Serializer[Any]):
-    """An issue without its text."""
-
-    item = serializers.CharField()
-    repository = serializers.CharField()
-    number = serializers.IntegerField()
-    title = serializers.CharField()
-    state = serializers.CharField()
-    state_reason = serializers.CharField()
-    labels = serializers.ListField(child=serializers.CharField())
-    author = serializers.CharField()
-    n_comments = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField(allow_null=True)
-    updated_at = serializers.DateTimeField(allow_null=True)
-    closed_at = serializers.DateTimeField(allow_null=True)
-    html_url = serializers.CharField()
-    snapshot = serializers.CharField(help_text="SHA-256 of this state of the issue.")
-
-    def to_representation(self, issue: Issue) -> dict[str, Any]:
-        return queries.issue_as_line(issue)
-
-
-class CommentAnswer(serializers.Serializer[Any]):
-    """A comment."""
-
-    author = serializers.CharField()
-    body = serializers.CharField()
-    created_at = serializers.DateTimeField(allow_null=True)
-
-
-class IssueAnswer(IssueLine):
-    """An issue with its text; `comments` is null where they are not known."""
-
-    body = serializers.CharField()
-    locked = serializers.BooleanField()
-    comments = CommentAnswer(many=True, allow_null=True)
-
-
-def issue_answer(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, Any]:
-    """An issue with body and comments, as it is now or as that snapshot has it; one query."""
-    return queries.issue_as_document(issue, snapshot)
-
-
-def caller(request: Request) -> User:
-    """Who calls; `scope` has let nobody anonymous through."""
-    assert isinstance(request.user, User)
-    return request.user
+    columns = serializers.CharField(
+        required=False,
+        help_text='Of CSV and XLSX: a JSON object, {"number": "Issue #", "title": "Summary", …}; otherwise they are '
+        "guessed, if that is beyond doubt.",
+    )
+    sheet = serializers.CharField(required=False, help_text="Of a workbook; otherwise the first one.")
 
 
 class Fetches(ListAPIView[FetchRun]):
@@ -150,7 +117,7 @@ class Fetches(ListAPIView[FetchRun]):
             sent.is_valid(raise_exception=True)
             if not sent.validated_data.get("repository"):
                 raise Invalid("Name a repository.", fields={"repository": ["Write it as owner/name."]})
-            run = start_fetch(user=caller(request), **sent.validated_data)
+            run = start_asked(user=caller(request), **sent.validated_data)
         return Response(queries.run_as_document(run), status=202)
 
     def _take_file(self, request: Request) -> FetchRun:
@@ -159,7 +126,51 @@ class Fetches(ListAPIView[FetchRun]):
         if not isinstance(file, UploadedFile):
             raise Invalid("There is no file.", fields={"file": ["Send the file as the field “file”."]})
         private = str(given.get("private", "")).lower() in {"1", "true", "on", "yes"}
-        return start_file_fetch(user=caller(request), file=file, repository=given.get("repository"), private=private)
+        return take_file(
+            user=caller(request),
+            file=file,
+            repository=given.get("repository"),
+            private=private,
+            columns=_columns(given.get("columns")),
+            sheet=given.get("sheet") or "",
+        )
+
+
+def _columns(given: str | None) -> dict[str, str]:
+    """Field → name of a column; raises Invalid."""
+    try:
+        columns = json.loads(given) if given else {}
+    except (ValueError, RecursionError):
+        columns = None
+    if isinstance(columns, dict) and all(isinstance(name, str) for name in columns.values()):
+        check_storable(columns)
+        return columns
+    sentence = 'Write a JSON object of fields and names of columns, as {"number": "Issue #", "title": "Summary"}.'
+    raise Invalid("The columns can't be read.", fields={"columns": [sentence]})
+
+
+class Refusals(ListAPIView[Refusal]):
+    """The rows of a run that were refused, in the order they came; with `format`, all of them as a file."""
+
+    permission_classes = (MayFetch,)
+    serializer_class = RefusalLine
+    ordering = ("pk",)
+
+    def get_queryset(self) -> Any:
+        return get_run(caller(self.request), self.kwargs["run_id"]).refusals.all()
+
+    @extend_schema(parameters=[OpenApiParameter("format", str, enum=list(CONTENT_TYPES), description="As a file.")])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        format = request.query_params.get("format", "json")
+        if format == "json":
+            return super().get(request, *args, **kwargs)
+        if format not in CONTENT_TYPES:
+            raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(CONTENT_TYPES)}.")
+        run = get_run(caller(request), kwargs["run_id"])
+        rows = write_refusals(format, queries.refused_rows(run))
+        name = f'attachment; filename="refused-rows-{run.pk}.{format}"'
+        headers = {"Content-Disposition": name}
+        return StreamingHttpResponse(rows, content_type=CONTENT_TYPES[format], headers=headers)
 
 
 class OneFetch(APIView):
@@ -191,48 +202,3 @@ class CancelFetch(APIView):
     @extend_schema(request=None, responses={200: RunAnswer, 409: OpenApiResponse(description="over already")})
     def post(self, request: Request, run_id: int) -> Response:
         return Response(queries.run_as_document(cancel_run(run=get_run(caller(request), run_id))))
-
-
-class Issues(ListAPIView[Issue]):
-    """Issues stored here, the last to arrive first."""
-
-    permission_classes = (MayFetch,)
-    serializer_class = IssueLine
-    ordering = ("-pk",)
-
-    def get_queryset(self) -> Any:
-        words = {name: self.request.query_params.get(name, "") for name in ("repository", "state", "label", "search")}
-        return queries.issues(caller(self.request), **words)
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("repository", OpenApiTypes.STR, description="owner/name"),
-            OpenApiParameter("state", OpenApiTypes.STR, enum=["open", "closed", "all"]),
-            OpenApiParameter("label", OpenApiTypes.STR, description="The name of a GitHub label."),
-            OpenApiParameter("search", OpenApiTypes.STR, description='Words, "a phrase", -without; or a number.'),
-        ]
-    )
-    def get(self, request: Request, *args: Any, **parts: Any) -> Response:
-        return super().get(request, *args, **parts)
-
-
-class OneIssue(APIView):
-    """An issue as it is now, with body and comments."""
-
-    permission_classes = (MayFetch,)
-
-    @extend_schema(responses=IssueAnswer)
-    def get(self, request: Request, owner: str, name: str, number: int, host: str = "") -> Response:
-        repository = f"{host}/{owner}/{name}" if host else f"{owner}/{name}"
-        return Response(issue_answer(get_issue(caller(request), repository, number)))
-
-
-urlpatterns = [
-    path("fetches/", Fetches.as_view()),
-    path("fetches/<int:run_id>/", OneFetch.as_view()),
-    path("fetches/<int:run_id>/continue/", ContinueFetch.as_view()),
-    path("fetches/<int:run_id>/cancel/", CancelFetch.as_view()),
-    path("issues/", Issues.as_view()),
-    path("issues/<str:owner>/<str:name>/<int:number>/", OneIssue.as_view()),
-    path("issues/<str:host>/<str:owner>/<str:name>/<int:number>/", OneIssue.as_view()),
-]

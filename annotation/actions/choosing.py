@@ -1,0 +1,232 @@
+"""Drawing samples, screening issues in and out, fetching what a ready-made selection names."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.actions.studies import items_for, record
+from annotation.errors import Invalid, NotFound
+from annotation.models import Item, Round, RoundItem, Sample, SampleIssue
+from annotation.queries.choosing import Wish, counts_as_document, draft, selection_lines
+from annotation.sampling import draw
+from ingest import filters, selections
+from ingest.actions import fetches
+from ingest.models import FetchRun, Issue
+from ingest.selections import Selection
+
+LONGEST_REASON = 200
+NAMED_MOST = 10_000
+RECORDED_MOST = 100
+
+
+def with_selection(conditions: object, slug: object) -> object:
+    """A filter laid over that of a ready-made selection, whose words it replaces. Raises Invalid."""
+    if slug in (None, ""):
+        return conditions
+    try:
+        chosen = selections.selection(slug)
+    except NotFound as error:
+        raise Invalid("The filter could not be read.", fields={"selection": [error.message]}) from error
+    return {**chosen.filter, **conditions} if isinstance(conditions, Mapping) else conditions
+
+
+@transaction.atomic
+def draw_sample(
+    *,
+    seat: Seat,
+    filter: Mapping[str, object] | None = None,
+    selection: str = "",
+    **wish: Any,
+) -> Sample:
+    """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid.
+
+    `wish` is what `Wish` has: size (or confidence and margin), seed, stratify_by, allocation, at_least_one. Words of
+    `filter` stand before those of the ready-made `selection`.
+    """
+    seat.require(OWNER)
+    asked = Wish(**wish)
+    conditions = with_selection({} if filter is None else filter, selection)
+    drafted = draft(seat, conditions, asked)
+    assert isinstance(conditions, Mapping)
+    assert drafted.size is not None
+    frame = drafted.frame
+    drawn = draw(
+        range(len(frame)),
+        drafted.size,
+        asked.seed,
+        frame.strata if asked.stratify_by else None,
+        allocation=asked.allocation,
+        at_least_one=asked.at_least_one,
+    )
+    sample = Sample.objects.create(
+        study=seat.study,
+        filter=filters.as_document(conditions),
+        counts=counts_as_document(frame.counts),
+        frame=frame.snapshots.tolist(),
+        n_frame=len(frame),
+        size=drafted.size,
+        confidence=asked.confidence,
+        margin=asked.margin,
+        seed=asked.seed,
+        stratify_by=asked.stratify_by,
+        allocation=asked.allocation,
+        at_least_one=asked.at_least_one,
+        strata=[
+            {"stratum": share.stratum, "n_frame": share.n_frame, "n_drawn": share.n_drawn} for share in drafted.shares
+        ],
+        created_by=seat.user,
+    )
+    SampleIssue.objects.bulk_create(
+        [
+            SampleIssue(sample=sample, issue_id=frame.issues[unit.index], position=position, stratum=unit.stratum)
+            for position, unit in enumerate(drawn, start=1)
+        ],
+        batch_size=5000,
+    )
+    said: dict[str, object] = {"selection": selection} if selection else {}
+    said |= {"size": sample.size, "seed": sample.seed}
+    record(study=seat.study, user=seat.user, verb="sample drawn", sample=sample.pk, **said)
+    return sample
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What a screening did: items in that state now, and places in draft rounds that were taken from them."""
+
+    n: int
+    n_left_rounds: int
+
+
+@transaction.atomic
+def screen_items(
+    *,
+    seat: Seat,
+    screening: object,
+    reason: object = "",
+    items: object = None,
+    filter: object = None,
+    rows: QuerySet[Item] | None = None,
+    sample: Sample | None = None,
+) -> Screened:
+    """Sets the screening state of items: those named (also issues drawn in a sample of the study), or all that fit.
+
+    `filter` is in the words of a sample's filter, over the items of the study; `rows` are items of the study that the
+    caller chose; `sample` stands for all its issues. With a sample, filter narrows it. Out needs a reason. What is
+    screened out leaves draft rounds, and rounds made later pass it over. For owner and adjudicator. Raises Invalid.
+    """
+    seat.require(OWNER, ADJUDICATOR)
+    fields: dict[str, list[str]] = {}
+    if screening not in Item.Screening.values:
+        fields["screening"] = [f"Write {', '.join(Item.Screening.values)}."]
+    why = " ".join(reason.replace("\x00", " ").split()) if isinstance(reason, str) else ""
+    if not isinstance(reason, str) or len(why) > LONGEST_REASON:
+        fields["reason"] = [f"Write text of at most {LONGEST_REASON} characters."]
+    elif screening == Item.Screening.OUT and not why:
+        fields["reason"] = ["Say why; the reason stands in the flow table."]
+    if sum(each is not None for each in (items, rows)) + (filter is not None or sample is not None) != 1:
+        fields["items"] = ["Give either items, or a filter or a sample."]
+    if fields:
+        raise Invalid("The items could not be screened.", fields=fields)
+    if rows is None:
+        rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
+    pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
+    left = _leave_drafts(seat, pks) if screening == Item.Screening.OUT else 0
+    is_set = screening != Item.Screening.UNSCREENED
+    Item.objects.filter(pk__in=pks).update(
+        screening=screening,
+        screening_reason=why if screening == Item.Screening.OUT else "",
+        screened_by=seat.user if is_set else None,
+        screened_at=timezone.now() if is_set else None,
+    )
+    if pks:
+        names = list(
+            Item.objects.filter(pk__in=pks[:RECORDED_MOST]).order_by("pk").values_list("identifier", flat=True)
+        )
+        said: dict[str, object] = {"reason": why} if screening == Item.Screening.OUT else {}
+        said |= {"left_draft_rounds": left} if left else {}
+        record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
+    return Screened(len(pks), left)
+
+
+def _leave_drafts(seat: Seat, pks: Sequence[int]) -> int:
+    drafts = Round.objects.select_for_update().filter(study=seat.study, state=Round.State.DRAFT).order_by("pk")
+    n, _ = RoundItem.objects.filter(round__in=[each.pk for each in drafts], item__in=pks).delete()
+    return n
+
+
+def _named(seat: Seat, names: object) -> QuerySet[Item]:
+    """The items of these names; issues drawn in a sample become items. Raises Invalid."""
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise Invalid("The items could not be screened.", fields={"items": ["Name at least one item, in a list."]})
+    if len(names) > NAMED_MOST:
+        raise Invalid("The items could not be screened.", fields={"items": [f"Name at most {NAMED_MOST} at once."]})
+    wanted = set(names)
+    known = set(Item.objects.filter(study=seat.study, identifier__in=wanted).values_list("identifier", flat=True))
+    if wanted - known:
+        drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, wanted - known) if n])
+        by_name = {issue.identifier: issue for issue in drawn.select_related("repository")}
+        if missing := sorted(wanted - known - set(by_name)):
+            sentences = [f"“{name[:100]}” is no item of this study, nor drawn in a sample." for name in missing[:20]]
+            raise Invalid("The items could not be screened.", fields={"items": sentences})
+        items_for(seat.study, [by_name[name] for name in sorted(wanted - known)])
+    return Item.objects.filter(study=seat.study, identifier__in=wanted)
+
+
+def _number(name: str) -> str:
+    number = name.rpartition("#")[2]
+    return number if number.isascii() and number.isdigit() and len(number) < 10 else ""
+
+
+def _drawn(seat: Seat) -> QuerySet[Issue]:
+    return Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample__study=seat.study).values("issue"))
+
+
+def _fitting(seat: Seat, conditions: object, sample: Sample | None) -> QuerySet[Item]:
+    """The study's items that fit a filter, in a sample or all; the issues of the sample become items."""
+    if sample is not None:
+        take_in(seat=seat, sample=sample)
+        here = Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample=sample).values("issue"))
+    else:
+        here = Issue.objects.filter(pk__in=Item.objects.filter(study=seat.study, issue__isnull=False).values("issue"))
+    given = filters.read({} if conditions is None else conditions)
+    if not given and sample is None:
+        raise Invalid("The items could not be screened.", fields={"filter": ["Say which, by a word at least."]})
+    if "presence" not in given:  # what was deleted at GitHub is an item still
+        given["presence"] = tuple(Issue.Presence.values)
+    found = filters.frame(given, here)
+    return Item.objects.filter(study=seat.study, issue__in=found.issues.tolist())
+
+
+@transaction.atomic
+def take_in(*, seat: Seat, sample: Sample) -> int:
+    """Makes items of all issues of a sample, so that they can be screened; says how many were new."""
+    seat.require(OWNER, ADJUDICATOR)
+    has_item = Q(pk__in=Item.objects.filter(study=seat.study, issue__isnull=False).values("issue"))
+    missing = Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample=sample).values("issue")).exclude(has_item)
+    new = list(missing.select_related("repository").order_by("pk"))
+    if new:
+        items_for(seat.study, new)
+        record(study=seat.study, user=seat.user, verb="sample taken in", sample=sample.pk, n=len(new))
+    return len(new)
+
+
+def fetch_selection(*, user: User, chosen: Selection) -> list[FetchRun]:
+    """Starts fetches of the repositories that a selection names and that are neither stored here nor under way."""
+    (line,) = selection_lines(user, [chosen])
+    under_way = Counter(
+        FetchRun.objects.visible_to(user)
+        .filter(state__in=FetchRun.UNFINISHED, kind=FetchRun.Kind.GITHUB)
+        .values_list("target", flat=True)
+    )
+    return [
+        fetches.start_fetch(user=user, repository=name)
+        for name in line.missing
+        if not under_way[f"github.com/{name}".lower()]
+    ]

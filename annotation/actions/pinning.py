@@ -1,0 +1,133 @@
+"""Moves the pinned states of items on, and asks GitHub what became of their issues."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from annotation.access import OWNER, Seat
+from annotation.actions.studies import record
+from annotation.errors import Invalid, Stale
+from annotation.models import Item
+from annotation.queries.changes import ASKED, with_new_states
+from ingest.actions import fetches
+from ingest.identifiers import full_name
+from ingest.models import FetchRun
+
+BATCH = 1_000
+NAMED_MOST = 10_000
+RECORDED_MOST = 500
+QUESTIONS = {
+    "issues": "what changed",
+    "presence": "whether they are still there",
+    "closing_changes": "what closed them",
+}
+
+
+@transaction.atomic
+def repin_item(*, seat: Seat, item: Item, seen: str = "") -> bool:
+    """Lets raters read the newest state of an item's issue from now on; False where they do already.
+
+    `seen` is the SHA-256 of the state that the owner looked at; where a newer one came meanwhile it is Stale.
+    """
+    seat.require(OWNER)
+    issue = item.issue
+    if issue is None or issue.current_snapshot is None:
+        raise Invalid("This item has no issue, so nothing can be read of it.")
+    if seen and issue.current_snapshot.sha256 != seen:
+        raise Stale(
+            "The issue has changed once more since you opened this page; look at the new difference first.",
+            newer={"snapshot": issue.current_snapshot.sha256},
+        )
+    return bool(_repin(seat, [item.pk]))
+
+
+@transaction.atomic
+def repin_items(*, seat: Seat, items: object = None, everything: object = False) -> int:
+    """Lets raters read the newest states of the items named, or of all; answers how many were moved on.
+
+    Annotations stay as they are: each keeps the state it was made on. Raises Invalid for names that are no items.
+    """
+    seat.require(OWNER)
+    if (everything is True) == (items is not None):
+        raise Invalid("Say which items.", fields={"items": ['Give either "items", or "all": true.']})
+    if items is None:
+        return _repin(seat, None)
+    if not isinstance(items, list) or not items or not all(isinstance(name, str) for name in items):
+        raise Invalid("The items can't be read.", fields={"items": ["Write a list of items, as owner/name#number."]})
+    if len(items) > NAMED_MOST:
+        raise Invalid("These are too many.", fields={"items": [f'Name at most {NAMED_MOST:,}, or give "all": true.']})
+    wanted = [name.replace("\x00", "") for name in items]
+    found = dict(Item.objects.filter(study=seat.study, identifier__in=wanted).values_list("identifier", "pk"))
+    if unknown := [name for name in wanted if name not in found]:
+        sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
+        raise Invalid("Some of these are no items of the study.", fields={"items": sentences})
+    return _repin(seat, list(found.values()))
+
+
+def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
+    """In batches by key, in one transaction with its one line in the audit."""
+    rows = with_new_states(seat.study).select_related("issue__current_snapshot", "snapshot").order_by("pk")
+    rows = rows.only("identifier", "issue__current_snapshot__sha256", "snapshot__sha256")
+    if wanted is not None:
+        rows = rows.filter(pk__in=wanted)
+    n, after = 0, 0
+    recorded: list[str] = []
+    while batch := list(rows.filter(pk__gt=after).select_for_update(of=("self",), no_key=True)[:BATCH]):
+        after = batch[-1].pk
+        n += len(batch)
+        for item in batch:
+            assert item.issue is not None
+            assert item.issue.current_snapshot is not None
+            before = item.snapshot.sha256[:12] if item.snapshot else "none"
+            if len(recorded) < RECORDED_MOST:
+                recorded.append(f"{item.identifier} from {before} to {item.issue.current_snapshot.sha256[:12]}")
+            item.snapshot = item.issue.current_snapshot
+        Item.objects.bulk_update(batch, ["snapshot"])
+    if n:
+        record(study=seat.study, user=seat.user, verb="items re-pinned", n=n, states=recorded)
+    return n
+
+
+@transaction.atomic
+def ask_github(*, seat: Seat, what: object) -> list[FetchRun]:
+    """Starts one fetch for each repository of the study's items; `what` is one of QUESTIONS. Raises Invalid.
+
+    A repository that this server does not fetch from is passed over, unless all of them are.
+    """
+    seat.require(OWNER)
+    if not isinstance(what, str) or what not in QUESTIONS:
+        raise Invalid("The question can't be asked.", fields={"what": [f"Write one of {', '.join(QUESTIONS)}."]})
+    numbers: dict[str, list[int]] = defaultdict(list)
+    rows = Item.objects.filter(study=seat.study, issue__isnull=False).order_by("issue__repository", "issue__number")
+    place = ("issue__repository__host", "issue__repository__owner", "issue__repository__name", "issue__number")
+    for host, owner, name, number in rows.values_list(*place):
+        numbers[full_name(host, owner, name)].append(number)
+    if not numbers:
+        raise Invalid("No item of this study is an issue, so there is nothing to ask.")
+    started: list[FetchRun] = []
+    refused: list[Invalid] = []
+    for repository, of_repository in numbers.items():
+        try:
+            started.append(_start(seat, what, repository, of_repository))
+        except Invalid as error:
+            refused.append(error)
+    if not started:
+        raise refused[0]
+    names = [run.requested["repository"] for run in started]
+    record(
+        study=seat.study,
+        user=seat.user,
+        verb=ASKED,
+        what=QUESTIONS[what],
+        repositories=names,
+        fetches=[run.pk for run in started],
+    )
+    return started
+
+
+def _start(seat: Seat, what: str, repository: str, numbers: Sequence[int]) -> FetchRun:
+    if what == "issues":
+        return fetches.start_fetch(user=seat.user, repository=repository, since="last")
+    start = fetches.start_check if what == "presence" else fetches.start_closing_fetch
+    return start(user=seat.user, repository=repository, numbers=numbers)

@@ -1,0 +1,42 @@
+"""Frames and flow tables of samples as files, for the pages and for REST."""
+
+import csv
+import io
+from itertools import chain
+
+from django.http import HttpResponse, StreamingHttpResponse
+
+from annotation.access import Seat
+from annotation.errors import NotFound
+from annotation.exports.writers import CONTENT_TYPES, cell, write
+from annotation.models import Sample
+from annotation.queries.choosing import flow, flow_as_markdown, frame_rows
+
+FRAME_FORMATS = ("csv", "jsonl")
+FLOW_FORMATS = ("csv", "md")
+
+
+def frame_file(seat: Seat, sample: Sample, format: str) -> StreamingHttpResponse:
+    """The frame in the order drawn from, written while it is sent. Raises NotFound, Conflict, Forbidden."""
+    if format not in FRAME_FORMATS:
+        raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(FRAME_FORMATS)}.")
+    rows = frame_rows(seat, sample)
+    answer = StreamingHttpResponse(write("frame", format, rows), content_type=CONTENT_TYPES[format])
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.pk}-frame.{format}"'
+    return answer
+
+
+def flow_file(seat: Seat, sample: Sample, format: str) -> HttpResponse:
+    """The flow table as CSV or Markdown. Raises NotFound."""
+    if format not in FLOW_FORMATS:
+        raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(FLOW_FORMATS)}.")
+    lines = flow(sample)
+    if format == "md":
+        answer = HttpResponse(flow_as_markdown(lines), content_type="text/markdown; charset=utf-8")
+    else:
+        text = io.StringIO()
+        rows = chain([("step", "n", "kind")], ((cell(line.step), line.n, line.kind) for line in lines))
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        answer = HttpResponse(text.getvalue(), content_type=CONTENT_TYPES["csv"])
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.pk}-flow.{format}"'
+    return answer

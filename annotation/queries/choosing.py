@@ -1,0 +1,391 @@
+"""How issues were chosen: what a filter leaves, how a draw shares out, what became of the issues drawn."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.access import Seat, row_number
+from annotation.errors import Conflict, Forbidden, Invalid
+from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
+from annotation.sampling import allocate, sample_size
+from ingest import filters
+from ingest.identifiers import full_name
+from ingest.models import Issue, Repository, Snapshot
+from ingest.selections import Selection
+
+OWN_WORDS = {"exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all"}
+LARGEST_SEED = 2**63 - 1
+CHUNK = 2000
+REASONS_MOST = 50
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a draw beside its filter; `size`, or `confidence` and `margin`."""
+
+    size: Any = None
+    confidence: Any = None
+    margin: Any = None
+    seed: Any = 1
+    stratify_by: Any = ""
+    allocation: Any = Sample.Allocation.PROPORTIONAL.value
+    at_least_one: Any = False
+
+    def faults(self, *, is_draw: bool = True) -> dict[str, list[str]]:
+        """What can't be used, by field; only to count, a size may be missing."""
+        fields: dict[str, list[str]] = {}
+        if self.confidence is not None or self.margin is not None:
+            if self.size is not None:
+                fields["size"] = ["Give either a size, or confidence and margin."]
+            for name in ("confidence", "margin"):
+                value = getattr(self, name)
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+                    fields[name] = [f"Write a share between 0 and 1, such as {'0.95' if name[0] == 'c' else '0.05'}."]
+        elif (is_draw or self.size is not None) and not _is_whole(self.size, 1):
+            fields["size"] = ["Write a whole number from 1."]
+        if not _is_whole(self.seed, -LARGEST_SEED - 1):
+            fields["seed"] = ["Write a whole number."]
+        if self.stratify_by and self.stratify_by not in filters.STRATA:
+            fields["stratify_by"] = [f"Choose one of {', '.join(filters.STRATA)}."]
+        if self.allocation not in Sample.Allocation.values:
+            fields["allocation"] = ["Write proportional or equal."]
+        if not isinstance(self.at_least_one, bool):
+            fields["at_least_one"] = ["Write true or false."]
+        return fields
+
+    def size_of(self, n_frame: int) -> int | None:
+        if self.confidence is not None and self.margin is not None:
+            return sample_size(n_frame, self.confidence, self.margin)
+        size: int | None = self.size
+        return size
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_SEED
+
+
+@dataclass(frozen=True)
+class Share:
+    """A stratum: how many issues of the frame are in it, how many a draw takes."""
+
+    stratum: str
+    n_frame: int
+    n_drawn: int
+    is_emptied: bool = False
+    """All of it is drawn, and equal shares would have taken more."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A draw before it is made: the frame, the size that is asked for or follows, and how strata share it."""
+
+    frame: filters.Frame
+    n_frame: int
+    size: int | None
+    shares: Sequence[Share] = ()
+
+    @property
+    def has_small(self) -> bool:
+        """Whether a stratum is too small for an equal share."""
+        return any(share.is_emptied for share in self.shares)
+
+
+def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -> Draft:
+    """Reads filter and wish and says what they give, for a draw or (`is_draw=False`) only to look. Raises Invalid."""
+    given = filters.read(conditions, others=tuple(OWN_WORDS))
+    further = _further(seat.study, conditions)
+    if fields := wish.faults(is_draw=is_draw):
+        raise Invalid("The sample could not be drawn.", fields=fields)
+    frame = filters.frame(
+        given,
+        Issue.objects.visible_to(seat.user),
+        further=further,
+        stratify_by=wish.stratify_by,
+        rows=is_draw or bool(wish.stratify_by),
+    )
+    n_frame = frame.counts[-1].n
+    size = wish.size_of(n_frame)
+    if is_draw and not n_frame:
+        sentence = "No stored issue fits the filter. Is each repository fetched, and written as owner/name?"
+        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]})
+    if size is not None and n_frame and size > n_frame:
+        sentence = f"The filter leaves {n_frame} issues, fewer than {size}."
+        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]})
+    return Draft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
+
+
+def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
+    sizes = dict(sorted(Counter(frame.strata).items()))
+    try:
+        quotas = allocate(sizes, size or 0, wish.allocation, at_least_one=wish.at_least_one and bool(size))
+    except ValueError:
+        sentence = f"{size} issues can't give one to each of {len(sizes)} strata; draw {len(sizes)} at least."
+        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]}) from None
+    most = max(quotas.values(), default=0)
+    is_equal = wish.allocation == Sample.Allocation.EQUAL
+    return [
+        Share(name, n, quotas[name], is_emptied=is_equal and quotas[name] == n and n < most)
+        for name, n in sizes.items()
+    ]
+
+
+def _further(study: Study, conditions: object) -> list[filters.Step]:
+    """The steps of the words that speak of the study's samples. Raises Invalid."""
+    given = conditions.get("exclude_sample") if isinstance(conditions, Mapping) else None
+    if given is None or given in ("", []):
+        return []
+    drawn = SampleIssue.objects.filter(sample__study=study)
+    if given == "all":
+        return [filters.Step("not in a sample of the study", ~Q(Exists(drawn.filter(issue=OuterRef("pk")))))]
+    numbers = [row_number(each) for each in (given if isinstance(given, list | tuple) else [given])]
+    known = set(Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).values_list("pk", flat=True))
+    if missing := [n for n in numbers if n not in known]:
+        sentence = f"The study has no sample {missing[0]}." if missing[0] else "Write a sample’s number, or all."
+        raise Invalid("The filter could not be read.", fields={"filter.exclude_sample": [sentence]})
+    without = Q(Exists(drawn.filter(issue=OuterRef("pk"), sample__in=sorted(known))))
+    return [filters.Step(f"not in sample {', '.join(map(str, sorted(known)))}", ~without)]
+
+
+def counts_as_document(counts: Sequence[filters.Count]) -> list[dict[str, Any]]:
+    return [{"step": count.step, "n": count.n} for count in counts]
+
+
+@dataclass(frozen=True)
+class SampleLine:
+    """A sample and how many of its issues no round holds yet, those screened out left out."""
+
+    sample: Sample
+    n_unused: int
+    n_out: int
+
+
+def samples_of(study: Study) -> QuerySet[Sample]:
+    """The samples of a study without their frames, which may be long."""
+    return Sample.objects.filter(study=study).select_related("created_by").defer("frame")
+
+
+def unused_of(sample: Any) -> QuerySet[SampleIssue]:
+    """What a round may still take of a sample: in no round, not screened out; `sample` may be an OuterRef."""
+    used = RoundItem.objects.filter(round__study=OuterRef("sample__study"), item__issue=OuterRef("issue"))
+    return SampleIssue.objects.filter(~Exists(used), ~Exists(_screened_out()), sample=sample)
+
+
+def n_passed_over(sample: Sample) -> int:
+    """How many issues of a sample rounds pass over, because they are screened out; one query."""
+    return SampleIssue.objects.filter(Exists(_screened_out()), sample=sample).count()
+
+
+def _screened_out() -> QuerySet[Item]:
+    return Item.objects.filter(study=OuterRef("sample__study"), issue=OuterRef("issue"), screening=Item.Screening.OUT)
+
+
+def sample_lines(study: Study) -> list[SampleLine]:
+    """The samples of a study, newest first; one query."""
+
+    def number(rows: QuerySet[SampleIssue]) -> Any:
+        return Coalesce(Subquery(rows.order_by().values("sample").annotate(n=Count("pk")).values("n")), 0)
+
+    out = SampleIssue.objects.filter(Exists(_screened_out()), sample=OuterRef("pk"))
+    rows = samples_of(study).annotate(n_unused=number(unused_of(OuterRef("pk"))), n_out=number(out)).order_by("-pk")
+    return [SampleLine(row, row.n_unused, row.n_out) for row in rows]
+
+
+def drawn_issues(sample: Sample) -> QuerySet[SampleIssue]:
+    """The issues of a sample in the order drawn, with their titles and what screening said of them."""
+    item = Item.objects.filter(study=sample.study_id, issue=OuterRef("issue"))
+    return (
+        SampleIssue.objects.filter(sample=sample)
+        .select_related("issue__repository", "issue__current_snapshot")
+        .defer("issue__current_snapshot__body")
+        .annotate(
+            item_pk=Subquery(item.values("pk")),
+            screening=Subquery(item.values("screening")),
+            screening_reason=Subquery(item.values("screening_reason")),
+        )
+        .order_by("position")
+    )
+
+
+@dataclass(frozen=True)
+class FlowLine:
+    """A line of the flow table: `kind` is step, drawn, out, unscreened or kept."""
+
+    step: str
+    n: int
+    kind: str = "step"
+
+
+def flow(sample: Sample) -> list[FlowLine]:
+    """The flow table of a paper: what each step left, what was drawn, screened out by reason, and kept; one query.
+
+    Before anybody has screened the table ends with what was drawn.
+    """
+    lines = [FlowLine(each["step"], each["n"]) for each in sample.counts]
+    lines.append(FlowLine("drawn", sample.size, "drawn"))
+    item = Item.objects.filter(study=sample.study_id, issue=OuterRef("issue"))
+    said = (
+        SampleIssue.objects.filter(sample=sample)
+        .order_by()
+        .annotate(screening=Subquery(item.values("screening")), reason=Subquery(item.values("screening_reason")))
+        .values_list("screening", "reason")
+        .annotate(n=Count("pk"))
+    )
+    n_of: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for screening, reason, n in said:
+        n_of[screening or Item.Screening.UNSCREENED] += n
+        if screening == Item.Screening.OUT:
+            reasons[reason] += n
+    if not n_of[Item.Screening.OUT] and not n_of[Item.Screening.IN]:
+        return lines
+    for reason, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])):
+        lines.append(FlowLine(f"screened out: {reason}", n, "out"))
+    if n_of[Item.Screening.UNSCREENED]:
+        lines.append(FlowLine("not screened yet", n_of[Item.Screening.UNSCREENED], "unscreened"))
+    lines.append(FlowLine("kept", n_of[Item.Screening.IN], "kept"))
+    return lines
+
+
+def flow_as_markdown(lines: Sequence[FlowLine]) -> str:
+    """The flow table as a table of Markdown."""
+    rows = [f"| {line.step.replace('|', chr(92) + '|')} | {line.n:,} |" for line in lines]
+    return "\n".join(["| Step | Issues |", "| --- | ---: |", *rows]) + "\n"
+
+
+def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
+    """The frame of a sample as it was drawn from, in its order, as rows of a file; a query for every 2,000 issues.
+
+    Raises Conflict for a sample drawn before frames were kept, Forbidden where it holds issues that are hidden from
+    this person.
+    """
+    ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
+    if not ids:
+        raise Conflict(f"Sample {sample.pk} was drawn before frames were kept; draw another one.")
+    own = Issue.objects.visible_to(seat.user)
+    private = Repository.objects.filter(private=True)
+    hidden = Snapshot.objects.filter(pk__in=ids, issue__repository__in=private).exclude(issue__in=own)
+    if sample.created_by_id != seat.user.pk and hidden.exists():
+        raise Forbidden("This frame holds issues of a private repository that you may not see; ask who drew it.")
+    return _frame_rows(sample, ids)
+
+
+def _frame_rows(sample: Sample, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
+    stratum = filters.strata_of(sample.stratify_by, filters.read(sample.filter, others=tuple(OWN_WORDS)))
+    positions = dict(SampleIssue.objects.filter(sample=sample).values_list("issue", "position"))
+    remaining = iter(ids)
+    while chunk := list(islice(remaining, CHUNK)):
+        rows = Snapshot.objects.filter(pk__in=chunk).values(
+            "pk", "issue_id", "sha256", "state", "created_at", "github_labels", number=F("issue__number"),
+            host=F("issue__repository__host"), owner=F("issue__repository__owner"), name=F("issue__repository__name"),
+        )  # fmt: skip
+        by_id = {row["pk"]: row for row in rows}
+        for pk in chunk:
+            row = by_id[pk]
+            repository = full_name(row["host"], row["owner"], row["name"])
+            yield {
+                "item": f"{repository}#{row['number']}",
+                "repository": repository,
+                "number": row["number"],
+                "stratum": stratum(repository, row["state"], row["created_at"], row["github_labels"]),
+                "drawn": positions.get(row["issue_id"]),
+                "snapshot": row["sha256"],
+                "created_at": row["created_at"],
+                "state": row["state"],
+            }
+
+
+@dataclass(frozen=True)
+class SelectionLine:
+    """A ready-made selection and which of its repositories are not stored here, or not for this person."""
+
+    selection: Selection
+    missing: Sequence[str] = field(default=())
+
+
+def selection_lines(seat_user: Any, chosen: Sequence[Selection]) -> list[SelectionLine]:
+    """Selections with what would have to be fetched; one query."""
+    stored = {each.full_name.lower() for each in Repository.objects.visible_to(seat_user)}
+    return [SelectionLine(each, [name for name in each.repositories if name.lower() not in stored]) for each in chosen]
+
+
+@dataclass(frozen=True)
+class ItemRound:
+    """An item in one round: how many of its answers are in."""
+
+    round: Round
+    n_done: int
+    n_planned: int
+
+
+@dataclass(frozen=True)
+class ItemLine:
+    """An item of a study with its rounds."""
+
+    item: Item
+    title: str
+    rounds: Sequence[ItemRound] = field(default=())
+
+
+def items_of(
+    study: Study,
+    *,
+    search: str = "",
+    round_: Round | None = None,
+    screening: str = "",
+    sample: int | None = None,
+) -> QuerySet[Item]:
+    """The items of a study with title; `search` is a part of the identifier or of the title."""
+    rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
+    if round_ is not None:
+        rows = rows.filter(Exists(RoundItem.objects.filter(round=round_, item=OuterRef("pk"))))
+    if sample is not None:
+        rows = rows.filter(
+            Exists(SampleIssue.objects.filter(sample=sample, sample__study=study, issue=OuterRef("issue")))
+        )
+    if screening:
+        rows = rows.filter(screening=screening)
+    if words := search.replace("\x00", " ").strip():
+        rows = rows.filter(Q(identifier__icontains=words) | Q(snapshot__title__icontains=words))
+    return rows
+
+
+def item_lines(items: Sequence[Item]) -> list[ItemLine]:
+    """Items with what is done of them in each round; two queries. Counts only: they tell nobody's answer."""
+    wanted = [item.pk for item in items]
+    done = {
+        (row["item"], row["round"]): row["n"]
+        for row in Assignment.objects.filter(item__in=wanted, slot__isnull=False, state__in=Assignment.FINISHED)
+        .order_by()
+        .values("item", "round")
+        .annotate(n=Count("pk"))
+    }
+    rounds: dict[int, list[ItemRound]] = defaultdict(list)
+    places = RoundItem.objects.filter(item__in=wanted).select_related("round").order_by("round__number")
+    for place in places:
+        rounds[place.item_id].append(
+            ItemRound(place.round, done.get((place.item_id, place.round_id), 0), place.n_raters)
+        )
+    return [ItemLine(item, title_of(item), rounds[item.pk]) for item in items]
+
+
+def title_of(item: Item) -> str:
+    """The title of an item's issue as raters read it; empty for an imported identifier."""
+    return item.snapshot.title if item.snapshot else ""
+
+
+def screening_counts(study: Study) -> dict[str, int]:
+    """How many items of the study are in each state of screening; one query."""
+    found = dict(Item.objects.filter(study=study).order_by().values_list("screening").annotate(n=Count("pk")))
+    return {state: found.get(state, 0) for state in Item.Screening.values}
+
+
+def reasons_of(study: Study) -> list[str]:
+    """The reasons given in this study so far, the most frequent first; one query."""
+    out = Item.objects.filter(study=study, screening=Item.Screening.OUT).exclude(screening_reason="")
+    rows = out.order_by().values_list("screening_reason").annotate(n=Count("pk")).order_by("-n", "screening_reason")
+    return [reason for reason, _ in rows[:REASONS_MOST]]

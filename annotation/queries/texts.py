@@ -1,0 +1,118 @@
+"""The issues of a study as raters read them, row by row, in steady memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation.models import Item, Study
+from ingest.identifiers import full_name
+from ingest.models import ClosingChange, Repository, SnapshotComment
+
+CHUNK_ITEMS = 200
+
+
+@dataclass(frozen=True)
+class IssueRow:
+    """One item with what its pinned snapshot says; all but `item` is null for an identifier without an issue."""
+
+    item: str
+    repository: str | None = None
+    number: int | None = None
+    title: str | None = None
+    body: str | None = None
+    state: str | None = None
+    state_reason: str | None = None
+    github_labels: list[str] | None = None
+    author: str | None = None
+    created_at: datetime | None = None
+    closed_at: datetime | None = None
+    n_comments: int | None = None
+    comments: list[dict[str, Any]] | None = None
+    closed_by: list[str] | None = None
+    merged_at: datetime | None = None
+    additions: int | None = None
+    deletions: int | None = None
+    files: int | None = None
+    presence: str | None = None
+    screening: str = ""
+    screening_reason: str = ""
+    snapshot: str | None = None
+
+
+def issue_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, IssueRow]]:
+    """(item's key, row) for each item after that key, in order; four queries to a chunk."""
+    while items := _chunk(study, after):
+        names = {
+            row.pk: row for row in Repository.objects.filter(pk__in={i.issue.repository_id for i in items if i.issue})
+        }
+        threads = _threads([item.snapshot_id for item in items if item.snapshot_id])
+        changes = _changes([item.issue_id for item in items if item.issue_id])
+        for item in items:
+            yield item.pk, _row(item, names, threads, changes.get(item.issue_id or 0, []))
+        after = items[-1].pk
+
+
+def _chunk(study: Study, after: int) -> list[Item]:
+    found = Item.objects.filter(study=study, pk__gt=after).select_related("snapshot", "issue").order_by("pk")
+    return list(found[:CHUNK_ITEMS])
+
+
+def _threads(snapshots: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    threads: dict[int, list[dict[str, Any]]] = {}
+    links = SnapshotComment.objects.filter(snapshot__in=snapshots).order_by("snapshot", "position")
+    for snapshot, author, created_at, body in links.values_list(
+        "snapshot", "comment__author_login", "comment__created_at", "comment__body"
+    ):
+        threads.setdefault(snapshot, []).append({"author": author, "created_at": created_at, "body": body})
+    return threads
+
+
+def _changes(issues: Sequence[int]) -> dict[int, list[ClosingChange]]:
+    found: dict[int, list[ClosingChange]] = {}
+    for change in ClosingChange.objects.filter(issue__in=issues).order_by("issue", "identifier"):
+        found.setdefault(change.issue_id, []).append(change)
+    return found
+
+
+def _row(
+    item: Item,
+    names: dict[int, Repository],
+    threads: dict[int, list[dict[str, Any]]],
+    changes: list[ClosingChange],
+) -> IssueRow:
+    issue, snapshot = item.issue, item.snapshot
+    if issue is None or snapshot is None:
+        return IssueRow(item.identifier, screening=item.screening, screening_reason=item.screening_reason)
+    repository = names[issue.repository_id]
+    merged = [change for change in changes if change.merged_at]
+    return IssueRow(
+        item=item.identifier,
+        repository=full_name(repository.host, repository.owner, repository.name),
+        number=issue.number,
+        title=snapshot.title,
+        body=snapshot.body,
+        state=snapshot.state,
+        state_reason=snapshot.state_reason,
+        github_labels=list(snapshot.github_labels),
+        author=snapshot.author_login,
+        created_at=snapshot.created_at,
+        closed_at=snapshot.closed_at,
+        n_comments=snapshot.n_comments,
+        comments=threads.get(snapshot.pk, []) if snapshot.comments_known else None,
+        closed_by=[change.identifier for change in changes] if issue.changes_known else None,
+        merged_at=min((change.merged_at for change in merged if change.merged_at), default=None),
+        additions=_total(merged, "additions"),
+        deletions=_total(merged, "deletions"),
+        files=_total(merged, "n_files"),
+        presence=issue.presence,
+        screening=item.screening,
+        screening_reason=item.screening_reason,
+        snapshot=snapshot.sha256,
+    )
+
+
+def _total(changes: Sequence[ClosingChange], name: str) -> int | None:
+    """The sum over the merged changes; None where there is none, or one does not say."""
+    values = [getattr(change, name) for change in changes]
+    return sum(values) if values and None not in values else None

@@ -1,0 +1,235 @@
+"""Samples, what is drawn and kept, the items of a study and their screening."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import ADJUDICATOR, OWNER, get_item_at, get_sample, get_seat
+from annotation.actions import choosing as actions
+from annotation.choosing_forms import ItemFilter, SampleForm
+from annotation.errors import ConcordError
+from annotation.exports.frames import flow_file, frame_file
+from annotation.forms import explain
+from annotation.models import Item
+from annotation.queries import choosing as queries
+from annotation.queries.changes import n_changed
+from annotation.views.paging import page_of
+from annotation.views.study_page import me, status_of, study_page
+from ingest.queries import repositories
+from ingest.selections import selection, selections
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def samples(request: HttpRequest, slug: str) -> HttpResponse:
+    """The samples drawn, `?sample=` with its issues; the owner counts a frame and draws from it.
+
+    `?selection=` fills the form with a ready-made selection.
+    """
+    seat = get_seat(me(request), slug)
+    given = request.POST if request.method == "POST" else None
+    lines = queries.sample_lines(seat.study)
+    started = selection(request.GET["selection"]) if request.GET.get("selection") else None
+    initial = SampleForm.initial_of(started.filter if started else {})
+    form = SampleForm(given, initial=initial, samples=[line.sample.pk for line in lines])
+    status, drafted = 0, None
+    if given is not None:
+        seat.require(OWNER)
+        try:
+            if form.is_valid():
+                if "count" in given:
+                    drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
+                else:
+                    sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
+                    messages.success(request, f"Sample {sample.pk} is drawn: {sample.size} issues.")
+                    return redirect(f"{request.path}?sample={sample.pk}")
+        except ConcordError as error:
+            _explain(form, error)
+            status = error.status
+    shown = get_sample(seat, request.GET["sample"]) if "sample" in request.GET else lines[0].sample if lines else None
+    is_owner = seat.has_role(OWNER)
+    return study_page(
+        request,
+        seat,
+        "samples",
+        "rounds",
+        status=status or status_of(form),
+        form=form,
+        draft=drafted,
+        lines=lines,
+        chosen=shown,
+        flow=queries.flow(shown) if shown else [],
+        page=page_of(request, queries.drawn_issues(shown), key="position") if shown else None,
+        may_screen=seat.has_role(OWNER, ADJUDICATOR),
+        repositories=repositories(seat.user)[:200] if is_owner else [],
+        selections=queries.selection_lines(seat.user, selections()) if is_owner else [],
+        started=started,
+    )
+
+
+def _explain(form: SampleForm, error: ConcordError) -> None:
+    explain(form, error, filter_keywords="any_keyword")
+
+
+@login_required
+@require_POST
+def frame(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the filter in the form leaves now, the size that follows and the shares of the strata: a part of the page.
+
+    What somebody is still filling in is no error of theirs: the part says what is missing, with 200.
+    """
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    numbers = queries.samples_of(seat.study).values_list("pk", flat=True)
+    given = request.POST.copy()
+    given["count"] = "1"
+    form = SampleForm(given, samples=list(numbers))
+    drafted = None
+    if form.is_valid():
+        try:
+            drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
+        except ConcordError as error:
+            _explain(form, error)
+    return render(request, "annotation/studies/_frame.html", {"draft": drafted, "form": form})
+
+
+@login_required
+@require_safe
+def download_frame(request: HttpRequest, slug: str, pk: int, format: str) -> StreamingHttpResponse:
+    """The frame of a sample as a file."""
+    seat = get_seat(me(request), slug)
+    return frame_file(seat, get_sample(seat, pk), format)
+
+
+@login_required
+@require_safe
+def download_flow(request: HttpRequest, slug: str, pk: int, format: str) -> HttpResponse:
+    """The flow table of a sample as CSV or Markdown."""
+    seat = get_seat(me(request), slug)
+    return flow_file(seat, get_sample(seat, pk), format)
+
+
+@login_required
+@require_POST
+def fetch_selection(request: HttpRequest, slug: str) -> HttpResponse:
+    """Starts fetches of what a ready-made selection names and is not stored yet."""
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    chosen = selection(request.POST.get("selection"))
+    runs = actions.fetch_selection(user=seat.user, chosen=chosen)
+    names = ", ".join(run.title for run in runs)
+    messages.success(
+        request, f"Fetching {names}: see Repositories." if runs else "All it names is stored or being fetched."
+    )
+    return redirect(f"{reverse('samples', args=[slug])}?selection={chosen.slug}")
+
+
+@login_required
+@require_POST
+def screen_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Makes items of a sample's issues and leads to the list where they are screened."""
+    seat = get_seat(me(request), slug)
+    actions.take_in(seat=seat, sample=get_sample(seat, pk))
+    return redirect(f"{reverse('items', args=[slug])}?sample={pk}")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def items(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every item of the study with how far it is in each round: counts, nobody's values.
+
+    POST screens all items that the bar above the table leaves, or (`item`) one of them.
+    """
+    seat = get_seat(me(request), slug)
+    rounds = list(seat.study.rounds.order_by("number"))
+    drawn = list(queries.samples_of(seat.study).values_list("pk", flat=True))
+    form = ItemFilter(request.GET, numbers=[each.number for each in rounds], samples=drawn)
+    form.is_valid()
+    chosen = form.cleaned_data
+    rows = queries.items_of(
+        seat.study,
+        search=chosen.get("search") or "",
+        round_=next((each for each in rounds if each.number == chosen.get("round")), None),
+        screening=chosen.get("screening") or "",
+        sample=chosen.get("sample"),
+    )
+    status, refusal = 200, ""
+    if request.method == "POST":
+        try:
+            done = actions.screen_items(
+                seat=seat, rows=rows, screening=request.POST.get("screening"), reason=request.POST.get("reason", "")
+            )
+        except ConcordError as error:
+            if error.status != 422:
+                raise
+            status, refusal = 422, next(iter(error.fields.values()), [error.message])[0]
+        else:
+            messages.success(request, _said(done, request.POST.get("screening", "")))
+            return redirect(reverse("items", args=[slug]))
+    page = page_of(request, rows)
+    may_screen = seat.has_role(OWNER, ADJUDICATOR)
+    return study_page(
+        request,
+        seat,
+        "items",
+        "items",
+        status=status,
+        refusal=refusal,
+        form=form,
+        page=page,
+        lines=queries.item_lines(page.rows),
+        is_filtered=any(chosen.values()),
+        may_screen=may_screen,
+        counts=queries.screening_counts(seat.study),
+        n_changed=n_changed(seat.study),
+        n_shown=rows.count() if may_screen and any(chosen.values()) else None,
+        reasons=queries.reasons_of(seat.study) if may_screen else [],
+    )
+
+
+def _said(done: actions.Screened, screening: str) -> str:
+    words = {"in": "screened in", "out": "screened out"}.get(screening, "not screened any more")
+    said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
+    if done.n_left_rounds:
+        said += f" {done.n_left_rounds} places in draft rounds were given up."
+    return said
+
+
+@login_required
+@require_POST
+def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Screens one item; for htmx the answer is its row."""
+    seat = get_seat(me(request), slug)
+    found: Item = get_item_at(seat, pk)
+    refusal, status = "", 200
+    try:
+        done = actions.screen_items(
+            seat=seat,
+            rows=Item.objects.filter(pk=found.pk),
+            screening=request.POST.get("screening"),
+            reason=request.POST.get("reason", ""),
+        )
+        said = _said(done, request.POST.get("screening", ""))
+    except ConcordError as error:
+        if error.status != 422:
+            raise
+        refusal, status, said = next(iter(error.fields.values()), [error.message])[0], 422, ""
+    if "HX-Request" not in request.headers:
+        (messages.error if refusal else messages.success)(request, refusal or said)
+        return redirect("items", slug)
+    (line,) = queries.item_lines([queries.items_of(seat.study).get(pk=pk)])
+    context: dict[str, Any] = {
+        "line": line,
+        "study": seat.study,
+        "may_screen": True,
+        "refusal": refusal,
+        "typed": request.POST.get("reason", ""),
+        "counts": queries.screening_counts(seat.study),
+        "is_apart": True,
+    }
+    return render(request, "annotation/studies/_item_line.html", context, status=status)

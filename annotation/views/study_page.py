@@ -1,0 +1,29 @@
+"""What pages of a study share: who asks, the frame with its header, the status of a form that was sent."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from accounts.models import User
+from annotation.access import OWNER, Seat
+
+
+def me(request: HttpRequest) -> User:
+    """Who is signed in; the view lets in nobody else."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def study_page(
+    request: HttpRequest, seat: Seat, template: str, tab: str, *, status: int = 200, **context: Any
+) -> HttpResponse:
+    """A page of a study under its header."""
+    context |= {"seat": seat, "study": seat.study, "tab": tab, "is_owner": seat.has_role(OWNER)}
+    return render(request, f"annotation/studies/{template}.html", context, status=status)
+
+
+def status_of(*given: forms.Form) -> int:
+    """422 where a form that was sent has errors."""
+    return 422 if any(form.is_bound and form.errors for form in given) else 200

@@ -1,0 +1,176 @@
+"""Takes in files of issues: JSON goes on at once, a table waits until someone says which column holds what."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.files.base import File
+from django.db import transaction
+
+from ingest.actions.fetches import queue_run
+from ingest.errors import Invalid, NotFound, TooLarge, Unreadable
+from ingest.identifiers import full_name, parse_repository
+from ingest.models import FetchRun, Upload
+from ingest.tables import Sample, checked_guess, is_table, lay_out, sample
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+START_BYTES = 64
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
+
+
+def take_file(
+    *,
+    user: "User | None",
+    file: File,
+    repository: str | None = None,
+    private: bool = False,
+    columns: Mapping[str, str] | None = None,
+    sheet: str = "",
+    bytes_max: int | None = None,
+    send: bool = True,
+) -> FetchRun:
+    """Queues the import of a file, JSON or a table, as `start_file_fetch` does.
+
+    `columns` names the column that holds each field; without it a table's are guessed, if that is beyond doubt. Raises
+    Invalid with `columns`, and Unreadable for a table that can't be opened.
+    """
+    asked = {"user": user, "file": file, "repository": repository, "private": private, "bytes_max": bytes_max}
+    if not _is_table(file):
+        if columns or sheet:
+            sentence = "Columns and sheets are named for CSV and XLSX; this file is neither."
+            raise Invalid(sentence, fields={"columns": [sentence]})
+        return start_file_fetch(**asked, send=send)  # type: ignore[arg-type]
+    asked_of_file(file, repository, private, bytes_max)
+    found = sample(file.file, sheet, count_up_to=1_000)  # type: ignore[arg-type]
+    file.seek(0)
+    if columns:
+        lay_out(found.columns, columns)
+    mapping = columns or _guessed(found)
+    return start_file_fetch(**asked, table={"columns": dict(mapping), "sheet": found.sheet}, send=send)  # type: ignore[arg-type]
+
+
+def take_upload(
+    *, user: "User", file: File, repository: str | None = None, private: bool = False
+) -> "FetchRun | Upload":
+    """A run for a file of JSON; for a table, an upload that waits for its columns. Raises Invalid and Unreadable."""
+    if not _is_table(file):
+        return start_file_fetch(user=user, file=file, repository=repository, private=private)
+    requested = asked_of_file(file, repository, private)
+    found = sample(file.file)  # type: ignore[arg-type]
+    file.seek(0)
+    upload = Upload(name=requested["file"], created_by=user, requested=requested | {"sample": found.as_json()})
+    upload.file.save("issues.table", file, save=False)
+    upload.save()
+    return upload
+
+
+def start_file_fetch(
+    *,
+    user: "User | None",
+    file: File,
+    repository: str | None = None,
+    private: bool = False,
+    bytes_max: int | None = None,
+    table: Mapping[str, Any] | None = None,
+    send: bool = True,
+) -> FetchRun:
+    """Keeps a file of issues and queues its import; raises Invalid with the field.
+
+    `repository` is for rows that don't say where they are from; `private`: repositories that are new here are seen
+    only by this user, staff and studies that use them. `bytes_max` defaults to the setting UPLOAD_BYTES_MAX. `table`
+    (columns, sheet) is for CSV and XLSX: `take_file` finds it.
+    """
+    requested = asked_of_file(file, repository, private, bytes_max) | dict(table or {})
+    run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested)
+    run.upload.save("issues.table" if table else "issues.json", file, save=False)
+    return queue_run(run, user=user, send=send)
+
+
+def asked_of_file(file: File, repository: str | None, private: bool, bytes_max: int | None = None) -> dict[str, Any]:
+    """What a run notes of its file; raises Invalid with the field, for a file that is empty or too large too."""
+    name = list(parse_repository(repository)) if repository and repository.strip() else None
+    most = settings.UPLOAD_BYTES_MAX if bytes_max is None else bytes_max
+    if file.size > most:
+        sentence = f"The file has {file.size:,} bytes; at most {most:,} are taken."
+        raise TooLarge(sentence, fields={"file": [sentence]})
+    if not file.size:
+        raise Invalid("The file is empty.", fields={"file": ["The file is empty."]})
+    title = PurePath(file.name or "file").name[:200]
+    return {
+        "repository": full_name(*name) if name else None,
+        "name": name,
+        "file": title.replace("\x00", ""),
+        "bytes": file.size,
+        "private": private,
+    }
+
+
+def choose_sheet(*, upload: Upload, sheet: str) -> Upload:
+    """Takes another sheet of a workbook; raises Unreadable for one that is not there or has no head line."""
+    try:
+        file = upload.file.open("rb")
+    except FileNotFoundError:
+        raise NotFound("The uploaded file is gone; upload it again.") from None
+    with file:
+        found = sample(file.file, sheet)
+    upload.requested["sample"] = found.as_json()
+    upload.save(update_fields=["requested"])
+    return upload
+
+
+def confirm_upload(
+    *, upload: Upload, columns: Mapping[str, str], repository: str | None = None, send: bool = True
+) -> FetchRun:
+    """Queues the import of an upload whose columns are said now; the upload is gone then, and its file the run's.
+
+    Raises Invalid with `columns` or `repository`, NotFound where it was confirmed or thrown away meanwhile.
+    """
+    requested: dict[str, Any] = dict(upload.requested)
+    found = requested.pop("sample")
+    lay_out(found["columns"], columns)
+    name = list(parse_repository(repository)) if repository and repository.strip() else None
+    requested |= {
+        "repository": full_name(*name) if name else None,
+        "name": name,
+        "columns": dict(columns),
+        "sheet": found["sheet"],
+    }
+    with transaction.atomic():
+        _take(upload)
+        run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested)
+        run.upload = upload.file.name
+        return queue_run(run, user=upload.created_by, send=send)
+
+
+def throw_away(*, upload: Upload) -> None:
+    """Removes an upload and its file; raises NotFound where it was confirmed meanwhile."""
+    with transaction.atomic():
+        _take(upload)
+        transaction.on_commit(lambda: upload.file.delete(save=False))
+
+
+def _take(upload: Upload) -> None:
+    """Deletes the row, of which only one caller can have the use."""
+    if not Upload.objects.filter(pk=upload.pk).delete()[0]:
+        raise NotFound("This upload was imported or thrown away meanwhile.")
+
+
+def _guessed(found: Sample) -> Mapping[str, str]:
+    """The columns by their names and values; raises Invalid, where no row has any for what is the matter with them."""
+    if not found.cells():
+        line, _, fault, _ = found.rows[0] if found.rows else (0, (), "", False)
+        sentence = f"No row of the table can be read. Line {line}: {fault}" if fault else "The table has no rows."
+        raise Invalid(sentence, fields={"file": [sentence]})
+    return checked_guess(found.columns, found.cells())
+
+
+def _is_table(file: File) -> bool:
+    start = file.read(START_BYTES)
+    file.seek(0)
+    if start.startswith(COMPRESSED):
+        sentence = "The file is compressed; unpack it first."
+        raise Unreadable(sentence, fields={"file": [sentence]})
+    return is_table(file.name or "", start)

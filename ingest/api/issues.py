@@ -1,0 +1,136 @@
+"""Issues over REST."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from ingest import queries
+from ingest.access import get_issue, get_snapshot
+from ingest.api.callers import MayFetch, caller
+from ingest.models import ClosingChange, Issue
+
+ASKED = ("repository", "state", "label", "search", "changes", "presence")
+
+
+class IssueLine(serializers.Serializer[Any]):
+    """An issue without its text."""
+
+    item = serializers.CharField()
+    repository = serializers.CharField()
+    number = serializers.IntegerField()
+    title = serializers.CharField()
+    state = serializers.CharField()
+    state_reason = serializers.CharField()
+    labels = serializers.ListField(child=serializers.CharField())
+    author = serializers.CharField()
+    n_comments = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField(allow_null=True)
+    updated_at = serializers.DateTimeField(allow_null=True)
+    closed_at = serializers.DateTimeField(allow_null=True)
+    html_url = serializers.CharField()
+    snapshot = serializers.CharField(help_text="SHA-256 of this state of the issue.")
+
+    def to_representation(self, issue: Issue) -> dict[str, Any]:
+        return queries.issue_as_line(issue)
+
+
+class CommentAnswer(serializers.Serializer[Any]):
+    """A comment."""
+
+    author = serializers.CharField()
+    body = serializers.CharField()
+    created_at = serializers.DateTimeField(allow_null=True)
+
+
+class ClosingChangeAnswer(serializers.ModelSerializer[ClosingChange]):
+    """A pull request or commit that closed the issue."""
+
+    class Meta:
+        model = ClosingChange
+        fields = (
+            "kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions", "deletions",
+            "n_files", "paths",
+        )  # fmt: skip
+
+
+class SnapshotLine(serializers.Serializer[Any]):
+    """One state of the issue; its text is at `snapshots/{sha256}/`."""
+
+    sha256 = serializers.CharField()
+    fetched_at = serializers.DateTimeField()
+
+
+class IssueAnswer(IssueLine):
+    """An issue with its text; null: `comments` that are not known, `closing_changes` that no source has told."""
+
+    body = serializers.CharField()
+    locked = serializers.BooleanField()
+    presence = serializers.ChoiceField(Issue.Presence.choices, help_text="Whether it is still at GitHub.")
+    moved_to = serializers.CharField(help_text="Where a transferred or converted issue is now.")
+    checked_at = serializers.DateTimeField(allow_null=True, help_text="When GitHub was asked last.")
+    comments = CommentAnswer(many=True, allow_null=True)
+    closing_changes = ClosingChangeAnswer(many=True, allow_null=True)
+    snapshots = SnapshotLine(many=True, help_text="Newest first, the first thousand.")
+
+
+class Issues(ListAPIView[Issue]):
+    """Issues stored here, the last to arrive first."""
+
+    permission_classes = (MayFetch,)
+    serializer_class = IssueLine
+    ordering = ("-pk",)
+
+    def get_queryset(self) -> Any:
+        words = {name: self.request.query_params.get(name, "") for name in ASKED}
+        return queries.issues(caller(self.request), **words)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("repository", OpenApiTypes.STR, description="owner/name"),
+            OpenApiParameter("state", OpenApiTypes.STR, enum=["open", "closed", "all"]),
+            OpenApiParameter("label", OpenApiTypes.STR, description="The name of a GitHub label."),
+            OpenApiParameter("changes", OpenApiTypes.STR, enum=["yes", "no"], description="Has a closing change."),
+            OpenApiParameter("presence", OpenApiTypes.STR, enum=Issue.Presence.values),
+            OpenApiParameter("search", OpenApiTypes.STR, description='Words, "a phrase", -without; or a number.'),
+        ]
+    )
+    def get(self, request: Request, *args: Any, **parts: Any) -> Response:
+        return super().get(request, *args, **parts)
+
+
+class OneIssue(APIView):
+    """An issue as it is now, with body, comments and what closed it."""
+
+    permission_classes = (MayFetch,)
+
+    @extend_schema(operation_id="issue", responses=IssueAnswer)
+    def get(self, request: Request, owner: str, name: str, number: int, host: str = "") -> Response:
+        found = get_issue(caller(request), f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+        return Response(queries.issue_with_history(found))
+
+
+class OneSnapshot(APIView):
+    """An issue as it was in one of its snapshots."""
+
+    permission_classes = (MayFetch,)
+
+    @extend_schema(operation_id="snapshot", responses=IssueAnswer)
+    def get(self, request: Request, owner: str, name: str, number: int, sha256: str, host: str = "") -> Response:
+        found = get_issue(caller(request), f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+        return Response(queries.issue_with_history(found, get_snapshot(found, sha256)))
+
+
+@extend_schema_view(get=extend_schema(operation_id="issue_of_another_host"))
+class IssueOfAnotherHost(OneIssue):
+    """An issue whose repository is not on github.com."""
+
+
+@extend_schema_view(get=extend_schema(operation_id="snapshot_of_another_host"))
+class SnapshotOfAnotherHost(OneSnapshot):
+    """A snapshot of an issue whose repository is not on github.com."""

@@ -1,0 +1,79 @@
+"""Carries a run of webhook messages: each message and its place in one transaction, in the order they came."""
+
+from dataclasses import replace
+
+from django.utils import timezone
+
+from ingest.errors import RowError
+from ingest.models import Delivery, FetchRun, Issue, Refusal
+from ingest.records import IssueRecord
+from ingest.runs import progress, refuse, store_records
+from ingest.upsert import known_records
+from ingest.webhooks import IssueGone, IssueNews, LabelNews, merged_thread, parse_message, relabelled
+
+BATCH_ISSUES = 500
+LABELS_KEY = "labels_after"
+
+
+def take_in(run: FetchRun) -> None:
+    """Takes in the messages of a run that are still to be read; raises ClaimLost."""
+    for delivery in run.deliveries.filter(payload__isnull=False).order_by("pk").iterator(chunk_size=100):
+        try:
+            news = parse_message(delivery.event, delivery.payload or {})
+        except RowError as error:
+            with progress(run):
+                refuse(run, [Refusal(run=run, reason=str(error), row=f"{delivery.event} {delivery.guid}")])
+                _settled(delivery)
+            continue
+        if isinstance(news, LabelNews):
+            _relabel(run, news)
+        with progress(run):
+            if isinstance(news, IssueNews):
+                _tell(run, news)
+            elif isinstance(news, IssueGone):
+                _gone(run, news)
+            run.cursor = {}
+            _settled(delivery)
+
+
+def _settled(delivery: Delivery) -> None:
+    """The message's id is kept, so that it is never taken in again; what it said is not."""
+    Delivery.objects.filter(pk=delivery.pk).update(payload=None)
+
+
+def _tell(run: FetchRun, news: IssueNews) -> None:
+    known = _known(run, news.record.number)
+    is_late = known and known.updated_at and news.record.updated_at and news.record.updated_at < known.updated_at
+    record = replace(known if known and is_late else news.record, comments=merged_thread(known, news))
+    run.n_comments += news.comment is not None
+    store_records(run, [record])
+
+
+def _gone(run: FetchRun, news: IssueGone) -> None:
+    presence = Issue.Presence.TRANSFERRED if news.moved_to else Issue.Presence.DELETED
+    stored = Issue.objects.filter(repository=run.repository, number=news.number)
+    n_changed = stored.update(presence=presence, moved_to=news.moved_to, checked_at=timezone.now())
+    run.n_changed += n_changed
+    run.n_seen += n_changed
+
+
+def _relabel(run: FetchRun, news: LabelNews) -> None:
+    """A new snapshot for each issue that has the label, in batches; goes on after the last one stored."""
+    while True:
+        after = run.cursor.get(LABELS_KEY, 0)
+        labelled = Issue.objects.filter(
+            repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
+        )
+        ids = list(labelled.order_by("pk").values_list("pk", flat=True)[:BATCH_ISSUES])
+        if not ids:
+            return
+        known = known_records(ids).values()
+        records = [replace(r, github_labels=relabelled(r.github_labels or (), news), updated_at=None) for r in known]
+        with progress(run):
+            store_records(run, records)
+            run.cursor = {LABELS_KEY: ids[-1]}
+
+
+def _known(run: FetchRun, number: int) -> IssueRecord | None:
+    ids = Issue.objects.filter(repository=run.repository, number=number).values_list("pk", flat=True)
+    return next(iter(known_records(ids).values()), None)

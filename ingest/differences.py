@@ -1,0 +1,417 @@
+"""What differs between two states of an issue: title, state, labels, lines of the body, comments. Pure, and bounded."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+CONTEXT = 3
+LINE_EDITS_MAX = 600
+WORD_EDITS_MAX = 60
+WORDS_MAX = 400
+LINES_SHOWN = 2_000
+
+Kind = Literal["same", "added", "removed"]
+_SIDES: tuple[Kind, Kind] = ("removed", "added")
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A comment; `mark` is what it is known by at its source (None: only by its words)."""
+
+    mark: int | None
+    author: str
+    body: str
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """One state of an issue; comments are None where the source did not bring them."""
+
+    title: str
+    body: str
+    state: str = ""
+    state_reason: str = ""
+    labels: Sequence[str] = ()
+    author: str = ""
+    comments: Sequence[Said] | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some words of a line."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a text with its number on either side; `pieces` mark the words where it stands for a changed line."""
+
+    kind: Kind
+    pieces: Sequence[Piece]
+    old: int | None = None
+    new: int | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that stand together; `n_before` unchanged ones are left out before them."""
+
+    n_before: int
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True)
+class TextDifference:
+    """The changed lines of a text with CONTEXT lines around them."""
+
+    hunks: Sequence[Hunk] = ()
+    n_added: int = 0
+    n_removed: int = 0
+    n_after: int = 0
+    n_not_shown: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.n_added or self.n_removed)
+
+    @property
+    def n_changed(self) -> int:
+        return self.n_added + self.n_removed
+
+    @property
+    def n_lines(self) -> int:
+        """How many lines there are to show."""
+        return sum(len(hunk.lines) for hunk in self.hunks)
+
+
+@dataclass(frozen=True)
+class CommentDifference:
+    """A comment that was added, removed or edited; `number` is its place in the newer thread, else in the older."""
+
+    kind: Literal["added", "removed", "edited"]
+    number: int
+    author: str
+    created_at: datetime | None
+    text: TextDifference
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All that differs. `words` says it in short: title · body · closed · 2 comments added."""
+
+    title: Sequence[Piece] = ()
+    state: tuple[str, str] | None = None
+    labels_added: Sequence[str] = ()
+    labels_removed: Sequence[str] = ()
+    author: tuple[str, str] | None = None
+    body: TextDifference = field(default_factory=TextDifference)
+    comments: Sequence[CommentDifference] = ()
+    comments_became: Literal["", "known", "unknown"] = ""
+    words: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+
+def difference(old: State, new: State) -> Difference:
+    """What became of `old` in `new`; time is bounded whatever the texts are."""
+    title = _words_of(old.title, new.title) if old.title != new.title else ()
+    before, after = state_words(old.state, old.state_reason), state_words(new.state, new.state_reason)
+    added, removed = _labels(old.labels, new.labels)
+    body = text_difference(old.body, new.body)
+    became: Literal["", "known", "unknown"] = ""
+    comments: list[CommentDifference] = []
+    if old.comments is None or new.comments is None:
+        if (old.comments is None) != (new.comments is None):
+            became = "unknown" if new.comments is None else "known"
+    else:
+        comments = list(_comments(old.comments, new.comments))
+    counts = Counter(each.kind for each in comments)
+    return Difference(
+        title=title,
+        state=(before, after) if before != after else None,
+        labels_added=added,
+        labels_removed=removed,
+        author=(old.author, new.author) if old.author != new.author else None,
+        body=body,
+        comments=comments,
+        comments_became=became,
+        words=change_words(
+            title=bool(title),
+            body=old.body != new.body,
+            state=after if before != after else None,
+            n_labels=len(added) + len(removed),
+            author=old.author != new.author,
+            n_added=counts["added"],
+            n_edited=counts["edited"],
+            n_removed=counts["removed"],
+            comments_became=became,
+        ),
+    )
+
+
+def change_words(
+    *,
+    title: bool,
+    body: bool,
+    state: str | None,
+    n_labels: int,
+    author: bool,
+    n_added: int,
+    n_edited: int,
+    n_removed: int,
+    comments_became: str = "",
+) -> list[str]:
+    """What changed in short words; `state` is the new one, None where it is as it was."""
+    found = ["title"] * title + ["body"] * body
+    if state is not None:
+        found.append(state or "state not known")
+    found += ["labels"] * bool(n_labels) + ["author"] * author
+    for n, what in ((n_added, "added"), (n_edited, "edited"), (n_removed, "removed")):
+        if n:
+            found.append(f"{n} comment{'' if n == 1 else 's'} {what}")
+    if comments_became:
+        found.append("comments are known now" if comments_became == "known" else "comments are not known any more")
+    return found
+
+
+def state_words(state: str, reason: str) -> str:
+    """`closed as not planned`, `open`; empty where the source did not say."""
+    if state == "closed" and reason and reason.lower() != "completed":
+        return f"closed as {reason.lower().replace('_', ' ')}"
+    return "reopened" if state == "open" and reason.lower() == "reopened" else state
+
+
+def _labels(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    return [name for name in new if name not in old], [name for name in old if name not in new]
+
+
+def text_difference(old: str, new: str) -> TextDifference:
+    """A text's changed lines with their words marked; where most of it changed, the old and the new as a whole."""
+    if old == new:
+        return TextDifference()
+    lines = list(_marked(list(_line_edits(_split(old), _split(new)))))
+    n_added = sum(line.kind == "added" for line in lines)
+    n_removed = sum(line.kind == "removed" for line in lines)
+    if not (n_added or n_removed):
+        return TextDifference()  # the ends of lines are written another way, no more
+    hunks, n_after = _hunks(lines)
+    shown, n_not_shown = _bounded(hunks)
+    return TextDifference(shown, n_added, n_removed, n_after, n_not_shown)
+
+
+def whole_text(text: str, kind: Kind) -> TextDifference:
+    """A text that came or went as a whole."""
+    lines = [
+        Line(kind, (Piece(kind, words),), None if kind == "added" else number, number if kind == "added" else None)
+        for number, words in enumerate(_split(text), start=1)
+    ]
+    shown, n_not_shown = _bounded([Hunk(0, lines)] if lines else [])
+    n_added, n_removed = (len(lines), 0) if kind == "added" else (0, len(lines))
+    return TextDifference(shown, n_added, n_removed, 0, n_not_shown)
+
+
+def _split(text: str) -> list[str]:
+    return re.split(r"\r\n|\r|\n", text.rstrip("\r\n")) if text.strip("\r\n") else []
+
+
+def edits(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[Kind, int, int]] | None:
+    """The shortest way from `old` to `new`: (kind, place in old, place in new); None where it takes over `most` steps.
+
+    Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986), 251–266: at most `most` squared
+    steps and as many kept numbers, whatever the lengths.
+    """
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    steps = _myers(old[start : len(old) - end], new[start : len(new) - end], most)
+    if steps is None:
+        return None
+    head: list[tuple[Kind, int, int]] = [("same", place, place) for place in range(start)]
+    middle = [(kind, start + i, start + j) for kind, i, j in steps]
+    tail: list[tuple[Kind, int, int]] = [("same", len(old) - n, len(new) - n) for n in range(end, 0, -1)]
+    return head + middle + tail
+
+
+def _myers(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[Kind, int, int]] | None:
+    n, m = len(old), len(new)
+    if abs(n - m) > most:
+        return None
+    furthest = {1: 0}
+    kept: list[dict[int, int]] = []
+    for d in range(min(n + m, most) + 1):
+        kept.append(dict(furthest))
+        for k in range(-d, d + 1, 2):
+            down = k == -d or (k != d and furthest[k - 1] < furthest[k + 1])
+            x = furthest[k + 1] if down else furthest[k - 1] + 1
+            while x < n and x - k < m and old[x] == new[x - k]:
+                x += 1
+            furthest[k] = x
+            if x >= n and x - k >= m:
+                return _back(kept, n, m)
+    return None
+
+
+def _back(kept: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[Kind, int, int]]:
+    found: list[tuple[Kind, int, int]] = []
+    for d in range(len(kept) - 1, -1, -1):
+        furthest, k = kept[d], x - y
+        down = k == -d or (k != d and furthest[k - 1] < furthest[k + 1])
+        before = k + 1 if down else k - 1
+        x_before = furthest[before]
+        y_before = x_before - before
+        while x > max(x_before, 0) and y > max(y_before, 0):
+            x, y = x - 1, y - 1
+            found.append(("same", x, y))
+        if d:
+            found.append(("added", x_before, y_before) if down else ("removed", x_before, y_before))
+            x, y = x_before, y_before
+    return found[::-1]
+
+
+def _line_edits(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+    whole: list[tuple[Kind, int, int]] = [("removed", place, 0) for place in range(len(old))]
+    whole += [("added", len(old), place) for place in range(len(new))]
+    steps = edits(old, new, LINE_EDITS_MAX)
+    for kind, i, j in whole if steps is None else steps:
+        text = new[j] if kind == "added" else old[i]
+        yield Line(kind, (Piece(kind, text),), None if kind == "added" else i + 1, None if kind == "removed" else j + 1)
+
+
+def _marked(lines: Sequence[Line]) -> Iterator[Line]:
+    """Removed lines stand before the added ones that replace them, the changed words of each pair marked."""
+    place = 0
+    while place < len(lines):
+        if lines[place].kind == "same":
+            yield lines[place]
+            place += 1
+            continue
+        end = place
+        while end < len(lines) and lines[end].kind != "same":
+            end += 1
+        removed = [line for line in lines[place:end] if line.kind == "removed"]
+        added = [line for line in lines[place:end] if line.kind == "added"]
+        is_long = len(removed) + len(added) > LINE_EDITS_MAX
+        pairs = [] if is_long else [_pair(old, new) for old, new in zip(removed, added, strict=False)]
+        yield from (old for old, _ in pairs)
+        yield from removed[len(pairs) :]
+        yield from (new for _, new in pairs)
+        yield from added[len(pairs) :]
+        place = end
+
+
+def _pair(old: Line, new: Line) -> tuple[Line, Line]:
+    pieces = _words_of(old.text, new.text)
+    n_same = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
+    if 2 * n_same < min(len(old.text), len(new.text)):
+        return old, new
+    return (
+        Line("removed", _side(pieces, "removed"), old.old, None),
+        Line("added", _side(pieces, "added"), None, new.new),
+    )
+
+
+def _side(pieces: Sequence[Piece], kind: Kind) -> tuple[Piece, ...]:
+    return tuple(piece for piece in pieces if piece.kind in ("same", kind))
+
+
+def _words_of(old: str, new: str) -> tuple[Piece, ...]:
+    """Old and new in one line, word by word; as a whole where they are long or have little in common."""
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    steps = None
+    if max(len(before), len(after)) <= WORDS_MAX:
+        steps = edits(before, after, WORD_EDITS_MAX)
+    if steps is None:
+        return tuple(piece for piece in (Piece("removed", old), Piece("added", new)) if piece.text)
+    return tuple(_joined([Piece(kind, after[j] if kind == "added" else before[i]) for kind, i, j in steps]))
+
+
+def _joined(words: Sequence[Piece]) -> Iterator[Piece]:
+    """Words that changed beside each other as one piece each, what was removed first; blanks between them go along."""
+    place = 0
+    while place < len(words):
+        end = place
+        if words[place].kind == "same":
+            while end < len(words) and words[end].kind == "same":
+                end += 1
+            yield Piece("same", "".join(word.text for word in words[place:end]))
+            place = end
+            continue
+        for at in range(place, len(words)):
+            if words[at].kind != "same":
+                end = at + 1
+            elif words[at].text.strip():
+                break
+        changed = words[place:end]
+        for kind in _SIDES:
+            if any(word.kind == kind for word in changed):
+                yield Piece(kind, "".join(word.text for word in changed if word.kind in ("same", kind)))
+        place = end
+
+
+def _hunks(lines: Sequence[Line]) -> tuple[list[Hunk], int]:
+    """Changed lines with what stands around them, and how many unchanged lines follow the last."""
+    ranges: list[tuple[int, int]] = []
+    for place, line in enumerate(lines):
+        if line.kind == "same":
+            continue
+        start, until = max(place - CONTEXT, 0), min(place + CONTEXT + 1, len(lines))
+        if ranges and start <= ranges[-1][1]:
+            start = ranges.pop()[0]
+        ranges.append((start, until))
+    ends = [0, *(until for _, until in ranges)]
+    found = [Hunk(start - end, lines[start:until]) for end, (start, until) in zip(ends, ranges, strict=False)]
+    return found, len(lines) - ends[-1]
+
+
+def _bounded(hunks: Sequence[Hunk]) -> tuple[list[Hunk], int]:
+    """The first LINES_SHOWN lines, and how many are left out behind them."""
+    left = LINES_SHOWN
+    found: list[Hunk] = []
+    for hunk in hunks:
+        if left <= 0:
+            break
+        found.append(Hunk(hunk.n_before, hunk.lines[:left]))
+        left -= len(hunk.lines)
+    n_all = sum(len(hunk.lines) for hunk in hunks)
+    return found, max(n_all - LINES_SHOWN, 0)
+
+
+def _comments(old: Sequence[Said], new: Sequence[Said]) -> Iterator[CommentDifference]:
+    """By their marks, else by their words; those that went come first."""
+    before = {_known_by(said, n): (number, said) for number, said, n in _numbered(old)}
+    after = {_known_by(said, n): (number, said) for number, said, n in _numbered(new)}
+    for key, (number, said) in before.items():
+        if key not in after:
+            yield CommentDifference("removed", number, said.author, said.created_at, whole_text(said.body, "removed"))
+    for key, (number, said) in after.items():
+        if key not in before:
+            yield CommentDifference("added", number, said.author, said.created_at, whole_text(said.body, "added"))
+        elif before[key][1].body != said.body:
+            text = text_difference(before[key][1].body, said.body)
+            yield CommentDifference("edited", number, said.author, said.created_at, text)
+
+
+def _numbered(comments: Sequence[Said]) -> Iterator[tuple[int, Said, int]]:
+    """Each comment with its place and with how many said the very same before it."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for number, said in enumerate(comments, start=1):
+        yield number, said, seen[said.author, said.body]
+        seen[said.author, said.body] += 1
+
+
+def _known_by(said: Said, n: int) -> tuple[object, ...]:
+    return (said.mark,) if said.mark is not None else (said.author, said.body, n)

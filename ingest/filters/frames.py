@@ -1,0 +1,159 @@
+"""The frame that a filter leaves: its issues in one order on every server, counted after every step."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Count as RowCount
+from django.db.models.functions import Collate
+
+from ingest.filters.steps import Step, countable, steps
+from ingest.identifiers import full_name
+from ingest.keywords import Keywords
+from ingest.models import Issue, SnapshotComment
+
+STRATA = ("repository", "state", "year", "label")
+NOT_KNOWN, NO_LABEL = "not known", "no label"
+STRATUM_LONGEST = 200
+CHUNK = 1000
+
+Stratum = Callable[[str, str, datetime | None, Sequence[str]], str]
+"""From repository, state, the day it was opened and GitHub labels to the name of a stratum."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many issues a step leaves."""
+
+    step: str
+    n: int
+
+
+@dataclass
+class Frame:
+    """The issues that a filter leaves, in the order that a seed draws from.
+
+    Sorted by host, owner and name of the repository (by code point) and number; the three rows go together.
+    """
+
+    counts: list[Count]
+    issues: "array[int]" = field(default_factory=lambda: array("q"))
+    snapshots: "array[int]" = field(default_factory=lambda: array("q"))
+    strata: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.issues)
+
+
+def strata_of(stratify_by: str, given: Mapping[str, Any]) -> Stratum:
+    """How issues are put into strata; `given` is the filter that was read. Raises KeyError for what is no stratum.
+
+    By label: the labels of the filter that the issue has, or all it has where the filter names none.
+    """
+    named = set(given.get("labels", ())) | set(given.get("labels_all", ()))
+
+    def by_label(repository: str, state: str, created_at: datetime | None, labels: Sequence[str]) -> str:
+        counted = sorted(label for label in labels if not named or label in named)
+        return " + ".join(counted)[:STRATUM_LONGEST] or NO_LABEL
+
+    found: Mapping[str, Stratum] = {
+        "": lambda repository, state, created_at, labels: "",
+        "repository": lambda repository, state, created_at, labels: repository[:STRATUM_LONGEST],
+        "state": lambda repository, state, created_at, labels: state or NOT_KNOWN,
+        "year": lambda repository, state, created_at, labels: str(created_at.year) if created_at else NOT_KNOWN,
+        "label": by_label,
+    }
+    return found[stratify_by]
+
+
+def frame(
+    given: Mapping[str, Any],
+    issues: QuerySet[Issue],
+    *,
+    further: Iterable[Step] = (),
+    stratify_by: str = "",
+    rows: bool = True,
+) -> Frame:
+    """What a filter that was read leaves of `issues`; `further` steps come after its own, keywords last.
+
+    Two queries; keywords read the texts of what the other steps leave, a chunk at a time, and their comments, where
+    they are looked at, by one query for each chunk. `rows=False` only counts.
+    """
+    keywords: Keywords | None = given.get("keywords")
+    taken = [*steps(given), *further]
+    found = Frame(_counts(taken, issues))
+    if keywords is None and not rows:
+        return found
+    left = countable(issues).filter(*(step.condition for step in taken))
+    stratum = strata_of(stratify_by, given)
+    n_fit = 0
+    for pk, snapshot, host, owner, name, state, created_at, labels in _fitting(left, keywords):
+        n_fit += 1
+        if rows:
+            found.issues.append(pk)
+            found.snapshots.append(snapshot)
+            found.strata.append(stratum(full_name(host, owner, name), state, created_at, labels))
+    if keywords is not None:
+        found.counts.append(Count(str(keywords), n_fit))
+    return found
+
+
+def _counts(taken: Sequence[Step], issues: QuerySet[Issue]) -> list[Count]:
+    """Counts after every step in one pass: each issue is put where it falls out, so no condition is asked twice."""
+    fell_out: Any = Value(len(taken))
+    for place in range(len(taken) - 1, -1, -1):
+        condition = taken[place].condition
+        if condition:
+            fell_out = Case(When(condition, then=fell_out), default=Value(place), output_field=IntegerField())
+    by_place = dict(
+        countable(issues).order_by().annotate(fell_out=fell_out).values_list("fell_out").annotate(n=RowCount("pk"))
+    )
+    n = sum(by_place.values())
+    counts = [Count("all issues", n)]
+    for place, step in enumerate(taken):
+        n_out = by_place.get(place, 0)
+        n -= n_out
+        if step.always or n_out:
+            counts.append(Count(step.name, n))
+    return counts
+
+
+COLUMNS = (
+    "pk",
+    "current_snapshot_id",
+    "repository__host",
+    "repository__owner",
+    "repository__name",
+    "current_snapshot__state",
+    "current_snapshot__created_at",
+    "current_snapshot__github_labels",
+)
+
+
+def _fitting(issues: QuerySet[Issue], keywords: Keywords | None) -> Iterator[tuple[Any, ...]]:
+    """The rows of a frame in its order, those that have the keywords."""
+    by_code_point = (Collate(f"repository__{name}", "C") for name in ("host", "owner", "name"))
+    ordered = issues.order_by(*by_code_point, "number")
+    if keywords is None:
+        yield from ordered.values_list(*COLUMNS).iterator(chunk_size=5 * CHUNK)
+        return
+    places = [f"current_snapshot__{place}" for place in ("title", "body") if place in keywords.places]
+    rows = ordered.values_list(*COLUMNS, *places).iterator(chunk_size=CHUNK)
+    n = len(COLUMNS)
+    while chunk := list(islice(rows, CHUNK)):
+        threads = _threads([row[1] for row in chunk]) if "comments" in keywords.places else {}
+        for row in chunk:
+            if keywords.fit([*row[n:], *threads.get(row[1], ())]):
+                yield row[:n]
+
+
+def _threads(snapshots: Sequence[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    rows = SnapshotComment.objects.filter(snapshot__in=snapshots).order_by().values_list("snapshot", "comment__body")
+    for snapshot, body in rows.iterator(chunk_size=CHUNK):
+        found.setdefault(snapshot, []).append(body)
+    return found

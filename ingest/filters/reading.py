@@ -1,0 +1,182 @@
+"""The words of a filter: what each takes, and reading a filter that somebody wrote."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from ingest.errors import Invalid
+from ingest.identifiers import full_name, parse_repository
+from ingest.keywords import Keywords, read_keywords
+from ingest.models import Issue
+
+COUNT_MOST = 1_000_000
+LONGEST_TEXT = 500
+LIST_MOST = 500
+STATES = ("open", "closed", "all")
+CLOSING = ("merged_pull_request",)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a filter: how its value is read (raising ValueError with a sentence), and what it means."""
+
+    read: Callable[[Any], Any]
+    means: str
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise ValueError("Write text." if not isinstance(value, str) else f"Write at most {LONGEST_TEXT} characters.")
+    return value.replace("\x00", " ").strip()
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
+        raise ValueError("Write text, or a list of texts.")
+    if len(listed) > LIST_MOST:
+        raise ValueError(f"Write at most {LIST_MOST} of them.")
+    return tuple(dict.fromkeys(each for each in map(_text, listed) if each))
+
+
+def _repositories(value: Any) -> tuple[tuple[str, str, str], ...]:
+    """Host, owner and name of each, one spelling for one repository."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for name in _texts(value):
+        try:
+            named = parse_repository(name)
+        except Invalid as error:
+            raise ValueError(f"“{name[:100]}” is not a repository; write owner/name.") from error
+        found.setdefault(full_name(*named).lower(), named)
+    return tuple(found.values())
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word not in choices:
+            raise ValueError(f"Write {', '.join(choices[:-1])} or {choices[-1]}.")
+        return word
+
+    return read
+
+
+def _some_of(*choices: str) -> Callable[[Any], tuple[str, ...]]:
+    def read(value: Any) -> tuple[str, ...]:
+        listed = tuple(each.lower() for each in _texts(value))
+        if wrong := [each for each in listed if each not in choices]:
+            raise ValueError(f"“{wrong[0][:40]}” is none of {', '.join(choices)}.")
+        return listed
+
+    return read
+
+
+def _day(value: Any) -> datetime:
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value.strip())
+        if not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day) if isinstance(value, date) else None
+        if value is None:
+            raise TypeError
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError("Write a date such as 2024-05-31.") from None
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= COUNT_MOST:
+        raise ValueError("Write a whole number from 0.")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("Write true or false.")
+    return value
+
+
+def _closing(value: Any) -> bool | str:
+    if isinstance(value, bool) or value in CLOSING:
+        return value
+    raise ValueError(f"Write true, false or {' or '.join(CLOSING)}.")
+
+
+def _keywords(value: Any) -> Keywords | None:
+    return read_keywords(value)
+
+
+WORDS: Mapping[str, Word] = {
+    "repository": Word(_repositories, "owner/name, or a list of them"),
+    "presence": Word(
+        _some_of(*Issue.Presence.values), "where issues are now at GitHub (a list); without it, all but deleted ones"
+    ),
+    "state": Word(_one_of(*STATES), "open, closed or all"),
+    "state_reason": Word(_texts, "why it was closed, as GitHub says: completed, not_planned, duplicate (any of)"),
+    "labels": Word(_texts, "has any of these GitHub labels"),
+    "labels_all": Word(_texts, "has all of these GitHub labels"),
+    "without_labels": Word(_texts, "has none of these GitHub labels"),
+    "created_since": Word(_day, "opened on this day or later (UTC)"),
+    "created_until": Word(_day, "opened before this day"),
+    "closed_since": Word(_day, "closed on this day or later"),
+    "closed_until": Word(_day, "closed before this day"),
+    "updated_since": Word(_day, "last changed on this day or later"),
+    "updated_until": Word(_day, "last changed before this day"),
+    "comments_at_least": Word(_count, "has so many comments or more"),
+    "comments_at_most": Word(_count, "has so many comments or fewer"),
+    "without_bots": Word(_flag, "true: not opened by a GitHub App (a name that ends in [bot])"),
+    "locked": Word(_flag, "whether the conversation is locked"),
+    "has_closing_change": Word(
+        _closing,
+        "true: closed by a pull request or commit; merged_pull_request: by a merged one; false: known to have none",
+    ),
+    "words": Word(_text, 'as in the search of issues: words in any form, "a phrase", -without, or; quick'),
+    "search": Word(_text, "title or body contains this text, in any case; code and addresses count"),
+    "keywords": Word(
+        _keywords,
+        "whole words or phrases, * for any letters: a list (any of), or any, all, none with lists, and in (title, body,"
+        " comments; the first two without it); code and addresses do not count",
+    ),
+}
+
+
+def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
+    """The filter's values by word, as the steps take them; what is empty or null is left out.
+
+    `others` are words that the caller reads. Raises Invalid, with the nearest word for one that is unknown.
+    """
+    if not isinstance(filter, Mapping):
+        raise Invalid("The filter could not be read.", fields={"filter": ["Write a mapping of the filter's words."]})
+    fields: dict[str, list[str]] = {}
+    found: dict[str, Any] = {}
+    for name, value in filter.items():
+        if name in others:
+            continue
+        if name not in WORDS:
+            near = get_close_matches(str(name).lower(), [*WORDS, *others], n=1, cutoff=0.5)
+            hint = f" Do you mean {near[0]}?" if near else f" There are: {', '.join([*WORDS, *others])}."
+            fields[f"filter.{str(name)[:60]}"] = ["This is no word of a filter." + hint]
+            continue
+        if value is None or value in ("", [], {}):
+            continue
+        try:
+            given = WORDS[name].read(value)
+        except ValueError as error:
+            fields[f"filter.{name}"] = [str(error)]
+            continue
+        if given not in (None, "", ()):
+            found[name] = given
+    if fields:
+        raise Invalid("The filter could not be read.", fields=fields)
+    return found
+
+
+def as_document(filter: Mapping[str, Any]) -> dict[str, Any]:
+    """The filter as JSON can keep it: days of YAML become text, what is empty goes."""
+    return {
+        name: value.isoformat() if isinstance(value, date) else value
+        for name, value in filter.items()
+        if value is not None and value not in ("", [], {})
+    }

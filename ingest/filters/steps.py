@@ -1,0 +1,142 @@
+"""The steps of a filter: one condition for each word, in the order in which a paper tells them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.postgres.search import SearchQuery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from ingest.identifiers import full_name
+from ingest.models import ClosingChange, Issue, SearchEntry, Unsearchable, searched_text
+
+
+@dataclass(frozen=True)
+class Step:
+    """A condition that narrows issues, in words and for the database; `always` is counted even if it leaves all."""
+
+    name: str
+    condition: Q
+    always: bool = True
+
+
+def steps(given: Mapping[str, Any]) -> list[Step]:
+    """The steps of a filter that was read, keywords left out; deleted issues are left out unless presence asks."""
+    asked = given if "presence" in given else {**given, "presence": None}
+    return [step(asked[word]) for word, step in STEPS.items() if word in asked]
+
+
+def _repository(named: tuple[tuple[str, str, str], ...]) -> Step:
+    chosen = Q(pk__in=[])
+    for host, owner, name in named:
+        chosen |= Q(repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name)
+    return Step("repository: " + ", ".join(full_name(*each) for each in named), chosen)
+
+
+def _presence(wanted: tuple[str, ...] | None) -> Step:
+    if wanted is None:
+        return Step("not deleted at GitHub", ~Q(presence=Issue.Presence.DELETED), always=False)
+    return Step("presence: " + ", ".join(wanted), Q(presence__in=wanted))
+
+
+def _state(state: str) -> Step:
+    return Step(f"state: {state}", Q() if state == "all" else Q(current_snapshot__state=state), always=state != "all")
+
+
+def _labels(labels: tuple[str, ...]) -> Step:
+    return Step("GitHub labels: " + ", ".join(labels), Q(current_snapshot__github_labels__overlap=list(labels)))
+
+
+def _labels_all(labels: tuple[str, ...]) -> Step:
+    return Step("all GitHub labels: " + ", ".join(labels), Q(current_snapshot__github_labels__contains=list(labels)))
+
+
+def _without_labels(labels: tuple[str, ...]) -> Step:
+    return Step(
+        "without GitHub labels: " + ", ".join(labels), ~Q(current_snapshot__github_labels__overlap=list(labels))
+    )
+
+
+def _day(words: str, field: str, lookup: str) -> Callable[[datetime], Step]:
+    def step(day: datetime) -> Step:
+        written = day.date().isoformat() if not (day.hour or day.minute or day.second) else f"{day:%Y-%m-%dT%H:%M:%SZ}"
+        return Step(f"{words} {written}", Q(**{f"{field}__{lookup}": day}))
+
+    return step
+
+
+def _locked(is_locked: bool) -> Step:
+    # What GitHub said last; else as the snapshot has it.
+    known, before = Q(locked=is_locked), Q(locked__isnull=True, current_snapshot__locked=is_locked)
+    return Step("locked" if is_locked else "not locked", known | before)
+
+
+def _without_bots(asked: bool) -> Step:
+    return Step(
+        "not opened by a bot",
+        ~Q(current_snapshot__author_login__endswith="[bot]") if asked else Q(),
+        always=asked,
+    )
+
+
+def _closing_change(wanted: bool | str) -> Step:
+    changes = ClosingChange.objects.filter(issue=OuterRef("pk"))
+    if wanted is False:
+        return Step("known to have no closing change", Q(changes_known=True) & ~Q(Exists(changes)))
+    if wanted is True:
+        return Step("has a closing change", Q(Exists(changes)))
+    merged = changes.filter(kind=ClosingChange.Kind.PULL_REQUEST, merged_at__isnull=False)
+    return Step("closed by a merged pull request", Q(Exists(merged)))
+
+
+def _words(text: str) -> Step:
+    """By the index, which is filled a little later than issues come in; what it lacks is read itself."""
+    query = SearchQuery(text, config="english", search_type="websearch")
+    queued = Unsearchable.objects.values("issue")
+    indexed = SearchEntry.objects.filter(words=query).exclude(issue__in=queued).values("issue")
+    late = (
+        Issue.objects.filter(pk__in=queued)
+        .alias(searched=searched_text("current_snapshot__"))
+        .filter(searched=query)
+        .values("pk")
+    )
+    return Step(f"words: {text}", Q(pk__in=indexed) | Q(pk__in=late))
+
+
+def _search(text: str) -> Step:
+    has = Q(current_snapshot__title__icontains=text) | Q(current_snapshot__body__icontains=text)
+    return Step(f"text: {text}", has)
+
+
+def countable(issues: QuerySet[Issue]) -> QuerySet[Issue]:
+    """Issues of which something is known, with the names that the conditions of the steps use."""
+    last = Coalesce(F("updated_at"), F("current_snapshot__updated_at"))
+    return issues.filter(current_snapshot__isnull=False).alias(last_updated_at=last)
+
+
+STEPS: Mapping[str, Callable[[Any], Step]] = {
+    "repository": _repository,
+    "presence": _presence,
+    "state": _state,
+    "state_reason": lambda reasons: Step(
+        "closed as: " + ", ".join(reasons), Q(current_snapshot__state_reason__in=[each.lower() for each in reasons])
+    ),
+    "created_since": _day("opened since", "current_snapshot__created_at", "gte"),
+    "created_until": _day("opened before", "current_snapshot__created_at", "lt"),
+    "closed_since": _day("closed since", "current_snapshot__closed_at", "gte"),
+    "closed_until": _day("closed before", "current_snapshot__closed_at", "lt"),
+    "updated_since": _day("updated since", "last_updated_at", "gte"),
+    "updated_until": _day("updated before", "last_updated_at", "lt"),
+    "labels": _labels,
+    "labels_all": _labels_all,
+    "without_labels": _without_labels,
+    "comments_at_least": lambda n: Step(f"at least {n} comments", Q(current_snapshot__n_comments__gte=n)),
+    "comments_at_most": lambda n: Step(f"at most {n} comments", Q(current_snapshot__n_comments__lte=n)),
+    "without_bots": _without_bots,
+    "locked": _locked,
+    "has_closing_change": _closing_change,
+    "words": _words,
+    "search": _search,
+}

@@ -1,0 +1,71 @@
+"""Reads issues by their numbers through GraphQL, many to a request."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.errors import FetchMustWait, RowError
+from ingest.github.client import TooMuch
+from ingest.github.graphql import complete
+from ingest.github.job import Job
+from ingest.github.nodes import discussion_of, parse_graphql_issue
+from ingest.github.questions import given
+from ingest.models import Issue
+from ingest.records import IssueRecord
+
+
+@dataclass(slots=True)
+class Given:
+    """What came: records, addresses of the discussions that issues became, and the numbers that nothing came for."""
+
+    records: list[IssueRecord] = field(default_factory=list)
+    discussions: dict[int, str] = field(default_factory=dict)
+    missing: list[int] = field(default_factory=list)
+
+
+def stored_numbers(job: Job) -> list[int]:
+    """Which of the run's issues are stored, and not done yet, in order."""
+    wanted = [number for number in job.run.requested["numbers"] if number > job.run.cursor.get("last", 0)]
+    found = Issue.objects.filter(repository=job.run.repository, number__in=wanted)
+    return list(found.order_by("number").values_list("number", flat=True))
+
+
+def read_given(job: Job, numbers: Sequence[int]) -> Given:
+    """The issues with threads and closing changes; asks for half as many where that is too much at once.
+
+    Raises GraphqlMissing where this host or token has no GraphQL for us.
+    """
+    try:
+        variables = {"owner": job.name[1], "name": job.name[2], "changes": True}
+        reply = job.client.graphql(given(numbers), variables, what=job.title)
+    except TooMuch:
+        if len(numbers) == 1:
+            return Given(missing=list(numbers))
+        half = len(numbers) // 2
+        one, two = read_given(job, numbers[:half]), read_given(job, numbers[half:])
+        return Given(one.records + two.records, one.discussions | two.discussions, one.missing + two.missing)
+    repository = reply.data.get("repository")
+    if not isinstance(repository, Mapping):
+        raise FetchMustWait("GitHub's answer about the repository can't be read.")
+    if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
+        job.start_over_name()
+    nodes = {number: repository.get(f"i{number}") for number in numbers}
+    complete(job, [node for node in nodes.values() if isinstance(node, dict)])
+    return _sorted_out(job, nodes)
+
+
+def _sorted_out(job: Job, nodes: Mapping[int, Any]) -> Given:
+    found = Given()
+    here = tuple(part.lower() for part in job.name)
+    for number, node in nodes.items():
+        try:
+            record = parse_graphql_issue(node)
+        except RowError:
+            record = None
+        if record is None or "refused" in node or (*record.repository, record.number) != (*here, number):
+            found.missing.append(number)
+            continue
+        found.records.append(record)
+        if (address := discussion_of(node)) is not None:
+            found.discussions[number] = address
+    return found

@@ -1,0 +1,360 @@
+"""Reads a repository's issues by GraphQL, with comments, labels and what closed them, 50 to a request.
+
+The list is sorted by the time of change and moves while it is read. A page is therefore followed by asking again from
+the last time seen, a second earlier; only where a whole page fell within that second is GitHub's cursor used. An
+issue that changes meanwhile comes again at the end.
+
+A page that GitHub can't get together in time is asked for again with half as many issues, down to one; an issue that
+can't be read even alone is asked for without what closed it, then refused and passed over.
+
+Files come with the pull requests linked to an issue. Where another one closed it, they are asked for a hundred pull
+requests at a time, which is why those wait in the run's cursor.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from ingest.errors import FetchFailed, FetchMustWait, RowError
+from ingest.github.client import BadCursor, Problem, Reply, TooMuch
+from ingest.github.job import Job
+from ingest.github.nodes import (
+    closers,
+    discussion_of,
+    identifier_of,
+    linked_pulls,
+    parse_graphql_issue,
+    paths_of,
+    unlinked_closers,
+)
+from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
+from ingest.models import ClosingChange, Issue, Refusal
+from ingest.records import IssueRecord
+from ingest.runs import beat, refuse, store_records
+
+OVERLAP = timedelta(seconds=1)
+PAGES_BEFORE_GROWING = 3
+BARE_AT_ONCE = 100
+ROOM = 100
+WEIGHTS = {"comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
+PATHS_MAX = 3000
+LOST_MAX = 3
+_OF_CHANGES = {("timelineItems",), ("closedByPullRequestsReferences",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far the list was read: the question for the next page.
+
+    `edge` are the issues that it will bring once more, `bare` the pull requests (node and identifier) without files.
+    """
+
+    since: str | None
+    after: str | None = None
+    edge: tuple[tuple[int, str], ...] = ()
+    bare: tuple[tuple[str, str], ...] = ()
+    size: int = PAGE_ISSUES
+    n_good: int = 0
+    n_lost: int = 0
+    begun: bool = False
+    done: bool = False
+
+    @classmethod
+    def of(cls, job: Job) -> "Place":
+        kept = dict(job.run.cursor.get("graphql") or {"since": job.run.requested.get("since")})
+        kept |= {name: tuple((one, two) for one, two in kept.get(name, ())) for name in ("edge", "bare")}
+        return cls(**kept)
+
+
+@dataclass(slots=True)
+class _Page:
+    """One answer: the nodes, where it ends, and why single nodes could not be given."""
+
+    nodes: list[Any]
+    n_matching: int
+    cursor: str | None
+    more: bool
+    problems: dict[int, str] = field(default_factory=dict)
+
+
+def read_issues(job: Job) -> None:
+    """Stores the issues from the run's cursor to the end of the list, a page to a transaction.
+
+    Raises GraphqlMissing where this host or token has no GraphQL for us: then the listings may do.
+    """
+    while not (place := Place.of(job)).done or place.bare:
+        if place.done or len(place.bare) >= BARE_AT_ONCE:
+            _read_files(job, place)
+            continue
+        try:
+            page = _ask(job, PAGE, place, place.size)
+        except TooMuch as error:
+            if place.size > 1:
+                _go_on_from(job, replace(place, size=max(1, place.size // 2), n_good=0))
+                continue
+            found = _without_changes(job, place)
+            if found is None:
+                _pass_over(job, place, error)
+                continue
+            page = found
+        except BadCursor:
+            if place.after is None or place.n_lost >= LOST_MAX:
+                raise
+            _go_on_from(job, replace(place, after=None, n_lost=place.n_lost + 1))
+            continue
+        _store(job, place, page)
+
+
+def _without_changes(job: Job, place: Place) -> _Page | None:
+    """One issue without what closed it, where that is what takes too long."""
+    try:
+        return _ask(job, PAGE, place, 1, changes=False)
+    except TooMuch:
+        return None
+
+
+def _go_on_from(job: Job, place: Place) -> None:
+    with job.progress():
+        _note(job, place)
+
+
+def _note(job: Job, place: Place) -> None:
+    job.run.cursor = job.run.cursor | {"graphql": asdict(place)}
+
+
+def _ask(job: Job, query: str, place: Place, size: int, *, changes: bool = True) -> _Page:
+    run = job.run
+    chosen: dict[str, Any] = {"since": place.since} if place.since else {}
+    if (state := run.requested.get("state") or "all") != "all":
+        chosen["states"] = [state.upper()]
+    if labels := run.requested.get("labels"):
+        chosen["labels"] = labels[:1]  # GraphQL means any of them, we mean all: the others are looked at here
+    variables = {"owner": job.name[1], "name": job.name[2], "first": size, "after": place.after, "filter": chosen}
+    if query == PAGE:
+        variables["changes"] = changes
+    reply = job.client.graphql(query, variables, what=job.title)
+    repository = reply.data.get("repository")
+    if not isinstance(repository, Mapping):
+        raise FetchMustWait("GitHub's answer about the repository can't be read.")
+    if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
+        job.start_over_name()
+    if repository.get("hasIssuesEnabled") is False:
+        raise FetchFailed(f"{job.title} has no issues at GitHub: they are switched off or gone.")
+    return _page(repository, reply)
+
+
+def _page(repository: Mapping[str, Any], reply: Reply) -> _Page:
+    issues = repository.get("issues")
+    rest = issues.get("pageInfo") if isinstance(issues, Mapping) else None
+    if not isinstance(issues, Mapping) or not isinstance(issues.get("nodes"), list) or not isinstance(rest, Mapping):
+        reason = reply.problems[0].message if reply.problems else "it has no list"
+        raise FetchMustWait(f"GitHub's answer can't be read: {reason}.")
+    page = _Page(issues["nodes"], issues.get("totalCount") or 0, rest.get("endCursor"), rest.get("hasNextPage") is True)
+    for problem in reply.problems:
+        n = problem.path[3] if problem.path[:3] == ("repository", "issues", "nodes") and len(problem.path) > 3 else None
+        if not isinstance(n, int) or not 0 <= n < len(page.nodes):
+            raise FetchMustWait(f"GitHub's answer is not complete: {problem.message}.")
+        node = page.nodes[n]
+        if problem.path[4:5] not in _OF_CHANGES or not isinstance(node, dict):
+            page.problems[n] = problem.message
+        elif len(problem.path) == 5:
+            node.pop("timelineItems", None)  # what closed it is not known; one hidden pull request does no harm
+    return page
+
+
+def _store(job: Job, place: Place, page: _Page) -> None:
+    """Stores what the page brought, and where to go on."""
+    seen = set(place.edge)
+    rows = [(n, node) for n, node in enumerate(page.nodes) if _mark(node) not in seen]
+    complete(job, [node for n, node in rows if n not in page.problems and isinstance(node, dict)], all_files=False)
+    records: list[IssueRecord] = []
+    refused: list[Refusal] = []
+    discussions: dict[int, str] = {}
+    bare: dict[str, str] = {}
+    for n, node in rows:
+        if reason := page.problems.get(n) or (node.get("refused") if isinstance(node, dict) else None):
+            refused.append(_refusal(job, node, f"GitHub could not give this issue: {reason}."))
+            continue
+        try:
+            record = parse_graphql_issue(node)
+        except RowError as error:
+            refused.append(_refusal(job, node, str(error)))
+            continue
+        if record.repository != tuple(part.lower() for part in job.name):
+            refused.append(_refusal(job, node, f"This issue is of {record.owner}/{record.name}, not of {job.title}."))
+        elif _has_labels(record, job.run.requested.get("labels") or ()):
+            records.append(record)
+            if (address := discussion_of(node)) is not None:
+                discussions[record.number] = address
+            bare |= {pull["id"]: identifier_of(pull) for pull in unlinked_closers(node) if pull.get("changedFiles")}
+    if not place.begun and len(job.run.requested.get("labels") or ()) < 2:
+        job.run.n_expected = page.n_matching
+    n_good = place.n_good + 1
+    grown = min(PAGE_ISSUES, place.size * 2) if n_good >= PAGES_BEFORE_GROWING else place.size
+    following = replace(_following(place, page), bare=_without_known(job, dict(place.bare) | bare))
+    with job.progress():
+        store_records(job.run, records)
+        refuse(job.run, refused)
+        job.run.n_comments += sum(len(record.comments or ()) for record in records)
+        _note_discussions(job, discussions)
+        _note(job, replace(following, size=grown, n_good=0 if grown > place.size else n_good, begun=True))
+
+
+def _following(place: Place, page: _Page) -> Place:
+    """The place after a page."""
+    marks = [mark for node in page.nodes if (mark := _mark(node))]
+    onward = _earlier(max(when for _, when in marks)) if marks else None
+    if not page.more:
+        return replace(place, done=True, edge=())
+    if onward and (place.since is None or onward > place.since):
+        place = replace(place, since=onward, after=None, n_lost=0)
+    elif page.cursor and page.cursor != place.after:
+        place = replace(place, after=page.cursor)
+    else:
+        raise FetchMustWait("GitHub's pages lead in a circle.")
+    kept = sorted({mark for mark in (*place.edge, *marks) if mark[1] >= (place.since or "")})
+    return replace(place, edge=tuple(kept))
+
+
+def _pass_over(job: Job, place: Place, error: TooMuch) -> None:
+    """Refuses the one issue that GitHub can't get together, if GitHub answers at all; raises FetchMustWait if not."""
+    page = _ask(job, ONLY_NUMBERS, place, 1)
+    if page.more and page.cursor in {None, place.after}:
+        raise FetchMustWait("GitHub's pages lead in a circle.")
+    marks = {mark for node in page.nodes if (mark := _mark(node))}
+    fresh = [node for node in page.nodes if _mark(node) not in place.edge]
+    reason = f"GitHub can't get this issue together, not even alone. {error.message}"
+    with job.progress():
+        refuse(job.run, [_refusal(job, node, reason) for node in fresh])
+        edge = tuple(sorted({*place.edge, *marks}))
+        _note(job, replace(place, after=page.cursor, edge=edge, begun=True, done=not page.more))
+
+
+def _without_known(job: Job, bare: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Those whose files no earlier run has brought."""
+    if not bare:
+        return ()
+    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=bare.values())
+    known = set(here.exclude(paths=[]).values_list("identifier", flat=True))
+    return tuple((pull, identifier) for pull, identifier in bare.items() if identifier not in known)
+
+
+def _read_files(job: Job, place: Place) -> None:
+    """Stores the files of pull requests that closed an issue without being linked to it."""
+    batch, rest = place.bare[:BARE_AT_ONCE], place.bare[BARE_AT_ONCE:]
+    pulls: list[dict[str, Any]] = [{"__typename": "PullRequest", "id": pull} for pull, _ in batch]
+    complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in pulls]}}])
+    with job.progress():
+        for (_, identifier), pull in zip(batch, pulls, strict=True):
+            if paths := paths_of(pull):
+                changes = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=identifier)
+                changes.update(paths=list(paths))
+        _note(job, replace(place, bare=rest))
+
+
+def complete(job: Job, nodes: Sequence[dict[str, Any]], *, all_files: bool = True) -> None:
+    """Reads on where a thread, the labels, the linked pull requests or their files did not fit into the page.
+
+    With `all_files`, those of pull requests that closed an issue without being linked to it, too. Several connections
+    go into one request. What can't be had is noted in its issue as `refused`, files excepted.
+    """
+    for pull in [row for node in nodes for row in unlinked_closers(node)] if all_files else ():
+        pull.setdefault("files", {"pageInfo": {"hasNextPage": True, "endCursor": None}, "nodes": []})
+    room, first = ROOM, CONNECTED
+    while unfinished := _unfinished(nodes):
+        keys = _as_many_as_fit(unfinished, room)
+        query, variables = more(keys, first)
+        try:
+            reply = job.client.graphql(query, variables, what=job.title, may_be_empty=True)
+        except TooMuch as error:
+            if len(keys) > 1 or first > 1:
+                room, first = max(1, room // 2), first if len(keys) > 1 else first // 2
+                continue
+            job.client.graphql(ANYTHING, {}, what=job.title)
+            reply = Reply({}, (Problem("", error.message, ()),))
+        beat(job.run)
+        reasons = {problem.path[0]: problem.message for problem in reply.problems if problem.path}
+        for n, key in enumerate(keys):
+            given = reply.data.get(f"p{n}")
+            fresh = given.get(key[0]) if isinstance(given, Mapping) else None
+            reason = reasons.get(f"p{n}") or (reply.problems[0].message if reply.problems else "it is not there")
+            for node, connection in unfinished[key]:
+                _extend(node, connection, key[0], fresh, reason)
+
+
+_Key = tuple[str, str, str | None]
+
+
+def _as_many_as_fit(unfinished: Iterable[_Key], room: int) -> list[_Key]:
+    """The first connections, one at least; a page of comments takes more room than one of names."""
+    chosen: list[_Key] = []
+    for key in unfinished:
+        room -= WEIGHTS[key[0]]
+        if chosen and room < 0:
+            break
+        chosen.append(key)
+    return chosen
+
+
+def _unfinished(nodes: Sequence[dict[str, Any]]) -> dict[_Key, list[tuple[dict[str, Any], dict[str, Any]]]]:
+    """Connections with more to come, each with the issue it belongs to, by what has to be asked."""
+    found: dict[_Key, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for node in nodes:
+        if "refused" in node:
+            continue
+        owned = [(name, node) for name in ("comments", "labels", "closedByPullRequestsReferences")]
+        owned += [("files", row) for row in (*linked_pulls(node), *closers(node))]
+        for name, owner in owned:
+            connection = owner.get(name)
+            rest = connection.get("pageInfo") if isinstance(connection, dict) else None
+            if isinstance(connection, dict) and isinstance(rest, Mapping) and rest.get("hasNextPage"):
+                key = (name, str(owner.get("id")), rest.get("endCursor"))
+                found.setdefault(key, []).append((node, connection))
+    return found
+
+
+def _extend(node: dict[str, Any], connection: dict[str, Any], name: str, fresh: Any, reason: str) -> None:
+    before = connection["pageInfo"]
+    over = {"hasNextPage": False}
+    if isinstance(fresh, Mapping) and isinstance(fresh.get("nodes"), list) and isinstance(fresh.get("pageInfo"), dict):
+        connection["nodes"] = [*(connection.get("nodes") or ()), *fresh["nodes"]]
+        connection["pageInfo"] = fresh["pageInfo"]
+        circles = fresh["pageInfo"].get("endCursor") == before.get("endCursor")
+        if circles or (name == "files" and len(connection["nodes"]) >= PATHS_MAX):
+            connection["pageInfo"] = over
+        return
+    connection["pageInfo"] = over
+    if name != "files":
+        node["refused"] = f"its {name} break off ({reason})"
+
+
+def _note_discussions(job: Job, discussions: Mapping[int, str]) -> None:
+    for number, address in discussions.items():
+        issue = Issue.objects.filter(repository=job.run.repository, number=number)
+        issue.update(presence=Issue.Presence.DISCUSSION, moved_to=address[:600])
+
+
+def _has_labels(record: IssueRecord, wanted: Sequence[str]) -> bool:
+    """Whether it bears all of them, in any case, as REST has it."""
+    return {label.lower() for label in wanted} <= {label.lower() for label in record.github_labels or ()}
+
+
+def _refusal(job: Job, node: Any, reason: str) -> Refusal:
+    link = node.get("url") if isinstance(node, Mapping) else None
+    return job.refusal({"html_url": link} if link else "An issue that GitHub does not name.", reason)
+
+
+def _mark(node: Any) -> tuple[int, str] | None:
+    """What tells an issue seen already: its number and when it changed."""
+    if isinstance(node, Mapping) and isinstance(node.get("updatedAt"), str) and isinstance(node.get("number"), int):
+        try:
+            datetime.fromisoformat(node["updatedAt"])
+        except ValueError:
+            return None
+        return node["number"], node["updatedAt"]
+    return None
+
+
+def _earlier(when: str) -> str:
+    return (datetime.fromisoformat(when) - OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")

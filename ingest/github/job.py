@@ -1,0 +1,165 @@
+"""One run at work: which repository it is about at GitHub, how far it came, and what it has read beforehand."""
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from ingest.errors import FetchMustWait
+from ingest.github.client import Client
+from ingest.identifiers import full_name, parse_repository
+from ingest.models import FetchRun, Issue, Refusal, Repository, Validator
+from ingest.records import IssueRecord
+from ingest.runs import progress
+from ingest.upsert import known_records, repository_named
+
+BUSY_SECONDS = 30
+SHOWN_CHARACTERS = 20_000
+LAST = "last"
+ETAG_CHARACTERS = 200
+
+
+class Job:
+    """A run with the client that asks for it; what it brings in is stored inside `progress`."""
+
+    def __init__(self, run: FetchRun, client: Client) -> None:
+        self.run = run
+        self.client = client
+        self._n_before = run.n_requests, run.n_unchanged_answers
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """Host, owner and name of the repository; after `resolve`."""
+        assert self.run.repository is not None
+        return _key(self.run.repository)
+
+    @property
+    def title(self) -> str:
+        return full_name(*self.name)
+
+    @property
+    def covers_everything(self) -> bool:
+        """Whether it asks for all issues, or all that changed: then the next one can go on from it."""
+        asked = self.run.requested
+        return "what" not in asked and asked.get("state") == "all" and not asked.get("labels")
+
+    def path(self, rest: str) -> str:
+        return f"/repos/{self.name[1]}/{self.name[2]}/{rest}"
+
+    def count(self) -> None:
+        """What was asked so far, into the run."""
+        self.run.n_requests = self._n_before[0] + self.client.n_requests
+        self.run.n_unchanged_answers = self._n_before[1] + self.client.n_unchanged_answers
+        self.run.n_requests_left = self.client.n_left
+
+    def progress(self) -> AbstractContextManager[None]:
+        """A transaction around one batch, with cursor and counts; raises ClaimLost when the run is no longer ours."""
+        self.count()
+        return progress(self.run)
+
+    def turn_to(self, phase: str, **cursor: Any) -> None:
+        """The next part of the work, from its beginning."""
+        with self.progress():
+            self.run.cursor = self.run.cursor | {"phase": phase} | cursor
+
+    def resolve(self) -> None:
+        """Finds the repository at GitHub, under its present name, opens it to who asked, and says since when to ask."""
+        host, owner, name = self.run.requested["name"]
+        path = f"/repos/{owner}/{name}"
+        kept = _asked_before(path, host, owner, name) if self.run.requested.get("since") else None
+        answer = self.client.get(path, what=full_name(host, owner, name), etag=kept.etag if kept else None)
+        if not answer.unchanged and not (isinstance(answer.value, Mapping) and "full_name" in answer.value):
+            raise FetchMustWait("GitHub's answer about the repository can't be read.")
+        began = datetime.fromtimestamp(self.client.clock or time.time(), UTC)
+        now = _key(kept.repository) if answer.unchanged and kept else _named(answer.value, host)
+        try:
+            with self.progress():
+                if answer.unchanged and kept:
+                    repository = kept.repository
+                else:
+                    repository = _repository(self.run, answer.value, (host, owner, name), now)
+                    _keep_validator(repository, path, answer.etag)
+                if self.run.created_by_id:
+                    repository.readers.add(self.run.created_by_id)
+                self.run.repository = repository
+                self.run.target = "/".join(now).lower()
+                self.run.requested = _since_known(self.run.requested, repository)
+                self.run.cursor = {"began": began.isoformat()} | self.run.cursor | {"found": True}
+        except IntegrityError:
+            message = f"Another run of {full_name(*now)} is at work; this one goes on after it."
+            raise FetchMustWait(message, wait_seconds=BUSY_SECONDS, counts=False) from None
+
+    def start_over_name(self) -> None:
+        """The repository was renamed while it was read: find it again, and read the same page again."""
+        before = FetchRun.objects.values_list("cursor", flat=True).get(pk=self.run.pk)
+        with self.progress():
+            self.run.cursor = before | {"found": False}
+        raise FetchMustWait("The repository was renamed while it was read.", wait_seconds=1)
+
+    def known(self, numbers: Iterable[int]) -> dict[int, IssueRecord]:
+        """Stored issues of the repository as they are now, by number."""
+        ids = Issue.objects.filter(repository=self.run.repository, number__in=numbers).values_list("pk", flat=True)
+        return {record.number: record for record in known_records(ids).values()}
+
+    def refusal(self, row: Any, reason: str) -> Refusal:
+        """A row of GitHub's that can't come in; not stored yet."""
+        link = row.get("html_url") if isinstance(row, Mapping) else None
+        return Refusal(run=self.run, reason=reason, row=str(link or row).replace("\x00", "")[:SHOWN_CHARACTERS])
+
+
+def _key(repository: Repository) -> tuple[str, str, str]:
+    return repository.host, repository.owner, repository.name
+
+
+def _asked_before(path: str, host: str, owner: str, name: str) -> Validator | None:
+    """The validator of the repository's own answer, where it is still stored under the name that is asked for."""
+    named = Repository.objects.named(host, owner, name).values("pk")
+    found = Validator.objects.filter(repository__in=named, question=path.lower())
+    return found.select_related("repository").first()
+
+
+def _keep_validator(repository: Repository, path: str, etag: str | None) -> None:
+    own = f"/repos/{repository.owner}/{repository.name}".lower()
+    Validator.objects.filter(repository=repository, question__startswith="/repos/").exclude(
+        question__contains="?"
+    ).exclude(question=own).delete()
+    if etag and len(etag) <= ETAG_CHARACTERS and path.lower() == own:
+        Validator.objects.update_or_create(repository=repository, question=own, defaults={"etag": etag})
+
+
+def _since_known(requested: dict[str, Any], repository: Repository) -> dict[str, Any]:
+    """What was asked, with the time that "last" stands for; nothing where no fetch was complete yet."""
+    if requested.get("since") != LAST:
+        return requested
+    until = repository.complete_until
+    return requested | {"since": until.strftime("%Y-%m-%dT%H:%M:%SZ") if until else None, "goes_on": True}
+
+
+def _named(found: Mapping[str, Any], host: str) -> tuple[str, str, str]:
+    """Where the repository is now, by GitHub's answer."""
+    link = str(found.get("html_url") or "")
+    if link.startswith(("https://", "http://")):
+        return parse_repository(link)
+    return (host, *parse_repository(str(found["full_name"]))[1:])
+
+
+def _repository(
+    run: FetchRun, found: Mapping[str, Any], asked: tuple[str, str, str], now: tuple[str, str, str]
+) -> Repository:
+    """The stored repository, renamed when it moved at GitHub; made if it is new."""
+    private = bool(found.get("private"))
+    github_id = found.get("id") if isinstance(found.get("id"), int) else None
+    stored = Repository.objects.select_for_update()
+    repository = stored.named(*now).first()
+    if repository is None and github_id is not None:
+        repository = stored.filter(host=now[0], github_id=github_id).first()
+    if repository is None:
+        repository = stored.named(*asked).filter(github_id=None).first() or repository_named(run, now, private=private)
+    repository.host, repository.owner, repository.name = now
+    repository.private, repository.github_id = private, github_id
+    with transaction.atomic():
+        repository.save(update_fields=["host", "owner", "name", "private", "github_id"])
+    return repository

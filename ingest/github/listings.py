@@ -1,0 +1,293 @@
+"""Reads a repository by GitHub's REST listings: all comments first, then the issues they belong to, then the rest.
+
+Listings are sorted by the time of change. They move while they are read, so a page is followed by asking again from
+the last time seen, a second earlier, and not by its number; only where a whole page fell within that second is the
+Link header followed.
+
+Where a run asks for changes, a listing begins with the question that ended it the last time, if that reaches back
+far enough: when GitHub answers that nothing is different (304, free of charge), the listing is done.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+from zlib import crc32
+
+from ingest.errors import FetchMustWait, RowError
+from ingest.github.client import PAGE_ROWS, Answer
+from ingest.github.job import ETAG_CHARACTERS, Job
+from ingest.github.parse import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
+from ingest.models import Issue, Refusal, StagedComment, Validator
+from ingest.records import CommentRecord, IssueRecord
+from ingest.runs import refuse, store_records
+
+Mark = tuple[str, str, int]
+
+OVERLAP = timedelta(seconds=1)
+PATHS = {"comments": "issues/comments", "issues": "issues"}
+IN_ORDER = {"sort": "updated", "direction": "asc", "per_page": str(PAGE_ROWS)}
+
+
+def open_listing(job: Job, kind: str) -> None:
+    """Turns the run to the beginning of the listing of `issues` or `comments`."""
+    since, etag = job.run.requested.get("since"), None
+    if since and job.covers_everything:
+        since, etag = _asked_before(job, kind) or (since, None)
+    job.turn_to(kind, since=since, etag=etag, next=None, edge=[], begun=False)
+
+
+def read_comments(job: Job) -> None:
+    """Stages the comments of the whole repository until their issues come."""
+    _read(job, "comments", lambda rows: _comments_page(job, rows))
+
+
+def read_issues(job: Job) -> None:
+    """Stores the issues with the comments staged before."""
+    _read(job, "issues", lambda rows: _issues_page(job, rows))
+
+
+def is_unchanged(job: Job) -> bool:
+    """Whether the listing of issues is as it was when a run last ended; otherwise the next run may ask for this."""
+    cursor = job.run.cursor
+    answer = _ask(job, "issues", cursor.get("since"), None, cursor.get("etag"))
+    if not answer.unchanged:
+        _keep_validator(job, "issues", cursor.get("since"), None, answer)
+    return answer.unchanged
+
+
+def store_rest(job: Job) -> None:
+    """New and edited comments of stored issues that were not listed (an edit does not always touch the issue)."""
+    while numbers := _rest_numbers(job):
+        known = job.known(numbers)
+        staged = _staged_threads(job, numbers)
+        records = [
+            replace(record, comments=_merged(record.comments, staged.get(number, ())))
+            for number, record in known.items()
+            if record.comments is not None
+        ]
+        changed = [record for record in records if record.sha256 != known[record.number].sha256]
+        with job.progress():
+            store_records(job.run, changed)
+            _staged(job).filter(number__in=numbers).delete()
+
+
+def finish_listings(job: Job) -> None:
+    """What is left of the comments goes, and the questions to ask next time stay; inside `progress`."""
+    _staged(job).delete()
+    if job.run.n_refused:
+        return
+    for kind, (question, etag) in job.run.cursor.get("validators", {}).items():
+        kept = Validator.objects.filter(repository=job.run.repository)
+        kept.filter(question__startswith=f"{job.path(PATHS[kind])}?").exclude(question=question).delete()
+        kept.update_or_create(repository=job.run.repository, question=question, defaults={"etag": etag})
+
+
+def read_thread(job: Job, number: int) -> tuple[CommentRecord, ...]:
+    """All comments of one issue as they are now."""
+    thread: list[CommentRecord] = []
+    link: str | None = None
+    seen: set[str] = set()
+    while True:
+        path = link or job.path(f"issues/{number}/comments")
+        answer = job.client.rows(path, None if link else {"per_page": PAGE_ROWS}, what=job.title)
+        for row in answer.value:
+            try:
+                thread.append(parse_comment(row))
+            except RowError as error:
+                raise FetchMustWait(f"A comment of issue {number} can't be read: {error}") from None
+        if answer.next is None:
+            return _merged((), thread)
+        if answer.next in seen:
+            raise FetchMustWait("GitHub's pages lead in a circle.")
+        link = answer.next
+        seen.add(link)
+
+
+def merge_staged(job: Job, records: list[IssueRecord], *, known: dict[int, IssueRecord]) -> list[IssueRecord]:
+    """The issues with their comments: known before, staged now. A thread that does not add up is asked for."""
+    staged = _staged_threads(job, [record.number for record in records])
+    complete = []
+    for record in records:
+        before = known[record.number].comments if record.number in known else None
+        thread = _merged(before or (), staged.get(record.number, ()))
+        if record.n_comments is not None and len(thread) != record.n_comments:
+            thread = read_thread(job, record.number)
+        complete.append(replace(record, comments=thread))
+    return complete
+
+
+def _asked_before(job: Job, kind: str) -> tuple[str | None, str] | None:
+    """Since when, and the validator, of the question that ended this listing, if it reaches back far enough."""
+    question = f"{job.path(PATHS[kind])}?"
+    for kept in Validator.objects.filter(repository=job.run.repository, question__startswith=question):
+        parameters = {name: values[0] for name, values in parse_qs(kept.question.removeprefix(question)).items()}
+        since = parameters.get("since")
+        if parameters == _parameters(job, kind, since) and (not since or since <= job.run.requested["since"]):
+            return since, kept.etag
+    return None
+
+
+def _parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
+    asked = IN_ORDER | ({"since": since} if since else {})
+    if kind == "issues":
+        asked["state"] = job.run.requested.get("state") or "all"
+        if labels := job.run.requested.get("labels"):
+            asked["labels"] = ",".join(labels)
+    return asked
+
+
+def _ask(job: Job, kind: str, since: str | None, link: str | None, etag: str | None) -> Answer:
+    path = link or job.path(PATHS[kind])
+    return job.client.rows(path, None if link else _parameters(job, kind, since), what=job.title, etag=etag)
+
+
+def _read(job: Job, kind: str, take_page: Callable[[list[Any]], None]) -> None:
+    """Reads a listing from the cursor to its end, a page to a transaction."""
+    while True:
+        cursor = job.run.cursor
+        since, link = cursor.get("since"), cursor.get("next")
+        answer = _ask(job, kind, since, link, cursor.get("etag"))
+        if answer.unchanged:
+            job.run.n_expected = job.run.n_expected or 0
+            return
+        if any(not _is_of(job, row) for row in answer.value):
+            job.start_over_name()
+        edge = {tuple(mark) for mark in cursor.get("edge", [])}
+        rows = [row for row in answer.value if _mark(row) not in edge]
+        if kind == "issues" and not cursor.get("begun"):
+            job.run.n_expected = answer.last_page * PAGE_ROWS if answer.last_page else len(answer.value)
+        last = _follow(job, answer, edge)
+        if last:
+            _keep_validator(job, kind, since, link, answer)
+        take_page(rows)
+        if last:
+            return
+
+
+def _follow(job: Job, answer: Answer, edge: set[Mark]) -> bool:
+    """Sets the cursor for the page after this one; whether this was the last."""
+    since = job.run.cursor.get("since")
+    times = [row["updated_at"] for row in answer.value if _mark(row)]
+    onward = _earlier(max(times)) if times else None
+    followed = job.run.cursor.get("followed", [])
+    following: dict[str, Any]
+    if answer.next is None:
+        following = {"since": since, "next": None}
+    elif onward and (since is None or onward > since):
+        following = {"since": onward, "next": None, "followed": []}
+    elif answer.next not in followed:
+        following = {"since": since, "next": answer.next, "followed": [*followed, answer.next]}
+    else:
+        raise FetchMustWait("GitHub's pages lead in a circle.")
+    start = following["since"] or ""
+    marks = edge | {mark for row in answer.value if (mark := _mark(row))}
+    kept = sorted(list(mark) for mark in marks if mark[1] >= start)
+    job.run.cursor = job.run.cursor | following | {"edge": kept, "etag": None, "begun": True}
+    return answer.next is None
+
+
+def _keep_validator(job: Job, kind: str, since: str | None, link: str | None, answer: Answer) -> None:
+    """Remembers a question whose answer changes whenever anything does: the listing's last page, and not a full one.
+
+    What comes after a full page stands on the next page, of which this one's content says nothing.
+    """
+    unreadable = any(_mark(row) is None for row in answer.value)
+    whole = answer.next is None and link is None and len(answer.value) < PAGE_ROWS and not unreadable
+    if whole and answer.etag and job.covers_everything and len(answer.etag) <= ETAG_CHARACTERS:
+        question = f"{job.path(PATHS[kind])}?{urlencode(sorted(_parameters(job, kind, since).items()))}"
+        kept = job.run.cursor.get("validators", {}) | {kind: [question, answer.etag]}
+        job.run.cursor = job.run.cursor | {"validators": kept}
+
+
+def _comments_page(job: Job, rows: list[Any]) -> None:
+    staged: dict[int, StagedComment] = {}
+    refused = []
+    for row in rows:
+        try:
+            number, comment = parse_listed_comment(row)
+        except RowError as error:
+            refused.append(job.refusal(row, str(error)))
+            continue
+        assert comment.github_id is not None
+        staged[comment.github_id] = StagedComment(
+            run=job.run, number=number, github_id=comment.github_id, content=comment.as_json()
+        )
+    with job.progress():
+        StagedComment.objects.bulk_create(
+            staged.values(),
+            update_conflicts=True,
+            unique_fields=["run", "github_id"],
+            update_fields=["number", "content"],
+        )
+        job.run.n_comments += len(staged)
+        refuse(job.run, refused)
+
+
+def _issues_page(job: Job, rows: list[Any]) -> None:
+    records: list[IssueRecord] = []
+    refused: list[Refusal] = []
+    n_pull_requests = 0
+    for row in rows:
+        try:
+            records.append(parse_issue(row))
+        except NotAnIssue:
+            n_pull_requests += 1
+        except RowError as error:
+            refused.append(job.refusal(row, str(error)))
+    numbers = [record.number for record in records]
+    records = merge_staged(job, records, known=job.known(numbers) if job.run.requested.get("since") else {})
+    with job.progress():
+        store_records(job.run, records)
+        refuse(job.run, refused)
+        job.run.n_pull_requests += n_pull_requests
+        _staged(job).filter(number__in=numbers).delete()
+
+
+def _is_of(job: Job, row: Any) -> bool:
+    """Whether a row is of the repository under the name it was asked by; a row that does not say passes."""
+    address = row.get("issue_url") or row.get("repository_url") if isinstance(row, dict) else None
+    if not isinstance(address, str) or "/repos/" not in address:
+        return True
+    owner, name = [*address.partition("/repos/")[2].lower().split("/"), "", ""][:2]
+    return (owner, name) == (job.name[1].lower(), job.name[2].lower())
+
+
+def _rest_numbers(job: Job) -> list[int]:
+    stored = Issue.objects.filter(repository=job.run.repository).values("number")
+    found = _staged(job).filter(number__in=stored).values_list("number", flat=True).distinct()
+    return list(found.order_by("number")[:PAGE_ROWS])
+
+
+def _staged(job: Job) -> Any:
+    return StagedComment.objects.filter(run=job.run)
+
+
+def _staged_threads(job: Job, numbers: list[int]) -> dict[int, list[CommentRecord]]:
+    threads: dict[int, list[CommentRecord]] = {}
+    for row in _staged(job).filter(number__in=numbers):
+        threads.setdefault(row.number, []).append(CommentRecord.from_json(row.github_id, row.content))
+    return threads
+
+
+def _merged(known: Any, fresh: Any) -> tuple[CommentRecord, ...]:
+    """One thread from what was known and what is new or edited, in order of time."""
+    by_id = {comment.github_id: comment for comment in (*known, *fresh)}
+    return tuple(sorted(by_id.values(), key=lambda c: (c.created_at is None, c.created_at, c.github_id or 0)))
+
+
+def _mark(row: Any) -> Mark | None:
+    """What tells a row that was seen already: its id, when it changed, and (twice within a second) what it says."""
+    if isinstance(row, dict) and isinstance(row.get("updated_at"), str):
+        try:
+            datetime.fromisoformat(row["updated_at"])
+        except ValueError:
+            return None
+        return str(row.get("id")), row["updated_at"], crc32(json.dumps(row, sort_keys=True).encode())
+    return None
+
+
+def _earlier(when: str) -> str:
+    return (datetime.fromisoformat(when) - OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,184 @@
+"""What a node of GitHub's GraphQL means: the same record that REST gives, and what closed the issue."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ingest.errors import Invalid, RowError
+from ingest.github.parse import NotAnIssue, in_order, parse_address, parse_count, parse_issue, parse_time
+from ingest.identifiers import full_name, parse_identifier, parse_repository
+from ingest.records import ChangeRecord, IssueRecord, storable
+
+
+def parse_graphql_issue(node: Any) -> IssueRecord:
+    """An issue with its comments, labels and closing changes, as `questions.PAGE` asks for them; raises RowError.
+
+    Where the closing changes were not asked for, they are not known.
+    """
+    if not isinstance(node, Mapping):
+        raise RowError("GitHub gave nothing for this issue.")
+    comments = _connection(node, "comments")
+    row = {
+        "number": node.get("number"),
+        "title": node.get("title"),
+        "body": node.get("body"),
+        "state": node.get("state"),
+        "state_reason": node.get("stateReason"),
+        "user": _who(node.get("author")),
+        "labels": _nodes(_connection(node, "labels"), "A label"),
+        "locked": node.get("locked"),
+        "created_at": node.get("createdAt"),
+        "updated_at": node.get("updatedAt"),
+        "closed_at": node.get("closedAt"),
+        "html_url": node.get("url"),
+        "comments": [_comment(comment) for comment in _nodes(comments, "A comment")],
+    }
+    try:
+        record = parse_issue(row)
+    except NotAnIssue:
+        raise RowError("This is a pull request among issues.") from None
+    return replace(
+        record,
+        comments=in_order(record.comments or ()),
+        n_comments=parse_count(comments.get("totalCount")),
+        closing_changes=tuple(_closing_changes(node)) if "timelineItems" in node else None,
+    )
+
+
+def discussion_of(node: Any) -> str | None:
+    """The address of the discussion that an issue was converted to (empty if it is not told); None for an issue."""
+    for event in reversed(_events(node)):
+        if event.get("__typename") == "ConvertedToDiscussionEvent":
+            discussion = event.get("discussion")
+            return parse_address(discussion.get("url")) if isinstance(discussion, Mapping) else ""
+    return None
+
+
+def linked_pulls(node: Any) -> list[dict[str, Any]]:
+    """The pull requests linked to an issue, with their files, as far as they may be seen."""
+    linked = node.get("closedByPullRequestsReferences")
+    rows = linked.get("nodes") if isinstance(linked, Mapping) else None
+    return [row for row in rows or () if isinstance(row, dict)]
+
+
+def closers(node: Any) -> list[dict[str, Any]]:
+    """What closed an issue, by its events, the first first; nothing for those closed by hand."""
+    found = [event.get("closer") for event in _events(node)]
+    return [row for row in found if isinstance(row, dict) and row.get("__typename") in {"PullRequest", "Commit"}]
+
+
+def unlinked_closers(node: Any) -> list[dict[str, Any]]:
+    """The pull requests that closed an issue without being linked to it."""
+    linked = {row.get("id") for row in linked_pulls(node)}
+    rows = [row for row in closers(node) if row["__typename"] == "PullRequest"]
+    return [row for row in rows if isinstance(row.get("id"), str) and row["id"] not in linked]
+
+
+def identifier_of(row: Mapping[str, Any]) -> str:
+    """What a pull request is called: owner/name#number; raises RowError."""
+    return _pull_request(row).identifier
+
+
+def paths_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files that a pull request changed, as far as they came with it; raises RowError."""
+    files = row.get("files")
+    paths = [file.get("path") for file in _nodes(files, "A file")] if isinstance(files, Mapping) else []
+    return tuple(dict.fromkeys(storable(path) for path in paths if isinstance(path, str)))
+
+
+def _closing_changes(node: Mapping[str, Any]) -> list[ChangeRecord]:
+    """What closed it by an event, and what is linked and was merged; each once, from any repository."""
+    linked = {row.get("id"): row for row in linked_pulls(node)}
+    rows = [linked.get(row.get("id"), row) if row["__typename"] == "PullRequest" else row for row in closers(node)]
+    rows += [row for row in linked.values() if row.get("mergedAt")]
+    changes = [_commit(row) if row["__typename"] == "Commit" else _pull_request(row) for row in rows]
+    return list({change.identifier: change for change in changes}.values())
+
+
+def _pull_request(row: Mapping[str, Any]) -> ChangeRecord:
+    url = parse_address(row.get("url"))
+    try:
+        host, owner, name, number = parse_identifier(url)
+    except Invalid as error:
+        raise RowError(f"It can't be told which pull request closed it: {error.message}") from None
+    return ChangeRecord(
+        kind="pull_request",
+        identifier=f"{full_name(host, owner, name)}#{number}",
+        number=number,
+        title=storable(str(row.get("title") or "")),
+        html_url=url,
+        author_login=str((_who(row.get("author")) or {}).get("login") or ""),
+        merged_at=parse_time(row, "mergedAt"),
+        additions=parse_count(row.get("additions")),
+        deletions=parse_count(row.get("deletions")),
+        n_files=parse_count(row.get("changedFiles")),
+        paths=paths_of(row),
+    )
+
+
+def _commit(row: Mapping[str, Any]) -> ChangeRecord:
+    url, sha = parse_address(row.get("url")), row.get("oid")
+    try:
+        host, owner, name = parse_repository(url.partition("/commit/")[0])
+    except Invalid as error:
+        raise RowError(f"It can't be told which commit closed it: {error.message}") from None
+    if not isinstance(sha, str) or not sha.isalnum():
+        raise RowError("The commit that closed it has no hash.")
+    author = row.get("author")
+    account = author.get("user") if isinstance(author, Mapping) else None
+    return ChangeRecord(
+        kind="commit",
+        identifier=f"{full_name(host, owner, name)}@{sha}",
+        title=storable(str(row.get("messageHeadline") or "")),
+        html_url=url,
+        author_login=storable(str(account.get("login") or "")) if isinstance(account, Mapping) else "",
+        merged_at=parse_time(row, "committedDate"),
+        additions=parse_count(row.get("additions")),
+        deletions=parse_count(row.get("deletions")),
+        n_files=parse_count(row.get("changedFilesIfAvailable")),
+    )
+
+
+def _comment(node: Mapping[str, Any]) -> dict[str, Any]:
+    number = str(node.get("fullDatabaseId") or node.get("databaseId"))
+    if not (number.isascii() and number.isdigit()):
+        raise RowError("A comment of this issue has no number.")
+    return {
+        "id": int(number),
+        "user": _who(node.get("author")),
+        "body": node.get("body"),
+        "created_at": node.get("createdAt"),
+    }
+
+
+def _who(actor: Any) -> dict[str, Any] | None:
+    """The account as REST has it: apps are named with [bot]."""
+    if actor is None:
+        return None
+    if not isinstance(actor, Mapping) or not isinstance(actor.get("login"), str):
+        raise RowError("The author has no name.")
+    account = actor["user"] if isinstance(actor.get("user"), Mapping) else actor
+    login = actor["login"]
+    if actor.get("__typename") == "Bot" and not login.endswith("[bot]"):
+        login = f"{login}[bot]"
+    return {"login": storable(login), "id": account.get("databaseId")}
+
+
+def _connection(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = node.get(name)
+    if not isinstance(found, Mapping):
+        raise RowError(f"GitHub did not give the {name} of this issue.")
+    return found
+
+
+def _nodes(connection: Mapping[str, Any], what: str) -> list[Mapping[str, Any]]:
+    rows = connection.get("nodes")
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise RowError(f"{what} of this issue can't be read.")
+    return rows
+
+
+def _events(node: Any) -> list[Mapping[str, Any]]:
+    timeline = node.get("timelineItems")
+    rows = timeline.get("nodes") if isinstance(timeline, Mapping) else None
+    return [row for row in rows or () if isinstance(row, Mapping)]

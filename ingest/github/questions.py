@@ -1,0 +1,175 @@
+"""What is asked of GitHub's GraphQL interface.
+
+Its price: a request for each connection of each parent, by hundreds. A page of 50 issues costs 4 points of 5,000 an
+hour, so that 50,000 issues fit into one; that is why the files of a change are asked once, with the pull requests
+linked to the issue, and not with the events again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+PAGE_ISSUES = 50
+CONNECTED = 100
+LINKED_AT_ONCE = 10
+
+_FRAGMENTS = {
+    "Who": """
+fragment Who on Actor {
+  __typename
+  login
+  ... on User { databaseId }
+  ... on Bot { databaseId }
+  ... on Organization { databaseId }
+  ... on Mannequin { databaseId }
+  ... on EnterpriseUserAccount { user { login databaseId } }
+}""",
+    "Whole": """
+fragment Whole on Issue {
+  id
+  number
+  title
+  body
+  state
+  stateReason(enableDuplicate: true)
+  locked
+  createdAt
+  updatedAt
+  closedAt
+  url
+  author { ...Who }
+  labels(first: 100) { ...Labels }
+  comments(first: 100) { ...Comments }
+  timelineItems(last: 10, itemTypes: [CLOSED_EVENT, CONVERTED_TO_DISCUSSION_EVENT]) @include(if: $changes) {
+    nodes {
+      __typename
+      ... on ClosedEvent { closer { ...Pull ...Closing } }
+      ... on ConvertedToDiscussionEvent { discussion { url } }
+    }
+  }
+  closedByPullRequestsReferences(first: 3, includeClosedPrs: true) { ...Links }
+}""",
+    "Labels": """
+fragment Labels on LabelConnection {
+  pageInfo { hasNextPage endCursor }
+  nodes { name }
+}""",
+    "Comments": """
+fragment Comments on IssueCommentConnection {
+  totalCount
+  pageInfo { hasNextPage endCursor }
+  nodes { fullDatabaseId databaseId body createdAt author { ...Who } }
+}""",
+    "Files": """
+fragment Files on PullRequestChangedFileConnection {
+  pageInfo { hasNextPage endCursor }
+  nodes { path }
+}""",
+    "Pull": """
+fragment Pull on PullRequest {
+  __typename
+  id
+  number
+  title
+  url
+  mergedAt
+  additions
+  deletions
+  changedFiles
+  author { ...Who }
+}""",
+    "Links": """
+fragment Links on PullRequestConnection {
+  pageInfo { hasNextPage endCursor }
+  nodes { ...Pull files(first: 100) { ...Files } }
+}""",
+    "Closing": """
+fragment Closing on Commit {
+  __typename
+  oid
+  url
+  messageHeadline
+  committedDate
+  additions
+  deletions
+  changedFilesIfAvailable
+  author { name user { login } }
+}""",
+}
+
+
+def _with(text: str) -> str:
+    """The query with the fragments that it needs, each once."""
+    needed: list[str] = []
+    texts = [text]
+    for part in texts:
+        for name, fragment in _FRAGMENTS.items():
+            if f"...{name} " in part and name not in needed:
+                needed.append(name)
+                texts.append(fragment)
+    return "".join(texts).strip()
+
+
+PAGE = _with("""
+query Issues(
+  $owner: String!, $name: String!, $first: Int!, $after: String, $filter: IssueFilters!, $changes: Boolean!
+) {
+  repository(owner: $owner, name: $name) {
+    nameWithOwner
+    hasIssuesEnabled
+    issues(first: $first, after: $after, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: ASC}) {
+      totalCount
+      pageInfo { hasNextPage endCursor }
+      nodes { ...Whole }
+    }
+  }
+}
+""")
+
+ONLY_NUMBERS = """
+query Numbers($owner: String!, $name: String!, $first: Int!, $after: String, $filter: IssueFilters!) {
+  repository(owner: $owner, name: $name) {
+    nameWithOwner
+    hasIssuesEnabled
+    issues(first: $first, after: $after, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: ASC}) {
+      totalCount
+      pageInfo { hasNextPage endCursor }
+      nodes { number updatedAt url }
+    }
+  }
+}
+""".strip()
+
+ANYTHING = "query Anything { rateLimit { remaining } }"
+
+MORE = {
+    "comments": "... on Issue { comments(first: %d, after: $after%d) { ...Comments } }",
+    "labels": "... on Issue { labels(first: %d, after: $after%d) { ...Labels } }",
+    "closedByPullRequestsReferences": "... on Issue { closedByPullRequestsReferences(first: %d, after: $after%d, "
+    "includeClosedPrs: true) { ...Links } }",
+    "files": "... on PullRequest { files(first: %d, after: $after%d) { ...Files } }",
+}
+
+
+def given(numbers: Sequence[int]) -> str:
+    """The query for issues by their numbers, each as a page has it; number n comes back as `i{n}`."""
+    asked = "".join(f"\n    i{n}: issue(number: {n}) {{ ...Whole }}" for n in numbers)
+    return _with(
+        "query Given($owner: String!, $name: String!, $changes: Boolean!) {\n"
+        "  repository(owner: $owner, name: $name) {\n    nameWithOwner"
+        f"{asked}\n  }}\n}}"
+    )
+
+
+def more(parts: Sequence[tuple[str, str, str | None]], first: int) -> tuple[str, dict[str, Any]]:
+    """The query for the next page of several connections (name, id of the node, cursor), and its variables.
+
+    Part n comes back as `p{n}`; linked pull requests, which bring their files, come ten at a time.
+    """
+    declared = ", ".join(f"$id{n}: ID!, $after{n}: String" for n in range(len(parts)))
+    asked = ""
+    variables: dict[str, Any] = {}
+    for n, (name, node_id, after) in enumerate(parts):
+        size = min(first, LINKED_AT_ONCE) if name == "closedByPullRequestsReferences" else first
+        asked += f"\n  p{n}: node(id: $id{n}) {{ {MORE[name] % (size, n)} }}"
+        variables |= {f"id{n}": node_id, f"after{n}": after}
+    return _with(f"query More({declared}) {{{asked}\n}}"), variables

@@ -1,0 +1,262 @@
+"""Finds keywords in the prose of issues: code, addresses and hidden comments do not count; pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+PLACES = ("title", "body", "comments")
+USUAL_PLACES = ("title", "body")
+KEYWORDS_MOST = 200
+LONGEST_KEYWORD = 200
+
+GAP = "\x00"
+"""Stands where something was left out, so that what was before and after makes no phrase; no stored text holds it."""
+
+_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
+_LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)[ \t]{0,4}")
+_QUOTE = re.compile(r"(?: {0,3}> ?)+")
+_TICKS = re.compile("`+")
+_HTML_CODE = re.compile(r"<(pre|code)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL)
+_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+# Addresses are found by what they have in common, which is rare: two slashes after a colon, an at sign, a bracket.
+_SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20})\Z")
+_ADDRESS = re.compile(r"(?:[^\s<>()`\x00]|\([^\s<>()`\x00]*\))*")
+_WWW = re.compile(r"www\.(?<!\wwww\.)(?:[^\s<>()`\x00]|\([^\s<>()`\x00]*\))+")
+_TARGET = re.compile(r"\]\([^\s()]*")
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
+_MAILBOX = re.compile(r"[\w.+-]{1,64}\Z")
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*(?::[\w./~-]+)?")
+_SOMEBODY = re.compile(r"[a-z0-9][a-z0-9-]*(?:/[\w.-]+)?")
+# Letters and digits make a word, and a single line below joins two of them, as in NCCL_TIMEOUT; around a word it is
+# Markdown's emphasis.
+_BEGIN = r"(?<![^\W_]{0})(?<![^\W_]_{0})(?<![^\W_]__{0})"
+_END = r"(?!_*[^\W_])"
+
+
+def prose(text: str) -> str:
+    """What an issue's text says in words, in lower case.
+
+    Left out are code (fenced, indented, inline, in <pre> and <code>), addresses (of pages, files, e-mail; the words of
+    a link stay), names of people (@somebody) and comments of HTML, which templates are full of and pages do not show.
+    """
+    text = _without_blocks(text.lower().replace("\r\n", "\n").replace("\r", "\n"))
+    text = _without_inline_code(text)
+    if "<" in text:
+        text = _HTML_CODE.sub(GAP, text)
+    return _without_addresses(text)
+
+
+def _without_blocks(text: str) -> str:
+    """Without fenced and indented code and HTML comments, line by line as CommonMark reads blocks."""
+    kept: list[str] = []
+    fence, in_comment = "", False
+    may_be_code, in_list = True, 0
+    for line in text.split("\n"):
+        quote = _QUOTE.match(line)
+        line = (line[quote.end() :] if quote else line).expandtabs(4)
+        words = line.lstrip(" ")
+        indent = len(line) - len(words)
+        if fence:
+            if indent <= in_list + 3 and words.startswith(fence) and not words.strip(fence[0] + " "):
+                fence = ""
+            continue
+        if in_comment:
+            _, mark, after = line.partition("-->")
+            in_comment = not mark
+            if in_comment:
+                continue
+            line = words = GAP + after
+            indent = 0
+        if not words:
+            kept.append("")
+            may_be_code = True
+            continue
+        if in_list and indent < in_list and may_be_code and not _LIST_MARK.match(words):
+            in_list = 0
+        if may_be_code and indent >= in_list + 4:
+            kept.append(GAP)
+            continue
+        may_be_code = False
+        if item := _LIST_MARK.match(words):
+            in_list = indent + len(item[0])
+            words = words[item.end() :]
+        if opened := _FENCE.match(words):
+            fence = opened[1]
+            kept.append(GAP)
+            may_be_code = True
+            continue
+        line = _HTML_COMMENT.sub(GAP, line) if "-->" in line else line
+        if "<!--" in line and "`" not in line.partition("<!--")[0]:
+            line, in_comment = line.partition("<!--")[0] + GAP, True
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _without_inline_code(text: str) -> str:
+    """Without `code`: a run of ticks up to the next run as long in the same paragraph; blank lines are empty by now."""
+    if "`" not in text:
+        return text
+    return "\n\n".join(_without_ticks(paragraph) for paragraph in text.split("\n\n"))
+
+
+def _without_ticks(paragraph: str) -> str:
+    runs = [(found.start(), found.end()) for found in _TICKS.finditer(paragraph)]
+    closing: list[int | None] = [None] * len(runs)
+    ahead: dict[int, int] = {}
+    for at in range(len(runs) - 1, -1, -1):
+        length = runs[at][1] - runs[at][0]
+        closing[at] = ahead.get(length)
+        ahead[length] = at
+    kept, begin, at = [], 0, 0
+    while at < len(runs):
+        end = closing[at]
+        if end is None:
+            at += 1
+            continue
+        kept += [paragraph[begin : runs[at][0]], GAP]
+        begin, at = runs[end][1], end + 1
+    return "".join([*kept, paragraph[begin:]])
+
+
+def _without_addresses(text: str) -> str:
+    """Without addresses of pages, files and mail and without @names, in lower case; the words of links stay."""
+    if "]:" in text:
+        text = _REFERENCE.sub(GAP, text)
+    if "](" in text:
+        text = _TARGET.sub("](" + GAP, text)
+    if "://" in text:
+        text = _cut_around(text, "://", _SCHEME, _ADDRESS)
+    if "www." in text:
+        text = _WWW.sub(GAP, text)
+    if "@" in text:
+        text = _cut_around(text, "@", _MAILBOX, _HOST, alone=_SOMEBODY)
+    return text
+
+
+def _cut_around(
+    text: str, mark: str, before: re.Pattern[str], after: re.Pattern[str], *, alone: re.Pattern[str] | None = None
+) -> str:
+    """Without every `mark` and what belongs to it: `before` at the end of the left side, `after` on the right.
+
+    Where nothing fits on the left the mark stays, or goes with what is `alone` on its right.
+    """
+    left, *rest = text.split(mark)
+    kept = []
+    for right in rest:
+        # 80 characters hold all that `before` may take, and the one before it.
+        tail = left[-80:]
+        begun = before.search(tail)
+        end = after if begun else alone
+        ended = end.match(right) if end else None
+        if ended is None:
+            kept.append(left + mark)
+            left = right
+            continue
+        kept.append(left[: len(left) - len(begun[0])] + GAP if begun else left + GAP)
+        left = right[ended.end() :]
+    return "".join([*kept, left])
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One keyword, ready to be looked for."""
+
+    keyword: str
+    piece: str
+    """Its longest literal part in lower case: a text without it is not looked at more closely."""
+    expression: re.Pattern[str]
+
+
+def pattern(keyword: str) -> Pattern:
+    """Reads a word or phrase; `*` stands for any letters and digits, any blank for any blanks.
+
+    Case does not matter. Whole words only: `hang` finds neither `hangs` nor `change`, `hang*` finds `hangs` and
+    `hanging`. Raises ValueError with the reason for what holds no letter or digit, or is too long.
+    """
+    words = keyword.lower().split()
+    pieces = sorted(re.split(r"[*\s]+", " ".join(words)), key=len)
+    if not words or not any(letter.isalnum() for letter in pieces[-1]):
+        raise ValueError(f"“{keyword}” has no letter or digit to look for")
+    if len(keyword) > LONGEST_KEYWORD:
+        raise ValueError(f"“{keyword[:40]}…” has more than {LONGEST_KEYWORD} characters")
+    inner = r"\s+".join(r"\w*".join(re.escape(part) for part in word.split("*")) for word in words)
+    first = re.escape(words[0].partition("*")[0])
+    # What must not stand before a word is asked after its first letters, which are quick to find.
+    inner = inner.replace(first, first + _BEGIN.format(first), 1) if first else inner
+    end = "" if words[-1].endswith("*") else _END
+    return Pattern(keyword, pieces[-1], re.compile(inner + end))
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """What to look for, and where: at least one of `any`, each of `all`, none of `none`."""
+
+    any: tuple[Pattern, ...] = ()
+    all: tuple[Pattern, ...] = ()
+    none: tuple[Pattern, ...] = ()
+    places: tuple[str, ...] = USUAL_PLACES
+
+    def __str__(self) -> str:
+        said = [
+            f"{words} {', '.join(each.keyword for each in patterns)}"
+            for words, patterns in (("any of", self.any), ("all of", self.all), ("none of", self.none))
+            if patterns
+        ]
+        where = ", ".join(self.places[:-1]) + " or " + self.places[-1] if len(self.places) > 1 else self.places[0]
+        return f"keywords: {'; '.join(said)} (in {where})"
+
+    def fit(self, texts: Iterable[str]) -> bool:
+        """Whether an issue with these texts (title, body, comments: those of `places`) has the keywords.
+
+        Most issues are told from their raw text: where a keyword's piece does not occur, nothing is parsed.
+        """
+        raw = [(text, text.lower()) for text in texts if text]
+        words: list[str] = []
+
+        def has(wanted: Pattern) -> bool:
+            if not any(wanted.piece in lowered for _, lowered in raw):
+                return False
+            if not words:
+                words.extend(prose(text) for text, _ in raw)
+            return any(wanted.expression.search(each) for each in words)
+
+        return (
+            all(has(each) for each in self.all)
+            and (not self.any or any(has(each) for each in self.any))
+            and not any(has(each) for each in self.none)
+        )
+
+
+def read_keywords(value: object) -> Keywords | None:
+    """Reads a keyword, a list of them (any of), or {any, all, none, in}; None where none is given.
+
+    Raises ValueError with a sentence for what can't be read.
+    """
+    given: Mapping[str, object] = value if isinstance(value, Mapping) else {"any": value}
+    if unknown := [str(name) for name in given if name not in ("any", "all", "none", "in")]:
+        raise ValueError(f"“{unknown[0]}” is unknown here; write any, all, none or in.")
+    read = {name: tuple(_pattern(word) for word in _list(given.get(name))) for name in ("any", "all", "none")}
+    if sum(map(len, read.values())) > KEYWORDS_MOST:
+        raise ValueError(f"These are more than {KEYWORDS_MOST} keywords.")
+    places = tuple(_list(given.get("in"))) or USUAL_PLACES
+    if wrong := [place for place in places if place not in PLACES]:
+        raise ValueError(f"“{wrong[0]}” is no place to look in; write {', '.join(PLACES)}.")
+    if not any(read.values()):
+        return None
+    return Keywords(**read, places=tuple(place for place in PLACES if place in places))
+
+
+def _pattern(word: str) -> Pattern:
+    try:
+        return pattern(word)
+    except ValueError as error:
+        raise ValueError(f"{error}.") from error
+
+
+def _list(value: object) -> list[str]:
+    if value is None:
+        return []
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise ValueError("Write a keyword, a list of them, or any, all, none and in with lists.")
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))

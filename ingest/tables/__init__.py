@@ -1,0 +1,26 @@
+"""Tables (CSV, XLSX): a head line and rows of text, and what a row says of an issue. Pure."""
+
+from ingest.tables.columns import FIELDS, Guess, Layout, checked_guess, column_names, guess, lay_out, missing
+from ingest.tables.issues import TableReader, issue_of, read_rows
+from ingest.tables.opening import Table, TableRow, is_table, open_table
+from ingest.tables.sampling import Sample, sample
+
+__all__ = [
+    "FIELDS",
+    "Guess",
+    "Layout",
+    "Sample",
+    "Table",
+    "TableReader",
+    "TableRow",
+    "checked_guess",
+    "column_names",
+    "guess",
+    "is_table",
+    "issue_of",
+    "lay_out",
+    "missing",
+    "open_table",
+    "read_rows",
+    "sample",
+]

@@ -1,0 +1,208 @@
+"""A CSV or XLSX file as a head line and rows of text, one after another, each with its line."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import BinaryIO
+
+from ingest.errors import Unreadable
+from ingest.tables.workbooks import Workbook
+
+COLUMNS_MAX = 2_000
+CELL_CHARACTERS_MAX = 1 << 20
+LINE_CHARACTERS_MAX = 4 * CELL_CHARACTERS_MAX
+ROW_CHARACTERS_KEPT = 110_000
+SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xlsx"})
+DELIMITERS = ",;\t|"
+
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+SAYS_UTF8 = "save it as “CSV UTF-8”, or as XLSX"
+_NAMED_DELIMITER = re.compile(r'"?sep=([,;\t|])"?\r?\n?', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row: its line in the file, its cells, why it can't be taken, and the row as it stood there.
+
+    `is_short` where a line of CSV has fewer cells than the head.
+    """
+
+    line: int
+    cells: Sequence[str]
+    fault: str = ""
+    text: str = ""
+    is_short: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The head line and the rows below it, which are read while they are asked for, once; `sheets` of a workbook."""
+
+    columns: Sequence[str]
+    rows: Iterator[TableRow]
+    sheets: Sequence[str] = ()
+
+
+def is_table(name: str, start: bytes) -> bool:
+    """Whether a file of this name and beginning is CSV or XLSX rather than JSON."""
+    if start.startswith(b"PK\x03\x04"):
+        return True
+    if start.startswith(b"\xd0\xcf\x11\xe0"):  # the old kind of workbook, refused when it is opened
+        return True
+    return PurePath(name).suffix.lower() in SUFFIXES and start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in b"{["
+
+
+def open_table(file: BinaryIO, sheet: str = "") -> Table:
+    """The table of a file that can seek: XLSX is told by its first bytes, the rest is CSV.
+
+    CSV is UTF-8 with or without a byte order mark (or UTF-16 with one), with commas, semicolons, tabs or bars. Of a
+    workbook the first sheet counts, or the one named. Every row has as many cells as the head; rows without any text
+    are left out. Raises Unreadable, also while rows are read.
+    """
+    start = file.read(4)
+    file.seek(0)
+    sheets: Sequence[str] = ()
+    lines: Iterator[TableRow]
+    if start == b"PK\x03\x04":
+        book = Workbook(file)
+        sheets, lines = book.sheets, (TableRow(line, cells) for line, cells in book.rows(sheet))
+    elif start == b"\xd0\xcf\x11\xe0":
+        raise Unreadable("This is a workbook of the old kind (.xls); save it as XLSX or CSV.")
+    else:
+        lines = _csv(file)
+    head = next((line for line in lines if line.fault or not _is_blank(line)), None)
+    if head is None:
+        sentence = "The file is empty; it needs a head line with the names of the columns."
+        raise Unreadable(sentence, fields={"sheets": sheets} if sheets else None)
+    if head.fault:
+        raise Unreadable(f"The head line could not be read: {head.fault}")
+    if "\x00" in "".join(head.cells):
+        raise Unreadable(f"The file is no text of a known kind (UTF-16 without a mark?); {SAYS_UTF8}.")
+    if NOT_UTF8.search("".join(head.cells)):
+        raise Unreadable(f"The head line has bytes that are not UTF-8 (Windows-1252?); {SAYS_UTF8}.")
+    columns = [cell.strip() for cell in head.cells]
+    while columns and not columns[-1]:
+        columns.pop()
+    if len(columns) > COLUMNS_MAX:
+        raise Unreadable(f"The sheet has {len(columns)} columns; {COLUMNS_MAX} are the most.")
+    return Table(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
+
+
+def as_line(cells: Sequence[str]) -> str:
+    """Cells as a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
+
+
+def _is_blank(row: TableRow) -> bool:
+    return not any(cell and not cell.isspace() for cell in row.cells)
+
+
+def _fitted(lines: Iterator[TableRow], n_columns: int, *, is_csv: bool) -> Iterator[TableRow]:
+    for row in lines:
+        if row.fault:
+            yield row
+        elif not _is_blank(row):
+            yield _fit(row, n_columns, is_csv)
+
+
+def _fit(row: TableRow, n_columns: int, is_csv: bool) -> TableRow:
+    cells = list(row.cells)
+    fault = ""
+    is_short = is_csv and len(cells) < n_columns
+    if len(cells) > n_columns and any(cell.strip() for cell in cells[n_columns:]):
+        fault = f"The row has {len(cells)} cells under {n_columns} columns; its values may have shifted."
+        return TableRow(row.line, cells, fault, row.text)
+    del cells[n_columns:]
+    cells.extend([""] * (n_columns - len(cells)))
+    if is_csv and NOT_UTF8.search("".join(cells)):
+        fault = "The row has bytes that are not UTF-8; save the file as UTF-8."
+    elif max(map(len, cells)) > CELL_CHARACTERS_MAX:
+        fault = f"A cell is longer than {CELL_CHARACTERS_MAX:,} characters."
+    return TableRow(row.line, cells, fault, row.text, is_short)
+
+
+class _Lines:
+    """The lines of a text for csv.reader; it keeps those that made the last row, and counts."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self._again: list[str] = []
+        self.kept: list[str] = []
+        self.n_kept = 0
+        self.n_lines = 0
+
+    def peek(self) -> str:
+        """The first line, which comes again unless it is `skipped`."""
+        self._again = [self._text.readline(LINE_CHARACTERS_MAX)]
+        return self._again[0]
+
+    def skip(self) -> None:
+        self._again = []
+        self.n_lines += 1
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.pop() if self._again else self._text.readline(LINE_CHARACTERS_MAX)
+        if not line:
+            raise StopIteration
+        if self.n_kept < ROW_CHARACTERS_KEPT:
+            self.kept.append(line[:ROW_CHARACTERS_KEPT])
+            self.n_kept += len(line)
+        self.n_lines += line[-1] in "\r\n"
+        return line
+
+    def taken(self) -> str:
+        """What was read since this was called last."""
+        text = "".join(self.kept)
+        self.kept, self.n_kept = [], 0
+        return text.rstrip("\r\n")
+
+
+def _csv(file: BinaryIO) -> Iterator[TableRow]:
+    start = file.read(4)
+    file.seek(0)
+    is_wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = io.TextIOWrapper(file, "utf-16" if is_wide else "utf-8-sig", errors="surrogateescape", newline="")
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_CHARACTERS_MAX))
+    try:
+        lines = _Lines(text)
+        head = lines.peek()
+        if named := _NAMED_DELIMITER.fullmatch(head):  # as Excel writes and reads it
+            lines.skip()
+        yield from _csv_rows(lines, named[1] if named else _delimiter(head))
+    except UnicodeError as error:
+        raise Unreadable("The file can't be read as text; save it as CSV in UTF-8, or as XLSX.") from error
+    finally:
+        if not file.closed:
+            text.detach()
+
+
+def _delimiter(head: str) -> str:
+    """The delimiter that stands most often in the head line, outside quotes."""
+    bare = re.sub(r'"[^"]*"', "", head)
+    return max(DELIMITERS, key=bare.count)
+
+
+def _csv_rows(lines: _Lines, delimiter: str) -> Iterator[TableRow]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        line = lines.n_lines + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            sentence = str(error)
+            if "unexpected end of data" in sentence or "field larger than field limit" in sentence:
+                sentence = "a quotation mark opens here and is never closed, so that the rest of the file is lost"
+            yield TableRow(line, (), f"This is not valid CSV: {sentence}.", lines.taken())
+        else:
+            yield TableRow(line, cells, text=lines.taken())

@@ -1,0 +1,96 @@
+"""The first rows of a table, as they are kept with an upload, and what they would be as issues."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, BinaryIO
+
+from ingest.errors import Unreadable
+from ingest.files import Row
+from ingest.github.parse import Repository
+from ingest.records import storable
+from ingest.seen import Seen
+from ingest.tables.columns import BY_KEY, Guess, Layout, column_names, guess
+from ingest.tables.issues import row_of
+from ingest.tables.opening import Table, TableRow, open_table
+
+ROWS_KEPT = 30
+ROWS_SHOWN = 10
+ROWS_COUNTED_MAX = 10_000
+CELL_CHARACTERS_KEPT = 4_000
+VALUES_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The columns and first rows of a table, and how many there are, counted up to ROWS_COUNTED_MAX.
+
+    `rows` are (line, cells, fault, whether it is short); cells are cut after CELL_CHARACTERS_KEPT.
+    """
+
+    sheet: str
+    sheets: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    n_rows: int
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "Sample":
+        return cls(**kept)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all rows were counted."""
+        return self.n_rows <= ROWS_COUNTED_MAX
+
+    def cells(self) -> list[Sequence[str]]:
+        return [cells for _, cells, fault, _ in self.rows if not fault]
+
+    def guess(self) -> Guess:
+        return guess(self.columns, self.cells())
+
+    def values(self) -> dict[str, list[str]]:
+        """Up to three different values of each column."""
+        found: dict[str, list[str]] = {}
+        for place, name in enumerate(self.columns):
+            filled = (cells[place].strip() for cells in self.cells())
+            found[name] = list(islice(dict.fromkeys(text for text in filled if text), VALUES_SHOWN))
+        return found
+
+    def preview(self, mapping: Mapping[str, str], repository: Repository | None) -> list[Row]:
+        """The first ten rows as they would come in, refusals in place; columns that are not there don't count."""
+        places = {key: self.columns.index(name) for key, name in mapping.items() if name in self.columns}
+        layout = Layout(self.columns, {key: place for key, place in places.items() if key in BY_KEY})
+        seen = Seen()
+        rows = (TableRow(line, cells, fault, is_short=short) for line, cells, fault, short in self.rows[:ROWS_SHOWN])
+        return [row_of(row, layout, repository, seen) for row in rows]
+
+
+def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX) -> Sample:
+    """The sample of a table; of a workbook, the first sheet with a head line, or the one named. Raises Unreadable."""
+    table, chosen = _first(file, sheet)
+    kept = [
+        [row.line, [storable(cell)[:CELL_CHARACTERS_KEPT] for cell in row.cells], row.fault, row.is_short]
+        for row in islice(table.rows, min(ROWS_KEPT, count_up_to))
+    ]
+    n_rows = len(kept) + sum(1 for _ in islice(table.rows, max(0, count_up_to + 1 - len(kept))))
+    columns = [storable(name) for name in column_names(table.columns)]
+    return Sample(chosen, list(table.sheets), columns, kept, n_rows)
+
+
+def _first(file: BinaryIO, sheet: str) -> tuple[Table, str]:
+    try:
+        table = open_table(file, sheet)
+    except Unreadable as error:
+        if sheet or not (sheets := error.fields.get("sheets")):
+            raise
+        for name in sheets[1:]:
+            try:
+                return open_table(file, name), name
+            except Unreadable:
+                continue
+        raise
+    return table, sheet or (table.sheets[0] if table.sheets else "")

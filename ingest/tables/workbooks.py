@@ -1,0 +1,207 @@
+"""XLSX, row by row at constant memory: shared texts lie in a temporary file, read as far as they are needed."""
+
+import array
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from typing import Any, BinaryIO
+
+from ingest.errors import Unreadable
+
+EXPANDED_BYTES_MAX = 1 << 30
+PART_BYTES_MAX = 32 << 20
+PARTS_MAX = 10_000
+LINES_MAX = 1_048_576
+CELLS_MAX = 16_384
+TEXTS_MAX = 10_000_000
+TEXT_BYTES_IN_MEMORY = 16 << 20
+
+_STREAMED = re.compile(r"xl/(?:worksheets/[^/]+|sharedStrings)\.xml", re.IGNORECASE)
+_ESCAPED = re.compile(r"_x(00[01][0-9A-Fa-f]|005F)_")
+_BROKEN = "The workbook can't be read; open it in a spreadsheet and save it anew, or as CSV."
+
+
+class Workbook:
+    """A workbook of which rows are read one after another. Raises Unreadable, for one that unpacks to too much too."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        _check_expansion(file)
+        try:
+            self._book = _open(file)
+        except Exception as error:  # openpyxl raises all kinds
+            raise Unreadable(_BROKEN) from error
+        self.sheets: Sequence[str] = list(self._book.paths)
+        if not self.sheets:
+            raise Unreadable("The workbook has no sheet.")
+
+    def rows(self, sheet: str = "") -> Iterator[tuple[int, list[str]]]:
+        """The rows of the first sheet, or the one named, with their lines."""
+        if sheet and sheet not in self._book.paths:
+            there = ", ".join(f"“{name}”" for name in self.sheets)
+            raise Unreadable(f"The workbook has no sheet “{sheet}”; it has {there}.", fields={"sheet": [there]})
+        return self._rows(sheet or self.sheets[0])
+
+    def _rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
+        try:
+            for line, cells in self._book.rows(sheet):
+                if line > LINES_MAX:
+                    raise Unreadable(f"The sheet has more than {LINES_MAX:,} lines, which no workbook has.")
+                yield line, cells
+        except Unreadable:
+            raise
+        except Exception as error:
+            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read; save it as CSV.") from error
+
+
+def _check_expansion(file: BinaryIO) -> None:
+    """By what the archive says of its parts, which is all that is ever read of each."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            parts = archive.infolist()
+    except Exception as error:
+        raise Unreadable(_BROKEN) from error
+    finally:
+        file.seek(0)
+    if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
+        raise Unreadable("The workbook is larger than a gigabyte when it is unpacked; save it as CSV.")
+    needed = [part for part in parts if part.filename.endswith((".xml", ".rels"))]
+    if len(parts) > PARTS_MAX or any(
+        part.file_size > PART_BYTES_MAX and not _STREAMED.fullmatch(part.filename) for part in needed
+    ):
+        raise Unreadable("The workbook has parts that are larger than any spreadsheet makes them; save it as CSV.")
+
+
+def _open(file: BinaryIO) -> Any:
+    from openpyxl.reader.excel import ExcelReader
+    from openpyxl.styles.stylesheet import apply_stylesheet
+    from openpyxl.worksheet._reader import ROW_TAG, WorkSheetParser
+    from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
+    from openpyxl.xml.functions import iterparse
+
+    texts_of = f"{{{SHEET_MAIN_NS}}}si", f"{{{SHEET_MAIN_NS}}}t", f"{{{SHEET_MAIN_NS}}}r"
+    data_tag = f"{{{SHEET_MAIN_NS}}}sheetData"
+
+    class Parser(WorkSheetParser):
+        """Rows without what openpyxl gathers of them."""
+
+        def parse(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+            parent = None
+            for event, element in iterparse(self.source, events=("start", "end")):
+                if event == "start":
+                    parent = element if element.tag == data_tag else parent
+                elif element.tag == ROW_TAG and parent is not None:
+                    yield self.parse_row(element)
+                    parent.clear()
+                elif element.tag == data_tag:
+                    return
+
+        def parse_row_dimensions(self, attrs: Any) -> None:
+            pass
+
+    class Book(ExcelReader):
+        """A workbook of which only what rows need is read."""
+
+        def __init__(self) -> None:
+            super().__init__(file, read_only=True, data_only=True, keep_links=False)
+            self.read_manifest()
+            self.read_workbook()
+            apply_stylesheet(self.archive, self.wb)
+            part = self.package.find(SHARED_STRINGS)
+            self.texts = _Texts(self._texts(part.PartName[1:]) if part else iter(()))
+            self.paths = {
+                sheet.name: rel.target
+                for sheet, rel in self.parser.find_sheets()
+                if rel.target in self.valid_files and "chartsheet" not in rel.Type
+            }
+
+        def rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
+            with self.archive.open(self.paths[sheet]) as source:
+                parser = Parser(
+                    source,
+                    self.texts,
+                    data_only=True,
+                    epoch=self.wb.epoch,
+                    date_formats=self.wb._date_formats,
+                    timedelta_formats=self.wb._timedelta_formats,
+                )
+                for line, cells in parser.parse():
+                    yield line, _dense(cells)
+
+        def _texts(self, path: str) -> Iterator[str]:
+            text_tag, part_tag, run_tag = texts_of
+            with self.archive.open(path) as source:
+                root: Any = None
+                for event, element in iterparse(source, events=("start", "end")):
+                    if event == "start":
+                        root = element if root is None else root
+                    elif element.tag == text_tag:
+                        runs = [run for run in element if run.tag in (part_tag, run_tag)]
+                        yield "".join(
+                            (run.text if run.tag == part_tag else run.findtext(part_tag)) or "" for run in runs
+                        )
+                        root.clear()
+
+    return Book()
+
+
+class _Texts:
+    """The shared texts by their number, read on from the workbook where a number was not reached yet."""
+
+    def __init__(self, source: Iterator[str]) -> None:
+        self._source = source
+        self._file = tempfile.SpooledTemporaryFile(TEXT_BYTES_IN_MEMORY)  # noqa: SIM115 (lives as long as this)
+        self._ends = array.array("Q", [0])
+
+    def __getitem__(self, number: int) -> str:
+        while number >= len(self._ends) - 1:
+            self._read_on()
+        start = self._ends[number]
+        self._file.seek(start)
+        return self._file.read(self._ends[number + 1] - start).decode(errors="surrogatepass")
+
+    def _read_on(self) -> None:
+        text = next(self._source, None)
+        if text is None:
+            raise Unreadable(_BROKEN)
+        if len(self._ends) > TEXTS_MAX:
+            raise Unreadable(f"The workbook has more than {TEXTS_MAX:,} texts; save it as CSV.")
+        written = _unescaped(text).encode(errors="surrogatepass")
+        self._file.seek(self._ends[-1])
+        self._file.write(written)
+        self._ends.append(self._ends[-1] + len(written))
+
+
+def _unescaped(text: str) -> str:
+    """Control characters, which XML can't hold, as spreadsheets write them: `_x000D_`."""
+    if "_x00" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _dense(cells: list[dict[str, Any]]) -> list[str]:
+    """The texts of a row by place."""
+    filled = [(cell["column"], _text(cell["value"])) for cell in cells if cell["value"] is not None]
+    width = max((column for column, _ in filled), default=0)
+    if width > CELLS_MAX:
+        raise Unreadable(f"A row has more than {CELLS_MAX:,} cells, which no workbook has.")
+    found = [""] * width
+    for column, text in filled:
+        found[column - 1] = text
+    return found
+
+
+def _text(cell: Any) -> str:
+    """A cell as it would stand in CSV: whole numbers without a fraction, true and false in small letters."""
+    match cell:
+        case str():
+            return cell
+        case bool():
+            return "true" if cell else "false"
+        case float():
+            return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+        case datetime() | date() | time():
+            return cell.isoformat()
+        case _:
+            return str(cell)

@@ -1,0 +1,59 @@
+"""Rows to Postgres by COPY: into a table, or into a staging table that lives as long as the transaction."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+CHUNK_BYTES = 1 << 16
+
+
+def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Appends rows of texts, numbers, booleans, times, tuples of texts and None to a table; one statement."""
+    lines = []
+    for row in rows:
+        lines.append("\t".join([_WRITERS[type(value)](value) for value in row]))
+    if not lines:
+        return
+    lines.append("")
+    file = io.BytesIO("\n".join(lines).encode())
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        cursor.copy_expert(f"COPY {table} ({', '.join(columns)}) FROM STDIN", file, CHUNK_BYTES)
+
+
+def stage(table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows in a temporary table of that name and those columns (name → type), empty before.
+
+    It is gone at the end of the transaction, so that a connection pooled by transaction can be had.
+    """
+    described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} ({described}) ON COMMIT DROP; TRUNCATE {table}")
+    copy(table, list(columns), rows)
+
+
+def _text(value: str) -> str:
+    if "\\" in value:
+        value = value.replace("\\", "\\\\")
+    if "\n" in value:
+        value = value.replace("\n", "\\n")
+    if "\t" in value:
+        value = value.replace("\t", "\\t")
+    return value.replace("\r", "\\r") if "\r" in value else value
+
+
+def _array(value: Sequence[str]) -> str:
+    quoted = ['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in value]
+    return _text("{" + ",".join(quoted) + "}")
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    str: _text,
+    int: str,
+    bool: lambda value: "t" if value else "f",
+    type(None): lambda value: "\\N",
+    datetime: datetime.isoformat,
+    tuple: _array,
+}

@@ -1,0 +1,56 @@
+"""One run: how far it is, what stopped it, what was refused."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from ingest import queries
+from ingest.access import get_run
+from ingest.actions.fetches import cancel_run, continue_run
+from ingest.views.paging import parse_key
+
+PAGE_ROWS = 50
+
+
+@login_required
+@never_cache
+def fetch(request: HttpRequest, run_id: int) -> HttpResponse:
+    """One run: how far it is, what stopped it, what was refused."""
+    run = get_run(request.user, run_id)
+    after = parse_key(request.GET.get("after")) or 0
+    shown = list(queries.refusals(run).filter(pk__gt=after)[: PAGE_ROWS + 1]) if run.n_refused else []
+    context = {
+        "run": run,
+        "refusals": shown[:PAGE_ROWS],
+        "row_shown": queries.ROW_SHOWN,
+        "next_url": f"?after={shown[PAGE_ROWS - 1].pk}#refusals" if len(shown) > PAGE_ROWS else None,
+        "n_refusals_stored_most": queries.REFUSALS_KEPT,
+    }
+    return render(request, "ingest/fetch.html", context)
+
+
+@login_required
+@never_cache
+def fetch_progress(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The part of a run's page that asks again by itself until the run is over; then the whole page is loaded."""
+    run = get_run(request.user, run_id)
+    answer = render(request, "ingest/_run.html", {"run": run})
+    if run.is_over:
+        answer["HX-Refresh"] = "true"
+    return answer
+
+
+@login_required
+@require_POST
+def continue_fetch(request: HttpRequest, run_id: int) -> HttpResponse:
+    continue_run(run=get_run(request.user, run_id))
+    return redirect("fetch", run_id)
+
+
+@login_required
+@require_POST
+def cancel_fetch(request: HttpRequest, run_id: int) -> HttpResponse:
+    cancel_run(run=get_run(request.user, run_id))
+    return redirect("fetch", run_id)

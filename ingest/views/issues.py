@@ -1,0 +1,129 @@
+"""Every issue stored, and one issue with its snapshots."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+
+from ingest import queries
+from ingest.access import get_issue
+from ingest.errors import Invalid
+from ingest.models import Issue, Snapshot
+from ingest.threads import ThreadPart, snapshot_lines, thread_part
+from ingest.views.paging import parse_key
+
+PAGE_ROWS = 50
+REPOSITORIES_SHOWN = 500
+ASKED = ("repository", "state", "label", "search", "changes", "presence")
+
+
+@login_required
+def issues(request: HttpRequest) -> HttpResponse:
+    """Every issue stored that this person may see, in pages that follow a key."""
+    words = {name: request.GET.get(name, "").strip() for name in ASKED}
+    problem = ""
+    try:
+        found = queries.issues(request.user, **words)
+    except Invalid as error:
+        problem = " ".join(sentence for sentences in error.fields.values() for sentence in sentences) or error.message
+        found = queries.issues(request.user).none()
+    after, before = parse_key(request.GET.get("after")), parse_key(request.GET.get("before"))
+    if before:
+        back = list(found.filter(pk__gt=before).order_by("pk")[: PAGE_ROWS + 1])
+        rows, more_before, more_after = back[:PAGE_ROWS][::-1], len(back) > PAGE_ROWS, True
+    else:
+        forth = list((found.filter(pk__lt=after) if after else found)[: PAGE_ROWS + 1])
+        rows, more_before, more_after = forth[:PAGE_ROWS], bool(after), len(forth) > PAGE_ROWS
+    stored = list(queries.repositories(request.user)[:REPOSITORIES_SHOWN])
+    context = {
+        "rows": rows,
+        "words": words,
+        "asked": any(words.values()),
+        "problem": problem,
+        "is_beyond": bool(after or before),
+        "first_url": _page_url(words) if any(words.values()) else request.path,
+        "n_found": None if problem else _n_found(found, words, rows, more_before or more_after),
+        "n_unsearchable": queries.n_unsearchable(queries.COUNTED_MOST + 1) if words["search"] else 0,
+        "counted_most": queries.COUNTED_MOST,
+        "repositories": stored,
+        "repository": next((one for one in stored if one.full_name.lower() == words["repository"].lower()), None),
+        "presences": Issue.Presence.choices,
+        "previous_url": _page_url(words, before=rows[0].pk) if rows and more_before else None,
+        "next_url": _page_url(words, after=rows[-1].pk) if rows and more_after else None,
+    }
+    return render(request, "ingest/issues.html", context, status=422 if problem else 200)
+
+
+def _n_found(found: Any, words: dict[str, str], rows: list[Issue], has_more: bool) -> int | None:
+    """How many fit, up to COUNTED_MOST + 1; None where an index can't tell."""
+    if not has_more:
+        return len(rows)
+    asked = {name for name, value in words.items() if value}
+    if asked & {"search", "label"} or asked == {"repository"}:
+        return queries.n_capped(found)
+    return None
+
+
+@login_required
+def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
+    """One issue as GitHub shows it, its snapshots, and what differs between two of them. Seven queries, or eight."""
+    found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+    lines, has_older = snapshot_lines(found, before=parse_key(request.GET.get("older")))
+    context: dict[str, Any] = {
+        "issue": found,
+        "snapshots": lines,
+        "older_url": f"?older={lines[-1].snapshot.pk}#snapshots" if has_older else None,
+        "is_newest_snapshots": "older" not in request.GET,
+    }
+    old, new = _snapshot(found, request.GET.get("from")), _snapshot(found, request.GET.get("to"))
+    if old and new:
+        context |= {"old": old, "new": new, "difference": queries.snapshot_difference(old, new)}
+        return render(request, "ingest/difference.html", context)
+    wanted = _snapshot(found, request.GET.get("snapshot"))
+    shown = wanted or found.current_snapshot
+    assert shown is not None
+    part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
+    context |= _thread(found, shown, part) | {"closing_changes": queries.closing_changes(found)}
+    return render(request, "ingest/issue.html", context)
+
+
+@login_required
+def issue_comments(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
+    """The next part of a thread, to be set in where its link stood."""
+    found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+    shown = _snapshot(found, request.GET.get("snapshot")) or found.current_snapshot
+    assert shown is not None
+    part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
+    return render(request, "ingest/_comments.html", _thread(found, shown, part))
+
+
+def _thread(issue: Issue, snapshot: Snapshot, part: ThreadPart) -> dict[str, Any]:
+    place = issue.get_absolute_url()
+    chosen = "" if snapshot.pk == issue.current_snapshot_id else f"snapshot={snapshot.sha256[:12]}"
+    return {
+        "issue": issue,
+        "snapshot": snapshot,
+        "part": part,
+        "comments": part.comments,
+        "first_url": f"{place}?{chosen}" if chosen else place,
+        "part_url": f"{place}?{chosen}&" if chosen else f"{place}?",
+        "comments_url": f"{place}comments/?{chosen}&" if chosen else f"{place}comments/?",
+    }
+
+
+def _snapshot(issue: Issue, sha256: str | None) -> Snapshot | None:
+    """By its SHA-256 or the beginning of it; the current one without a query."""
+    wanted = (sha256 or "")[:64].replace("\x00", "")
+    if not wanted:
+        return None
+    if issue.current_snapshot and issue.current_snapshot.sha256.startswith(wanted):
+        return issue.current_snapshot
+    found: Snapshot | None = issue.snapshots.filter(sha256__startswith=wanted).first()
+    return found
+
+
+def _page_url(words: dict[str, str], **key: Any) -> str:
+    query = QueryDict(mutable=True)
+    query.update({name: value for name, value in words.items() if value} | key)
+    return f"?{query.urlencode()}"

@@ -1,0 +1,6 @@
+"""Keys out of addresses, for lists that are paged by key."""
+
+
+def parse_key(text: str | None) -> int | None:
+    """A key out of an address, or None."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,89 @@
+"""What is stored of which repository, and the forms to fetch more."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.errors import ConcordError
+from ingest import queries
+from ingest.access import get_repository
+from ingest.actions.fetches import start_fetch
+from ingest.actions.uploads import take_upload
+from ingest.forms import FetchForm, UploadForm, explain
+from ingest.views.paging import parse_key
+
+RUNS_SHOWN = 10
+PAGE_RUNS = 25
+PAGE_REPOSITORIES = 100
+
+
+@login_required
+def repositories(request: HttpRequest) -> HttpResponse:
+    """What is stored of which repository, and the forms to fetch more."""
+    return _repositories(request)
+
+
+@login_required
+def repository(request: HttpRequest, owner: str, name: str, host: str = "") -> HttpResponse:
+    """One repository: what is stored of it, and the fetches of it that this person may see."""
+    found = get_repository(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}")
+    before = parse_key(request.GET.get("before"))
+    runs = list(queries.runs_of(request.user, found, before=before)[: PAGE_RUNS + 1])
+    context = {
+        "repository": found,
+        "runs": runs[:PAGE_RUNS],
+        "is_first_page": before is None,
+        "next_url": f"?before={runs[PAGE_RUNS - 1].pk}#fetches" if len(runs) > PAGE_RUNS else None,
+    }
+    return render(request, "ingest/repository.html", context)
+
+
+@login_required
+@require_POST
+def fetch_repository(request: HttpRequest) -> HttpResponse:
+    form = FetchForm(request.POST, auto_id="fetch_%s")
+    if form.is_valid():
+        try:
+            run = start_fetch(user=request.user, **form.asked())  # type: ignore[arg-type]
+        except ConcordError as error:
+            explain(form, error)
+        else:
+            return redirect("fetch", run.pk)
+    return _repositories(request, fetch_form=form)
+
+
+@login_required
+@require_POST
+def upload_file(request: HttpRequest) -> HttpResponse:
+    form = UploadForm(request.POST, request.FILES, auto_id="upload_%s")
+    if form.is_valid():
+        try:
+            taken = take_upload(user=request.user, **form.cleaned_data)  # type: ignore[arg-type]
+        except ConcordError as error:
+            explain(form, error)
+        else:
+            return redirect(taken)
+    return _repositories(request, upload_form=form)
+
+
+def _repositories(
+    request: HttpRequest, fetch_form: FetchForm | None = None, upload_form: UploadForm | None = None
+) -> HttpResponse:
+    """The page; 422 when one of the forms comes back with errors. Four queries, one more on later pages."""
+    after = parse_key(request.GET.get("after"))
+    rows = list(queries.repositories(request.user, after=after)[: PAGE_REPOSITORIES + 1])
+    more, rows = len(rows) > PAGE_REPOSITORIES, rows[:PAGE_REPOSITORIES]
+    runs = queries.runs(request.user)
+    last = runs.in_bulk([row.last_run_id for row in rows if row.last_run_id])
+    context = {
+        "rows": [(row, last.get(row.last_run_id)) for row in rows],
+        "is_first_page": after is None,
+        "next_url": f"?after={rows[-1].pk}" if more else None,
+        "runs": runs[:RUNS_SHOWN] if after is None else [],
+        "fetch_form": fetch_form or FetchForm(initial={"state": "all"}, auto_id="fetch_%s"),
+        "uploads": queries.uploads(request.user)[:RUNS_SHOWN],
+        "upload_form": upload_form or UploadForm(auto_id="upload_%s"),
+    }
+    status = 422 if fetch_form or upload_form else 200
+    return render(request, "ingest/repositories.html", context, status=status)

@@ -1,0 +1,133 @@
+"""A table that was uploaded: which column holds what, how it would come in, and the rows that were refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from ingest import queries
+from ingest.access import get_run, get_upload
+from ingest.actions import uploads
+from ingest.errors import ConcordError, Invalid
+from ingest.identifiers import parse_repository
+from ingest.models import Upload
+from ingest.refusals import CONTENT_TYPES, write_refusals
+from ingest.tables import FIELDS, Sample, missing
+from ingest.tables.columns import Field
+
+PREFIX = "column-"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A field, the column that is taken for it, some of its values, and columns that would do as well."""
+
+    field: Field
+    column: str
+    values: list[str]
+    doubts: list[str]
+
+
+@login_required
+@never_cache
+def upload(request: HttpRequest, upload_id: int) -> HttpResponse:
+    """The columns, a guess for each field, and ten rows as they would come in; POST imports, or draws them anew."""
+    found = get_upload(request.user, upload_id)
+    if request.method != "POST" or "draw" in request.POST:
+        return render(request, "ingest/upload.html", _context(found, request.POST))
+    try:
+        run = uploads.confirm_upload(
+            upload=found, columns=_mapping(request.POST), repository=request.POST.get("repository")
+        )
+    except Invalid as error:
+        context = _context(found, request.POST) | {"error": error}
+        return render(request, "ingest/upload.html", context, status=422)
+    return redirect(run)
+
+
+@login_required
+@never_cache
+@require_safe
+def columns(request: HttpRequest, upload_id: int) -> HttpResponse:
+    """The part of the page that is drawn anew when another column is chosen."""
+    found = get_upload(request.user, upload_id)
+    return render(request, "ingest/_upload.html", _context(found, request.GET))
+
+
+@login_required
+@require_POST
+def choose_sheet(request: HttpRequest, upload_id: int) -> HttpResponse:
+    """Takes another sheet of the workbook."""
+    found = get_upload(request.user, upload_id)
+    try:
+        uploads.choose_sheet(upload=found, sheet=request.POST.get("sheet", ""))
+    except ConcordError as error:
+        context = _context(found, QueryDict()) | {"error": error}
+        return render(request, "ingest/upload.html", context, status=422)
+    return redirect(found)
+
+
+@login_required
+@require_POST
+def throw_away(request: HttpRequest, upload_id: int) -> HttpResponse:
+    uploads.throw_away(upload=get_upload(request.user, upload_id))
+    return redirect("repositories")
+
+
+@login_required
+@never_cache
+@require_safe
+def refusals(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
+    """The rows of a run that were refused, as a file."""
+    run = get_run(request.user, run_id)
+    rows = write_refusals("csv", queries.refused_rows(run))
+    name = f'attachment; filename="refused-rows-{run.pk}.csv"'
+    return StreamingHttpResponse(rows, content_type=CONTENT_TYPES["csv"], headers={"Content-Disposition": name})
+
+
+def _mapping(sent: QueryDict) -> dict[str, str]:
+    return {field.key: name for field in FIELDS if (name := sent.get(PREFIX + field.key, ""))}
+
+
+def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
+    """By the columns that were sent, or by the guess where none were."""
+    sample = Sample.from_json(found.requested["sample"])
+    guess = sample.guess()
+    is_chosen = any(name.startswith(PREFIX) for name in sent)
+    mapping: Mapping[str, str] = _mapping(sent) if is_chosen else guess.mapping
+    doubts = {} if is_chosen else guess.doubts
+    values = sample.values()
+    repository = sent.get("repository", found.requested.get("repository") or "").strip()
+    name, problem = None, ""
+    if repository:
+        try:
+            name = parse_repository(repository)
+        except Invalid as error:
+            problem = error.message
+    lacking = missing(mapping)
+    rows = [] if lacking else sample.preview(mapping, name)
+    taken = set(mapping.values())
+    return {
+        "upload": found,
+        "sample": sample,
+        "choices": [
+            Choice(
+                field,
+                mapping.get(field.key, ""),
+                values.get(mapping.get(field.key, ""), []),
+                list(doubts.get(field.key, [])),
+            )
+            for field in FIELDS
+        ],
+        "left_out": [(column, shown) for column, shown in values.items() if column not in taken],
+        "repository": repository,
+        "repository_problem": problem,
+        "missing": lacking,
+        "rows": rows,
+        "n_refused": sum(bool(row.refusal) for row in rows),
+    }

@@ -1,0 +1,160 @@
+"""Keywords are found in what somebody wrote, and not in code, addresses or what a page does not show."""
+
+import json
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from ingest.keywords import pattern, prose, read_keywords
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "issues-vllm" / "issues.jsonl"
+
+
+def finds(keyword: str, text: str) -> bool:
+    found = read_keywords({"any": [keyword], "in": ["body"]})
+    assert found is not None
+    return found.fit([text])
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("hang", "It will HANG."),
+        ("hang", "**hang**, _hang_ or ~~hang~~"),
+        ("hang", "(hang)"),
+        ("hang*", "It hangs."),
+        ("*lock", "A deadlock"),
+        ("time*out", "time out? no: timeout"),
+        ("out of memory", "ran out\n  of memory"),
+        ("NCCL", "an nccl-test"),
+        ("c++", "written in C++."),
+        ("größe", "die GRÖSSE nicht, aber die Größe"),
+        ("内存", "显存 内存 不足"),
+        ("NCCL_TIMEOUT", "set NCCL_TIMEOUT to 10"),
+        ("hang", "- a list\n\n      more of it\n\n  hang"),
+        ("hang", "- one\n\n    hang in a paragraph of the list"),
+        ("hang", "```\ncode\n```\nhang"),
+        ("hang", "~~~\n```\n~~~\nhang"),
+        ("hang", "a `` ` `` then hang ` alone"),
+        ("hang", "one ` tick\n\nhang\n\nanother ` tick"),
+        ("hang", "[hang](https://example.org/x)"),
+        ("hang", "> it says hang"),
+        ("hang", "see https://example.org/(x) hang"),
+        ("hang", "text\n    hang, since code can't interrupt a paragraph"),
+        ("hang", "<!-- say what happens -->hang"),
+    ],
+)
+def test_a_keyword_is_found(keyword: str, text: str) -> None:
+    assert finds(keyword, text)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("hang", "hangs, hanging, change, exchange"),
+        ("nccl", "NCCL_TIMEOUT=10"),
+        ("hang", "```\nhang\n```"),
+        ("hang", "```python title\nhang"),
+        ("hang", "~~~\nhang\n```\nhang\n~~~"),
+        ("hang", "> ```\n> hang\n> ```"),
+        ("hang", "- item\n  ```\n  hang\n  ```"),
+        ("hang", "text\n\n    hang\n\ttabbed hang"),
+        ("hang", "`hang`, ``hang ` hang``"),
+        ("hang", "`a\nhang`"),
+        ("hang", "<pre>\nhang\n</pre><code>hang</code>"),
+        ("hang", "<!-- hang\n\nhang --> <!--hang-->"),
+        ("hang", "https://example.org/hang?x=hang#hang"),
+        ("hang", "<https://example.org/hang>, www.hang.org/hang, ssh://git@x/hang"),
+        ("hang", "[here](docs/hang.md) ![pic](hang.png)"),
+        ("hang", "[1]: https://example.org/hang"),
+        ("hang", "hang@example.org, git@hang.org:hang/hang.git"),
+        ("hang", "@hang and @org/hang"),
+        ("out of memory", "out `of` memory"),
+        ("out of memory", "out-of-memory"),
+        ("a b", "a https://example.org b"),
+    ],
+)
+def test_a_keyword_is_not_found(keyword: str, text: str) -> None:
+    assert not finds(keyword, text)
+
+
+def test_any_all_and_none_go_together_over_all_places() -> None:
+    wanted = read_keywords({"any": ["hang", "deadlock"], "all": ["gpu"], "none": ["docs"], "in": ["title", "comments"]})
+    assert wanted is not None and wanted.places == ("title", "comments")
+    assert str(wanted) == "keywords: any of hang, deadlock; all of gpu; none of docs (in title or comments)"
+    assert wanted.fit(["It hangs? It did hang", "on a GPU"])
+    assert not wanted.fit(["hang"]) and not wanted.fit(["gpu"])
+    assert not wanted.fit(["hang on gpu", "only docs"]) and wanted.fit(["hang on gpu", "only `docs`"])
+
+
+@pytest.mark.parametrize("nothing", [None, "", [], {}, {"in": ["title"]}, [" "]])
+def test_no_keyword_is_no_condition(nothing: object) -> None:
+    assert read_keywords(nothing) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (["*"], "no letter or digit"),
+        ("!!", "no letter or digit"),
+        ([1], "Write a keyword"),
+        ({"any": {"a": 1}}, "Write a keyword"),
+        ({"every": ["a"]}, "“every” is unknown"),
+        ({"any": ["a"], "in": ["labels"]}, "“labels” is no place"),
+        (["a" * 201], "more than 200 characters"),
+        ([f"a{n}" for n in range(201)], "more than 200 keywords"),
+    ],
+)
+def test_what_cannot_be_looked_for_is_told(value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        read_keywords(value)
+
+
+@given(st.text("ab`~-> \n\t*_<!1.[](:/@", max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_read_and_nothing_is_made_up(text: str) -> None:
+    found = prose(text)
+    assert Counter(re.findall("[ab1]", found)) <= Counter(re.findall("[ab1]", text))
+
+
+@pytest.mark.parametrize("unit", ["`", "<!--", "[](", "a@", "```\n", "x`y``", "https://", "(", "<pre>"])
+def test_hostile_text_takes_no_longer_than_its_length_asks(unit: str) -> None:
+    began = time.perf_counter()
+    prose(unit * 20_000)
+    assert time.perf_counter() - began < 2
+
+
+def test_a_keyword_is_compared_as_a_word_and_never_as_an_expression() -> None:
+    assert pattern("a.c").expression.search("a.c") and not pattern("a.c").expression.search("abc")
+
+
+def test_code_in_real_issues_is_told_from_prose_as_a_markdown_parser_does() -> None:
+    if not REAL.exists():
+        pytest.skip("no real issues here: ../shared/data/issues-vllm is missing")
+    markdown = MarkdownIt("commonmark")
+    n, n_leaks = 0, 0
+    for line in REAL.read_text(encoding="utf-8").splitlines()[:250]:
+        body = json.loads(line).get("body") or ""
+        if len(body) > 20_000:
+            continue
+        tokens = [token for block in markdown.parse(body) for token in (block, *(block.children or ()))]
+        code = Counter(
+            word
+            for token in tokens
+            if token.type in {"fence", "code_block", "code_inline"}
+            for word in words_of(token.content)
+        )
+        everywhere, here = Counter(words_of(body)), set(words_of(prose(body)))
+        n += 1
+        n_leaks += any(everywhere[word] == n_code and word in here for word, n_code in code.items())
+    assert n > 150 and n_leaks == 0
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall("[a-z]{4,}", text.lower())

@@ -1,0 +1,196 @@
+"""Words are found after the index is filled, whoever fills it and however often it is killed."""
+
+import threading
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from accounts.models import User
+from ingest import indexing, queries, sync, tasks
+from ingest.actions.fetches import run_now
+from ingest.actions.uploads import start_file_fetch
+from ingest.models import SearchEntry, Unsearchable
+from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.ingest.test_taking_files import file_of, issue
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(db):
+    return User.objects.create_user("staff", is_staff=True)
+
+
+@pytest.fixture
+def found(staff):
+    """The numbers of the issues that a search finds, newest first."""
+    return lambda search, **more: [row.number for row in queries.issues(staff, search=search, **more)]
+
+
+def store(rows):
+    """Takes in rows and leaves them to the indexer."""
+    run = start_file_fetch(user=None, file=file_of(rows), send=False)
+    sync.work(run.pk)
+
+
+def test_words_phrases_exclusions_alternatives_and_numbers_are_found(take, found):
+    take(
+        [
+            issue(1, title="Training hangs", body="in all_reduce with NCCL"),
+            issue(2, title="NCCL error", body="the training job hangs on node two"),
+            issue(3, title="Wrong loss", body="hangs of training, in another order"),
+        ]
+    )
+    assert found("hang") == [3, 2, 1]
+    assert found("NCCL train") == [2, 1]
+    assert found('"training hangs"') == [1]
+    assert found("hang -nccl") == [3]
+    assert found("error or loss") == [3, 2]
+    assert found("#2") == [2]
+    assert found("2") == [2]
+    assert found("absent") == []
+
+
+def test_an_edit_is_found_by_its_new_words_and_no_longer_by_the_old(take, found):
+    take([issue(1, title="Deadlock"), issue(2, title="Deadlock too")])
+    take([issue(1, title="Timeout")])
+    assert (found("deadlock"), found("timeout")) == ([2], [1])
+
+
+def test_an_issue_that_waits_is_not_found_by_words_it_no_longer_has(take, found):
+    take([issue(1, title="Deadlock")])
+    store([issue(1, title="Timeout")])
+    assert (found("deadlock"), found("timeout")) == ([], [])
+    assert found("") == [1]
+    assert queries.n_unsearchable() == 1
+    indexing.index()
+    assert (found("deadlock"), found("timeout"), queries.n_unsearchable()) == ([], [1], 0)
+
+
+def test_what_did_not_change_is_not_indexed_again(take):
+    take([issue(n) for n in range(1, 20)])
+    store([issue(n) for n in range(1, 20)])
+    assert not Unsearchable.objects.exists()
+    store([issue(3, title="New words"), issue(4)])
+    assert Unsearchable.objects.count() == 1
+
+
+def test_search_and_filters_narrow_each_other(take, found):
+    take(
+        [
+            issue(1, state="open", labels=["bug"]),
+            issue(2, state="closed", labels=["bug", "nccl"]),
+            issue(3, "p/q", state="closed", labels=["nccl"]),
+        ]
+    )
+    assert found("hang", state="closed") == [3, 2]
+    assert found("hang", label="nccl") == [3, 2]
+    assert found("hang", label="nccl", repository="O/R", state="closed") == [2]
+
+
+def test_indexing_twice_changes_nothing(take):
+    take([issue(n) for n in range(1, 5)])
+    before = list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
+    Unsearchable.objects.bulk_create(Unsearchable(issue_id=pk) for pk, _ in before)
+    assert indexing.index() == 4
+    assert list(SearchEntry.objects.order_by("pk").values_list("pk", "words")) == before
+    assert indexing.index() == 0
+
+
+def test_an_indexer_that_is_killed_leaves_its_batch_to_the_next(found, monkeypatch):
+    monkeypatch.setattr(indexing, "BATCH_ISSUES", 4)
+    store([issue(n) for n in range(1, 11)])
+
+    def killed(execute, sql, *rest):
+        if "INSERT INTO ingest_searchentry" in sql and SearchEntry.objects.count() == 4:
+            raise SystemExit
+        return execute(sql, *rest)
+
+    with pytest.raises(SystemExit), connection.execute_wrapper(killed):
+        indexing.index()
+    assert (SearchEntry.objects.count(), queries.n_unsearchable()) == (4, 6)
+    assert indexing.index() == 6
+    assert found("hang") == list(range(10, 0, -1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_indexers_share_the_work_and_neither_waits(monkeypatch):
+    monkeypatch.setattr(indexing, "BATCH_ISSUES", 3)
+    store([issue(n) for n in range(1, 7)])
+    counts = []
+
+    def other():
+        counts.append(indexing._index_batch())
+        connection.close()
+
+    with transaction.atomic():
+        counts.append(indexing._index_batch())
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(20)
+    assert counts == [3, 3]
+    assert (SearchEntry.objects.count(), queries.n_unsearchable()) == (6, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_state_stored_while_the_last_one_is_indexed_is_indexed_too():
+    staff = User.objects.create_user("staff", is_staff=True)
+    store([issue(1, title="Deadlock")])
+    fault = []
+
+    def edit():
+        try:
+            store([issue(1, title="Timeout")])
+        except OperationalError as error:
+            fault.append(error)
+        connection.close()
+
+    thread = threading.Thread(target=edit)
+    with transaction.atomic():
+        assert indexing._index_batch() == 1
+        thread.start()
+        wait_until_somebody_waits_for_a_lock()
+    thread.join(20)
+    assert not fault
+    assert queries.n_unsearchable() == 1
+    indexing.index()
+    assert [row.number for row in queries.issues(staff, search="timeout")] == [1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_in_the_foreground_is_searchable_when_it_is_over():
+    staff = User.objects.create_user("staff", is_staff=True)
+    rows = [issue(n, title=f"Deadlock {n}") for n in range(1, 3001)]
+    run = run_now(run=start_file_fetch(user=None, file=file_of(rows), send=False))
+    assert (run.state, queries.n_unsearchable()) == ("done", 0)
+    assert queries.issues(staff, search="deadlock").count() == 3000
+
+
+def test_a_task_leaves_the_rest_to_the_next_task(monkeypatch):
+    monkeypatch.setattr(indexing, "BATCH_ISSUES", 2)
+    monkeypatch.setattr(tasks, "ISSUES_A_TASK", 4)
+    sent = []
+    monkeypatch.setattr(tasks.make_searchable, "delay", lambda: sent.append(1))
+    store([issue(n) for n in range(1, 8)])
+    tasks.make_searchable()
+    assert (queries.n_unsearchable(), sent) == (3, [1])
+    tasks.make_searchable()
+    assert (queries.n_unsearchable(), sent) == (0, [1])
+
+
+def test_a_search_is_one_query_however_much_it_finds(take, staff):
+    for n in (3, 60):
+        take([issue(k, labels=["bug"]) for k in range(1, n + 1)])
+        with assert_queries(1):
+            assert len(queries.issues(staff, search="hang", label="bug", state="open")[:51]) == min(n, 51)
+
+
+def test_private_issues_are_not_found_by_others(take):
+    ann, bob = User.objects.create_user("ann"), User.objects.create_user("bob")
+    take([issue(1, title="Secret")], user=ann, private=True)
+    assert [len(queries.issues(user, search="secret")) for user in (ann, bob)] == [1, 0]
+
+
+def test_what_waits_is_counted_only_so_far(monkeypatch):
+    store([issue(n) for n in range(1, 6)])
+    assert (queries.n_unsearchable(), queries.n_unsearchable(at_most=3)) == (5, 3)
