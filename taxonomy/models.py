@@ -76,6 +76,15 @@ class TaxonomyVersion(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     published_at = models.DateTimeField(null=True, blank=True)
+    revision = models.PositiveIntegerField(default=1, help_text="How often the draft was written; who saves names it.")
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    edited_at = models.DateTimeField(null=True, blank=True, help_text="When the draft was written last.")
+    retired_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     objects = TaxonomyVersionQuerySet.as_manager()
 
@@ -87,6 +96,10 @@ class TaxonomyVersion(models.Model):
             models.CheckConstraint(
                 condition=Q(state="draft", published_at=None) | ~Q(state="draft") & Q(published_at__isnull=False),
                 name="a_version_has_a_publishing_time_unless_it_is_a_draft",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="retired", retired_at__isnull=False) | ~Q(state="retired") & Q(retired_at=None),
+                name="only_a_retired_version_has_a_time_of_retirement",
             ),
         ]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from accounts.models import User
-from taxonomy import comparison, tree
+from taxonomy import comparison, migration, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
+from taxonomy.migration import Link, Route, Told
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from taxonomy.tree import TreeDimension, VersionTree
@@ -74,6 +75,7 @@ def _rows(version_id: int) -> _Rows:
 
 TREES_MAX = 256
 _trees: dict[int, VersionTree] = {}
+_told: dict[int, Told] = {}
 
 
 def published_version(version_id: int) -> VersionTree:
@@ -93,8 +95,43 @@ def published_version(version_id: int) -> VersionTree:
 
 
 def forget_trees() -> None:
-    """Empties the memory of trees: a publication that is rolled back must not leave one behind."""
+    """Empties the memory of trees and changes: a publication that is rolled back must not leave one behind."""
     _trees.clear()
+    _told.clear()
+
+
+def route(old: int, new: int) -> Route | None:
+    """The way of values from a version to another by their ids, in either direction; None where no mapping joins them.
+
+    Three queries for each version on the way that was not read before in this process; drafts are read anew.
+    """
+    if old == new:
+        return Route()
+    told: dict[int, Told] = {}
+    for version_id in (old, new):
+        at: int | None = version_id
+        while at is not None and at not in told:
+            told[at] = found = _read_told(at)
+            at = found.parent_id
+    return migration.route(told, old, new)
+
+
+def _read_told(version_id: int) -> Told:
+    if version_id in _told:
+        return _told[version_id]
+    version = TaxonomyVersion.objects.get(pk=version_id)
+    rows = CategoryChange.objects.filter(version_id=version_id).order_by("pk")
+    links = [
+        Link(kind, dimension or old_dimension, old, new)
+        for kind, dimension, old_dimension, old, new in rows.values_list(
+            "kind", "new__dimension__key", "old__dimension__key", "old__key", "new__key"
+        )
+    ]
+    kinds = dict(Dimension.objects.filter(version_id=version_id).values_list("key", "kind"))
+    found = Told(version.number, version.parent_id, links, kinds)
+    if not version.is_draft:
+        _told[version_id] = found
+    return found
 
 
 def _tree(rows: _Rows) -> VersionTree:

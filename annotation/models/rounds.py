@@ -25,6 +25,7 @@ class Round(models.Model):
         OPEN = "open"
         RESOLVING = "resolving"
         CLOSED = "closed"
+        UNDONE = "undone", "undone: the worklist of a plan that was undone; its answers stay readable and count nowhere"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="rounds")
     number = models.PositiveIntegerField()
@@ -78,6 +79,11 @@ class RoundItem(models.Model):
     position = models.PositiveIntegerField()
     n_raters = models.PositiveSmallIntegerField()
     n_free = models.PositiveSmallIntegerField(default=0, help_text="In a pool: slots that nobody holds.")
+    asked = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="In a worklist: [part, dimension key] of what is to be answered anew; null: everything.",
+    )
 
     class Meta:
         ordering = ["position"]

@@ -1,0 +1,100 @@
+"""What becomes of a study's labels when its taxonomy changes: plans, and what was answered to proposals."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from annotation.models.labelling import Proposal
+from annotation.models.rounds import Round
+from annotation.models.studies import Study
+
+
+class Plan(models.Model):
+    """A study's move to a newer version of its taxonomy; no rating is written by it, and undoing only marks it.
+
+    What it means for values stands in the taxonomy's CategoryChange. `worklist` is the round in which raters answer
+    anew what can't be followed.
+    """
+
+    class State(models.TextChoices):
+        PREVIEWED = "previewed"
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        UNDONE = "undone"
+
+    AT_WORK = (State.QUEUED, State.RUNNING)
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="plans")
+    number = models.PositiveIntegerField()
+    from_version = models.ForeignKey("taxonomy.TaxonomyVersion", on_delete=models.PROTECT, related_name="+")
+    to_version = models.ForeignKey("taxonomy.TaxonomyVersion", on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PREVIEWED)
+    recheck = models.JSONField(
+        default=list, blank=True, help_text="[dimension key, category key] of redefined categories to look at again."
+    )
+    preview = models.JSONField(default=dict, blank=True, help_text="What the preview said when the plan was run.")
+    worklist = models.OneToOneField(Round, on_delete=models.PROTECT, null=True, blank=True, related_name="made_by")
+    cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
+    n_done = models.PositiveIntegerField(default=0, help_text="Items looked at so far.")
+    n_total = models.PositiveIntegerField(default=0, help_text="Items to look at.")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    run_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    run_at = models.DateTimeField(null=True, blank=True)
+    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
+    done_at = models.DateTimeField(null=True, blank=True)
+    undone_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="a_plan_number_is_used_once_in_a_study"),
+            models.UniqueConstraint(
+                fields=["study"], condition=Q(state__in=["queued", "running"]), name="a_study_has_one_plan_at_work"
+            ),
+            models.CheckConstraint(condition=~Q(from_version=F("to_version")), name="a_plan_leads_to_another_version"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Plan {self.number}"
+
+
+class ProposalOutcome(models.Model):
+    """What was answered to a proposal; only ever appended, and the newest revision counts."""
+
+    class Outcome(models.TextChoices):
+        ACCEPTED = "accepted", "accepted into the draft of a version"
+        MAPPED = "mapped", "mapped to a category that there is"
+        DECLINED = "declined"
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="outcomes")
+    revision = models.PositiveIntegerField(default=1)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices)
+    version_number = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of the version that has the category, or of the draft that it went into."
+    )
+    category_key = models.CharField(max_length=100, blank=True, help_text="In the proposal's dimension.")
+    category_name = models.CharField(max_length=200, blank=True)
+    reason = models.TextField(blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["proposal", "revision"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["proposal", "revision"], name="a_revision_of_a_proposals_outcome_is_used_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="declined", category_key="") | ~Q(outcome="declined") & ~Q(category_key=""),
+                name="only_a_declined_proposal_has_no_category",
+            ),
+        ]

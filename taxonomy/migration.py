@@ -1,0 +1,195 @@
+"""What becomes of a value from one version to another: the recorded changes, followed step by step; pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+Place = tuple[str, str]
+"""A category: (dimension key, category key)."""
+
+KINDS_ALIKE = (frozenset({"single", "ordinal"}), frozenset({"single", "multi"}), frozenset({"ordinal", "multi"}))
+
+
+@dataclass(frozen=True)
+class Link:
+    """One recorded change: `old` became `new`; old is None for what was added, new is None for what was retired."""
+
+    kind: str
+    dimension: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """From one version to the next (or back, `is_back`): what each category becomes, and the kinds of dimensions.
+
+    `number` is the version whose recorded changes these are: the newer of the two. `kinds` are those of the dimensions
+    after the step.
+    """
+
+    number: int
+    links: Sequence[Link] = field(repr=False)
+    kinds: Mapping[str, str] = field(repr=False)
+    is_back: bool = False
+
+    @cached_property
+    def heirs(self) -> Mapping[Place, tuple[str, ...]]:
+        """What each category of the version before the step becomes; nothing: it ends here."""
+        found: dict[Place, dict[str, None]] = {}
+        for link in self.links:
+            before, after = (link.new, link.old) if self.is_back else (link.old, link.new)
+            if before is None:
+                continue
+            kept = found.setdefault((link.dimension, before), {})
+            if after is not None:
+                kept[after] = None
+        return {place: tuple(keys) for place, keys in found.items()}
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Why a value can't be followed: `reason` is split, retired, merged (read backwards), added (read backwards),
+    dimension (retired, or not there yet) or kind; `number` is the version in which it happened, `into` the keys that
+    it may have become.
+    """
+
+    reason: str
+    number: int
+    into: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """In words, with keys."""
+        into = ", ".join(self.into)
+        return {
+            "split": f"split in version {self.number} into {into}",
+            "retired": f"retired in version {self.number}",
+            "merged": f"merged in version {self.number} from {into}",
+            "added": f"added in version {self.number}",
+            "dimension": f"its question is not in version {self.number}",
+            "kind": f"its question is of another kind in version {self.number}",
+        }[self.reason]
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of values from a version to another one, over their common ancestor.
+
+    An empty route leaves every value as it is. Following costs one look-up for each category and is remembered.
+    """
+
+    steps: Sequence[Step] = ()
+    old_kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
+    _known: dict[Place, "str | Blocked"] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.steps
+
+    def follow(self, dimension: str, key: str) -> str | Blocked:
+        """What one category becomes: a key, or why there is none.
+
+        All that it may have become is followed on; where several remain at the end, or one of them ended on the way,
+        the step that parted them blocks it. So what was split and merged again arrives.
+        """
+        place = (dimension, key)
+        if place not in self._known:
+            self._known[place] = self._follow(dimension, key)
+        return self._known[place]
+
+    def _follow(self, dimension: str, key: str) -> str | Blocked:
+        if found := self.dimension_blocked(dimension):
+            return found
+        keys: tuple[str, ...] = (key,)
+        parted: Blocked | None = None
+        is_lost = False
+        for step in self.steps:
+            heirs = [step.heirs.get((dimension, each), ()) for each in keys]
+            following = tuple(dict.fromkeys(new for each in heirs for new in each))
+            if not following:
+                return Blocked("added" if step.is_back else "retired", step.number)
+            is_lost = is_lost or not all(heirs)
+            if len(following) > 1 and parted is None:
+                parted = Blocked("merged" if step.is_back else "split", step.number, following)
+            elif len(following) == 1 and not is_lost:
+                parted = None
+            keys = following
+        return parted or keys[0]
+
+    def dimension_blocked(self, dimension: str) -> Blocked | None:
+        """Why no value of a dimension can be followed: it ends on the way, or its kind changes beyond recognition."""
+        kind = self.old_kinds.get(dimension, "")
+        for step in self.steps:
+            after = step.kinds.get(dimension)
+            if after is None:
+                return Blocked("dimension", step.number)
+            if kind and after != kind and not _alike(kind, after):
+                return Blocked("kind", step.number)
+            kind = after
+        return None
+
+    def values(
+        self, dimension: str, values: Collection[str | bool | float], *, free: Collection[str] = ()
+    ) -> "tuple[str | bool | float, ...] | Blocked":
+        """What an answer becomes: sorted values without doubles, or why it can't be followed as a whole.
+
+        Texts in `free` (such as a mark for what is pending) stay as they are; booleans, numbers and texts of other
+        kinds of dimensions, too, while their dimension goes on.
+        """
+        if found := self.dimension_blocked(dimension):
+            return found
+        has_categories = self.old_kinds.get(dimension, "single") in ("single", "multi", "ordinal")
+        kept: dict[str | bool | float, None] = {}
+        for value in values:
+            if not has_categories or not isinstance(value, str) or value in free:
+                kept[value] = None
+                continue
+            followed = self.follow(dimension, value)
+            if isinstance(followed, Blocked):
+                return followed
+            kept[followed] = None
+        if len(kept) > 1 and self.steps and self.steps[-1].kinds.get(dimension) in ("single", "ordinal"):
+            return Blocked("kind", self.steps[-1].number)
+        return tuple(sorted(kept, key=str))
+
+
+def _alike(one: str, other: str) -> bool:
+    return frozenset({one, other}) in KINDS_ALIKE
+
+
+@dataclass(frozen=True)
+class Told:
+    """The recorded changes of a version: its number, its parent's id, its links and the kinds of its dimensions."""
+
+    number: int
+    parent_id: int | None
+    links: Sequence[Link]
+    kinds: Mapping[str, str]
+
+
+def route(told: Mapping[int, Told], old: int, new: int) -> Route | None:
+    """The way from a version to another by their ids; None where no mapping joins them.
+
+    `told` holds both and all their ancestors.
+    """
+    above = list(_ancestors(told, old))
+    below = list(_ancestors(told, new))
+    common = next((each for each in above if each in set(below)), None)
+    if common is None:
+        return None
+    back = [
+        Step(told[each].number, told[each].links, told[parent].kinds, is_back=True)
+        for each in above[: above.index(common)]
+        if (parent := told[each].parent_id) is not None
+    ]
+    forth = [Step(told[each].number, told[each].links, told[each].kinds) for each in below[: below.index(common)]]
+    return Route((*back, *reversed(forth)), told[old].kinds)
+
+
+def _ancestors(told: Mapping[int, Told], version_id: int) -> Iterable[int]:
+    """A version and all it came from, the nearest first."""
+    at: int | None = version_id
+    while at is not None and at in told:
+        yield at
+        at = told[at].parent_id
