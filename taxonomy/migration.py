@@ -18,6 +18,7 @@ class Link:
     dimension: str
     old: str | None
     new: str | None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ class Step:
             if after is not None:
                 kept[after] = None
         return {place: tuple(keys) for place, keys in found.items()}
+
+
+    def links_of(self, dimension: str) -> Sequence[Link]:
+        """The changes of one dimension."""
+        return self._by_dimension.get(dimension, ())
+
+    @cached_property
+    def _by_dimension(self) -> Mapping[str, Sequence[Link]]:
+        found: dict[str, list[Link]] = {}
+        for link in self.links:
+            found.setdefault(link.dimension, []).append(link)
+        return found
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,16 @@ class Route:
                 parted = None
             keys = following
         return parted or keys[0]
+
+    def kinds_of(self, dimension: str, key: str) -> tuple[str, ...]:
+        """What happens to a category on the way, each kind of change once, in the order of the steps; without kept."""
+        keys: tuple[str, ...] = (key,)
+        found: dict[str, None] = {}
+        for step in self.steps:
+            here = [link for link in step.links_of(dimension) if (link.new if step.is_back else link.old) in keys]
+            found |= dict.fromkeys(kind for link in here for kind in (link.kind, *link.also) if kind != "kept")
+            keys = tuple(dict.fromkeys(new for each in keys for new in step.heirs.get((dimension, each), ())))
+        return tuple(found)
 
     def dimension_blocked(self, dimension: str) -> Blocked | None:
         """Why no value of a dimension can be followed: it ends on the way, or its kind changes beyond recognition."""

@@ -122,9 +122,9 @@ def _read_told(version_id: int) -> Told:
     version = TaxonomyVersion.objects.get(pk=version_id)
     rows = CategoryChange.objects.filter(version_id=version_id).order_by("pk")
     links = [
-        Link(kind, dimension or old_dimension, old, new)
-        for kind, dimension, old_dimension, old, new in rows.values_list(
-            "kind", "new__dimension__key", "old__dimension__key", "old__key", "new__key"
+        Link(kind, dimension or old_dimension, old, new, tuple(also))
+        for kind, also, dimension, old_dimension, old, new in rows.values_list(
+            "kind", "also", "new__dimension__key", "old__dimension__key", "old__key", "new__key"
         )
     ]
     kinds = dict(Dimension.objects.filter(version_id=version_id).values_list("key", "kind"))

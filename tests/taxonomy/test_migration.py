@@ -133,3 +133,12 @@ def test_a_question_that_takes_several_values_now_keeps_its_one_and_the_other_wa
 def test_a_reason_is_told_in_words() -> None:
     assert Blocked("split", 3, ("a", "b")).words == "split in version 3 into a, b"
     assert Blocked("added", 2).words == "added in version 2"
+
+
+def test_what_happened_on_the_way_is_told() -> None:
+    every = told("merged hang stuck\nmerged freeze stuck")
+    every[30] = Told(3, 20, [Link("moved", "symptom", "stuck", "stalled", ("renamed", "redefined"))], KINDS)
+    way = route(every, 10, 30)
+    assert way is not None
+    assert way.kinds_of("symptom", "hang") == ("merged", "moved", "renamed", "redefined")
+    assert way.kinds_of("symptom", "crash") == ()
