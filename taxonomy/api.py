@@ -221,7 +221,7 @@ class OneVersion(APIView):
     @extend_schema(request=DOCUMENT_REQUEST, responses=VERSION_SHAPE)
     def put(self, request: Request, slug: str, number: int) -> Response:
         version = get_maintained_version(caller(request), slug, number)
-        version = replace_draft(version=version, text=given_text(request))
+        version = replace_draft(user=caller(request), version=version, text=given_text(request))
         return Response(version_answer(version))
 
 

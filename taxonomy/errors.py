@@ -1,7 +1,8 @@
 """What can be wrong with a taxonomy, its document or a change to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from accounts.errors import Conflict, Invalid, NotFound, Unreadable
 
@@ -29,6 +30,16 @@ class TaxonomyConflict(Conflict):
     """The slug is taken, or the version is no draft any more."""
 
     code = "taxonomy_conflict"
+
+
+class StaleDraft(TaxonomyConflict):
+    """Somebody else wrote the draft meanwhile; `newer` says which revision it has now, by whom and since when."""
+
+    code = "stale"
+
+    def __init__(self, message: str, *, newer: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.newer = dict(newer)
 
 
 class UnreadableDocument(Unreadable):

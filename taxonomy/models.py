@@ -37,6 +37,9 @@ class Taxonomy(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    discarded_number = models.PositiveIntegerField(
+        default=0, help_text="The highest number of a draft that was discarded; it is not used again."
+    )
 
     objects = TaxonomyQuerySet.as_manager()
 

@@ -4,7 +4,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -80,6 +80,19 @@ def _walk(
     for category in categories:
         yield category, above
         yield from _walk(category.categories, (*above, category))
+
+
+def without_was(document: Document) -> Document:
+    """The same taxonomy without what its categories were in the version before."""
+
+    def told_nothing(specs: tuple[CategorySpec, ...]) -> tuple[CategorySpec, ...]:
+        return tuple(
+            replace(spec, was=(), stated=spec.stated - {"was"}, categories=told_nothing(spec.categories))
+            for spec in specs
+        )
+
+    dimensions = tuple(replace(each, categories=told_nothing(each.categories)) for each in document.dimensions)
+    return replace(document, dimensions=dimensions)
 
 
 def is_key(text: str) -> bool:

@@ -101,7 +101,7 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
     if request.method == "POST":
         version = get_maintained_version(user, slug, number)
         draft = version
-        made, context = _stored(request, lambda text: replace_draft(version=draft, text=text))
+        made, context = _stored(request, lambda text: replace_draft(user=user, version=draft, text=text))
         if made is not None:
             messages.success(request, f"The draft of version {number} is replaced.")
             return redirect("taxonomy_version", slug, number)

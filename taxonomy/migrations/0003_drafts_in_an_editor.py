@@ -41,6 +41,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='taxonomy',
+            name='discarded_number',
+            field=models.PositiveIntegerField(default=0, help_text='The highest number of a draft that was discarded; it is not used again.'),
+        ),
+        migrations.AddField(
             model_name='taxonomyversion',
             name='edited_at',
             field=models.DateTimeField(blank=True, help_text='When the draft was written last.', null=True),

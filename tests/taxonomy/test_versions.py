@@ -7,12 +7,22 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, OperationalError, connection, transaction
+from django.utils import timezone
 
 from accounts.models import User
 from taxonomy import queries, schema
-from taxonomy.actions import add_document, load_document, new_draft, publish_version, replace_draft
+from taxonomy.actions import (
+    add_document,
+    discard_draft,
+    load_document,
+    new_draft,
+    publish_version,
+    replace_draft,
+    retire_version,
+    start_draft,
+)
 from taxonomy.checking import load
-from taxonomy.errors import InvalidDocument, TaxonomyConflict
+from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict, TaxonomyNotFound
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import presets
 from tests.asserts import assert_queries
@@ -68,11 +78,11 @@ def test_a_document_with_a_mistake_leaves_nothing_behind(maria: User) -> None:
 
 def test_a_draft_can_be_replaced_and_published_once(maria: User) -> None:
     version = load_document(user=maria, text=FIRST)
-    replace_draft(version=version, text=THIRD.replace(", was: [stop]", ""))
+    replace_draft(user=maria, version=version, text=THIRD.replace(", was: [stop]", ""))
     assert list(Category.objects.values_list("key", flat=True)) == ["halt", "oom"]
     publish_version(user=maria, version=version)
     for refused in (
-        lambda: replace_draft(version=version, text=FIRST),
+        lambda: replace_draft(user=maria, version=version, text=FIRST),
         lambda: publish_version(user=maria, version=version),
     ):
         with pytest.raises(TaxonomyConflict, match="published"):
@@ -107,10 +117,10 @@ def test_what_became_of_each_category_is_recorded_with_the_draft(maria: User) ->
     second = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
     assert (second.number, second.parent) == (2, first)
     assert changes(second) == SECOND_FROM_FIRST
-    replace_draft(version=second, text=FIRST)
+    replace_draft(user=maria, version=second, text=FIRST)
     assert changes(second) == {"hang → hang: kept", "crash → crash: kept", "slow → slow: kept"}
     with pytest.raises(InvalidDocument, match="The version before has no category “stop”"):
-        replace_draft(version=second, text=THIRD)
+        replace_draft(user=maria, version=second, text=THIRD)
 
 
 def test_a_draft_made_before_another_was_published_follows_that_one(maria: User) -> None:
@@ -188,7 +198,7 @@ def test_the_database_refuses_every_change_of_what_was_published(maria: User, st
     first = published(maria, FIRST)
     version = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
     if state == "retired":
-        TaxonomyVersion.objects.filter(pk=version.pk).update(state="retired")
+        retire_version(user=maria, version=version)
     rows = TaxonomyVersion.objects.filter(pk=version.pk)
     dimensions = Dimension.objects.filter(version=version)
     categories = Category.objects.filter(dimension__version=version)
@@ -197,7 +207,11 @@ def test_the_database_refuses_every_change_of_what_was_published(maria: User, st
     attempts = [
         lambda: rows.update(note="x"),
         lambda: rows.update(state="draft", published_at=None),
-        lambda: rows.update(state="retired", title="x"),
+        lambda: rows.update(state="retired", retired_at=timezone.now(), title="x"),
+        lambda: rows.update(revision=9),
+        lambda: rows.update(edited_by=None),
+        lambda: rows.update(retired_at=timezone.now()),
+        lambda: rows.update(retired_by=maria),
         lambda: rows.update(taxonomy=None),
         lambda: rows._raw_delete("default"),
         lambda: dimensions.update(title="x"),
@@ -217,13 +231,103 @@ def test_the_database_refuses_every_change_of_what_was_published(maria: User, st
     assert queries.document(version) == load(SECOND)
 
 
-def test_a_published_version_can_be_retired_and_a_draft_deleted(maria: User) -> None:
+def test_a_published_version_is_retired_once_with_who_and_when(maria: User) -> None:
     first = published(maria, FIRST)
     draft = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
-    draft.delete()
-    assert TaxonomyVersion.objects.filter(pk=first.pk, state="published").update(state="retired") == 1
-    with refused("is retired"), transaction.atomic():
-        TaxonomyVersion.objects.filter(pk=first.pk).update(state="published")
+    with pytest.raises(TaxonomyConflict, match="is draft; only a published version can be retired"):
+        retire_version(user=maria, version=draft)
+    retire_version(user=maria, version=first)
+    first.refresh_from_db()
+    assert (first.state, first.retired_by, first.retired_at is not None) == ("retired", maria, True)
+    with pytest.raises(TaxonomyConflict, match="is retired"):
+        retire_version(user=maria, version=first)
+    rows = TaxonomyVersion.objects.filter(pk=first.pk)
+    for back in ({"state": "published"}, {"state": "published", "retired_at": None}, {"retired_at": timezone.now()}):
+        with refused("is retired"), transaction.atomic():
+            rows.update(**back)
+
+
+def test_the_database_gives_a_time_of_retirement_to_the_retired_alone(maria: User) -> None:
+    draft = load_document(user=maria, text=FIRST)
+    rows = TaxonomyVersion.objects.filter(pk=draft.pk)
+    with refused("only_a_retired_version_has_a_time_of_retirement"), transaction.atomic():
+        rows.update(retired_at=timezone.now())
+    publish_version(user=maria, version=draft)
+    with refused("only_a_retired_version_has_a_time_of_retirement"), transaction.atomic():
+        rows.update(state="retired")
+
+
+def test_a_draft_whose_parent_is_retired_goes_on_from_it(maria: User) -> None:
+    first = published(maria, FIRST)
+    second = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
+    third = new_draft(user=maria, taxonomy=first.taxonomy, text=THIRD)
+    retire_version(user=maria, version=second)
+    assert publish_version(user=maria, version=third).parent == second
+    assert "stop → halt: renamed" in changes(third)
+
+
+def test_each_write_of_a_draft_is_a_revision_with_who_and_when(maria: User) -> None:
+    otto = User.objects.create_user("otto")
+    draft = load_document(user=maria, text=FIRST)
+    assert (draft.revision, draft.edited_by, draft.edited_at is not None) == (1, maria, True)
+    replace_draft(user=otto, version=draft, text=THIRD.replace(", was: [stop]", ""), expected=1)
+    draft.refresh_from_db()
+    assert (draft.revision, draft.edited_by, draft.created_by) == (2, otto, maria)
+    replace_draft(user=maria, version=draft, text=FIRST)
+    draft.refresh_from_db()
+    assert (draft.revision, draft.edited_by) == (3, maria)
+
+
+def test_who_read_an_older_revision_overwrites_nothing(maria: User) -> None:
+    otto = User.objects.create_user("otto", first_name="Otto", last_name="O.")
+    draft = load_document(user=maria, text=FIRST)
+    replace_draft(user=otto, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
+    with pytest.raises(
+        StaleDraft, match=r"written by Otto O. meanwhile \(revision 2; you had read revision 1\)"
+    ) as caught:
+        replace_draft(user=maria, version=draft, text=FIRST, expected=1)
+    draft.refresh_from_db()
+    assert caught.value.newer == {"revision": 2, "edited_by": "otto", "edited_at": draft.edited_at}
+    assert (caught.value.status, caught.value.code) == (409, "stale")
+    assert Category.objects.filter(name="Sluggish").exists()
+    with pytest.raises(StaleDraft):
+        discard_draft(user=maria, version=draft, expected=1)
+
+
+def test_a_draft_starts_as_the_newest_published_version_without_its_was(maria: User) -> None:
+    first = load_document(user=maria, text=FIRST)
+    with pytest.raises(TaxonomyConflict, match="no published version to start from"):
+        start_draft(user=maria, taxonomy=first.taxonomy)
+    publish_version(user=maria, version=first)
+    second = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
+    third = start_draft(user=maria, taxonomy=first.taxonomy)
+    assert (third.number, third.parent, third.state, third.revision) == (3, second, "draft", 1)
+    assert (third.created_by, third.edited_by) == (maria, maria)
+    assert queries.document(third) == schema.without_was(load(SECOND))
+    assert {change.kind for change in third.changes.all()} == {"kept"}
+    assert start_draft(user=maria, taxonomy=first.taxonomy).number == 4
+
+
+def test_a_discarded_draft_is_gone_and_its_number_is_not_used_again(maria: User) -> None:
+    first = published(maria, FIRST)
+    draft = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
+    discard_draft(user=maria, version=draft)
+    assert not Category.objects.filter(key="stop").exists()
+    for again in (
+        lambda: discard_draft(user=maria, version=draft),
+        lambda: replace_draft(user=maria, version=draft, text=FIRST),
+    ):
+        with pytest.raises(TaxonomyNotFound, match="Version 2 was discarded"):
+            again()
+    assert start_draft(user=maria, taxonomy=first.taxonomy).number == 3
+    with pytest.raises(TaxonomyConflict, match="is published and can't be discarded"):
+        discard_draft(user=maria, version=first)
+
+
+def test_with_its_only_draft_a_taxonomy_goes_and_its_slug_is_free(maria: User) -> None:
+    discard_draft(user=maria, version=load_document(user=maria, text=FIRST))
+    assert not Taxonomy.objects.exists()
+    assert load_document(user=maria, text=FIRST).number == 1
 
 
 def test_a_parent_of_another_dimension_is_refused_by_the_database(maria: User) -> None:

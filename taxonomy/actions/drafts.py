@@ -1,0 +1,155 @@
+"""Drafts: made from documents or from the version before, written anew, discarded."""
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from accounts.models import User
+from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
+from taxonomy.checking import load
+from taxonomy.errors import TaxonomyConflict
+from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import document as document_of
+from taxonomy.queries import newest_published, version_of
+from taxonomy.schema import Document, without_was
+
+IGNORED = (
+    "number",
+    "state",
+    "revision",
+    *(f"{what}_{by}" for what in ("created", "edited", "published", "retired") for by in ("by", "at")),
+)
+"""Fields of the API's answers, which may come back with a document and say nothing."""
+
+
+@transaction.atomic
+def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
+    """Makes a taxonomy from a document (YAML or JSON), maintained by this person, with its draft version 1.
+
+    Without a person (from the shell of a house without people) only staff can see the draft.
+    Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken.
+    """
+    document = load(text, ignored=IGNORED)
+    try:
+        with transaction.atomic():
+            taxonomy = Taxonomy.objects.create(slug=document.slug, title=document.title, created_by=user)
+    except IntegrityError:
+        raise TaxonomyConflict(
+            f"There is a taxonomy {document.slug} already; add a version to it, or choose another slug.",
+            code="slug_taken",
+            fields={"slug": ["This slug is taken."]},
+        ) from None
+    if user is not None:
+        taxonomy.maintainers.add(user)
+    version = TaxonomyVersion.objects.create(taxonomy=taxonomy, number=1, title=document.title, created_by=user)
+    write(version, document, user)
+    return version
+
+
+def add_document(*, user: User | None, text: str | bytes) -> tuple[TaxonomyVersion, bool]:
+    """Loads a document as a new taxonomy or, where there is one of its slug, as its next draft; and whether it is new.
+
+    A document that says just what the newest version says adds nothing: that version comes back. Raises what
+    load_document and new_draft raise.
+    """
+    document = load(text, ignored=IGNORED)
+    newest = version_of(document.slug)
+    if newest is None:
+        return load_document(user=user, text=text), True
+    if document_of(newest) == document:
+        return newest, False
+    return new_draft(user=user, taxonomy=newest.taxonomy, text=text), True
+
+
+@transaction.atomic
+def new_draft(*, user: User | None, taxonomy: Taxonomy, text: str | bytes) -> TaxonomyVersion:
+    """The next version of a taxonomy as a draft, with what became of each category of the newest published version.
+
+    Raises UnreadableDocument, or InvalidDocument: also where `was` names what isn't there, or the slug is another.
+    """
+    taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy.pk)
+    parent = newest_published(taxonomy)
+    before = document_of(parent) if parent else None
+    document = load(text, slug=taxonomy.slug, before=before, ignored=IGNORED)
+    return _next_draft(user, taxonomy, parent, before, document)
+
+
+@transaction.atomic
+def start_draft(*, user: User | None, taxonomy: Taxonomy) -> TaxonomyVersion:
+    """The newest published version once more, as the next draft; its `was` stay behind, for they told the step before.
+
+    Raises TaxonomyConflict where nothing is published.
+    """
+    taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy.pk)
+    parent = newest_published(taxonomy)
+    if parent is None:
+        raise TaxonomyConflict(
+            f"{taxonomy.slug} has no published version to start from; publish its draft, or load a document.",
+            code="nothing_published",
+        )
+    before = document_of(parent)
+    return _next_draft(user, taxonomy, parent, before, without_was(before))
+
+
+def _next_draft(
+    user: User | None, taxonomy: Taxonomy, parent: TaxonomyVersion | None, before: Document | None, document: Document
+) -> TaxonomyVersion:
+    """Writes a draft under the next number; the taxonomy's row is locked."""
+    newest = taxonomy.versions.order_by("-number").values_list("number", flat=True).first() or 0
+    version = TaxonomyVersion.objects.create(
+        taxonomy=taxonomy,
+        number=max(newest, taxonomy.discarded_number) + 1,
+        title=document.title,
+        parent=parent,
+        created_by=user,
+    )
+    write(version, document, user)
+    write_changes(version, before, document)
+    return version
+
+
+@transaction.atomic
+def replace_draft(
+    *, user: User | None, version: TaxonomyVersion, text: str | bytes, expected: int | None = None
+) -> TaxonomyVersion:
+    """Puts another document in the place of a draft, as its next revision.
+
+    `expected` is the revision that the writer had read. Raises StaleDraft where the draft has another one by now,
+    TaxonomyConflict where it is no draft any more, TaxonomyNotFound where it was discarded, and what new_draft raises.
+    """
+    version = locked(version)
+    if not version.is_draft:
+        raise no_draft(version, "changed")
+    require_revision(version, expected)
+    before = document_of(version.parent) if version.parent else None
+    document = load(text, slug=version.taxonomy.slug, before=before, ignored=IGNORED)
+    version.changes.all().delete()
+    version.dimensions.all().delete()
+    version.revision += 1
+    write(version, document, user)
+    write_changes(version, before, document)
+    return version
+
+
+@transaction.atomic
+def discard_draft(*, user: User | None, version: TaxonomyVersion, expected: int | None = None) -> None:
+    """Deletes a draft; its number is not used again, so that no page or script takes a later draft for this one.
+
+    With its only version a taxonomy goes, too, and its slug is free. Raises StaleDraft as replace_draft does, and
+    TaxonomyConflict where it is no draft, or where something stands on it.
+    """
+    version = locked(version)
+    taxonomy = version.taxonomy
+    if not version.is_draft:
+        raise no_draft(version, "discarded")
+    require_revision(version, expected)
+    taxonomy.discarded_number = max(taxonomy.discarded_number, version.number)
+    taxonomy.save(update_fields=["discarded_number"])
+    try:
+        with transaction.atomic():
+            version.delete()
+            if not taxonomy.versions.exists():
+                taxonomy.delete()
+    except ProtectedError:
+        raise TaxonomyConflict(
+            f"A study stands on version {version.number} of {taxonomy.slug}; it can't be discarded.", code="in_use"
+        ) from None
