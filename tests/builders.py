@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
 from annotation.actions import labelling, rounds, studies
-from annotation.models import Assignment, Membership, Round, Study
+from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
@@ -197,3 +199,51 @@ def rate(round_: Round, table: str, dimension: str = "symptom") -> Round:
 
 def member(study: Study, name: str) -> Membership:
     return Membership.objects.get(study=study, user__username=name)
+
+
+def worklist(study: Study, version: int, table: str, *, state: str = Round.State.OPEN) -> Round:
+    """A worklist as a plan makes it, written directly: a round of kind relabel under a version, open.
+
+    A head line `item asked raters`, then one line per issue number of acme/rocket that the study has: what is asked
+    (`symptom,kind`, or `2:symptom` in another part than the first) and who answers (`bob,carol`).
+    """
+    lines = [line.split() for line in table.strip().splitlines()[1:]]
+    names = list(dict.fromkeys(name for line in lines for name in line[2].split(",")))
+    of_version = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=version)
+    number = (study.rounds.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+    made = Round.objects.create(
+        study=study,
+        number=number,
+        kind=Round.Kind.RELABEL,
+        taxonomy_version=of_version,
+        raters_per_item=max(len(line[2].split(",")) for line in lines),
+        state=state,
+        created_by=study.created_by,
+        opened_at=timezone.now(),
+    )
+    n_assigned = dict.fromkeys(names, 0)
+    for position, (issue, asked, raters) in enumerate(lines, start=1):
+        item = Item.objects.get(study=study, identifier=f"acme/rocket#{issue}")
+        places = [place.rpartition(":") for place in asked.split(",")]
+        who = raters.split(",")
+        RoundItem.objects.create(
+            round=made,
+            item=item,
+            position=position,
+            n_raters=len(who),
+            asked=[[int(part or 1), dimension] for part, _, dimension in places],
+        )
+        for slot, name in enumerate(who, start=1):
+            n_assigned[name] += 1
+            Assignment.objects.create(
+                round=made, item=item, rater=member(study, name), slot=slot, position=n_assigned[name]
+            )
+    for name, n in n_assigned.items():
+        RoundRater.objects.create(round=made, rater=member(study, name), n_assigned=n)
+    return get_round(owner_seat(study), number)
+
+
+def next_version(study: Study, text: str) -> TaxonomyVersion:
+    """The next published version of a study's taxonomy."""
+    draft = taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=text)
+    return taxonomy_actions.publish_version(user=study.created_by, version=draft)
