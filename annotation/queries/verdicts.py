@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet
 
 from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Decision, ProposalAsked, Question, Values, Verdict, verdicts
@@ -19,6 +19,7 @@ from annotation.models import (
     Round,
     RoundItem,
 )
+from annotation.queries.proposals import OPEN, with_states
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -124,15 +125,12 @@ def has_open_disagreements(round_: Round) -> bool:
 
 
 def open_proposals(round_: Round) -> QuerySet[Proposal]:
-    """Categories asked for in current answers of a round that nobody has decided on yet."""
-    decided = Resolution.objects.filter(
-        round=round_, item=OuterRef("annotation__assignment__item"), dimension=OuterRef("dimension")
+    """Categories asked for in current answers of a round that were neither answered nor decided while resolving."""
+    current = Proposal.objects.filter(
+        annotation__assignment__round=round_, annotation__assignment__current=F("annotation")
     )
-    return Proposal.objects.filter(
-        ~Exists(decided),
-        annotation__assignment__round=round_,
-        annotation__assignment__current=F("annotation"),
-    ).select_related("annotation__assignment__item", "annotation__rater", "dimension")
+    open_ones: QuerySet[Proposal] = with_states(current).filter(state=OPEN)
+    return open_ones.select_related("annotation__assignment__item", "annotation__rater", "dimension")
 
 
 def n_open_proposals(round_: Round) -> int:

@@ -1,0 +1,349 @@
+"""What raters proposed while labelling and what became of it: states, near-identical names together, outcomes."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+
+from accounts.models import User
+from annotation.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.models import Item, Proposal, ProposalOutcome, Rating, Resolution, Round
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import newest_published, published_version
+from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
+from taxonomy.warnings import near_identical
+
+OPEN, RESOLVED, WITHDRAWN = "open", "resolved", "withdrawn"
+ANSWERED = tuple(ProposalOutcome.Outcome.values)
+SETTLED = (*ANSWERED, RESOLVED)
+STATES = (OPEN, *SETTLED, WITHDRAWN)
+BY_STATE = {"open": (OPEN,), "settled": SETTLED, "all": STATES}
+FULL = ("annotation__assignment__item", "annotation__assignment__round", "annotation__rater", "dimension")
+
+
+def with_states(proposals: QuerySet[Proposal]) -> Any:
+    """The same with `part`, `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
+
+    Open is what stands in its assignment's current answer, was not answered, and whose place was not resolved. The same
+    words in a later revision keep their answer; other words are a proposal of their own.
+    """
+    answered = ProposalOutcome.objects.filter(
+        proposal__annotation__assignment=OuterRef("annotation__assignment"),
+        proposal__dimension=OuterRef("dimension"),
+        proposal__name=OuterRef("name"),
+        proposal__memo=OuterRef("memo"),
+    ).order_by("-pk")
+    decided = Resolution.objects.filter(
+        round=OuterRef("annotation__assignment__round"),
+        item=OuterRef("annotation__assignment__item"),
+        dimension=OuterRef("dimension"),
+        part=OuterRef("part"),
+    )
+    return proposals.annotate(
+        part=Subquery(Rating.objects.filter(proposal=OuterRef("pk")).order_by().values("part")[:1]),
+        outcome_pk=Subquery(answered.values("pk")[:1]),
+        answer=Subquery(answered.values("outcome")[:1]),
+        is_current=ExpressionWrapper(Q(annotation__assignment__current=F("annotation")), output_field=BooleanField()),
+        is_decided=Exists(decided),
+    ).annotate(
+        state=Case(
+            When(answer__isnull=False, then=F("answer")),
+            When(is_current=False, then=Value(WITHDRAWN)),
+            When(is_decided=True, then=Value(RESOLVED)),
+            default=Value(OPEN),
+            output_field=CharField(),
+        )
+    )
+
+
+def visible_proposals(seat: Seat) -> Any:
+    """The proposals that this person may read, with their states, in the order of their making.
+
+    The owner, adjudicators and staff read all but those of rounds they are blind in; whoever rates reads their own.
+    What was said again in the same words in a later revision stands there alone. Raises Forbidden for others.
+    """
+    if not seat.user.is_staff:
+        seat.require(OWNER, ADJUDICATOR, RATER)
+    said_again = Proposal.objects.filter(
+        annotation__assignment=OuterRef("annotation__assignment"),
+        annotation__gt=OuterRef("annotation"),
+        dimension=OuterRef("dimension"),
+        name=OuterRef("name"),
+        memo=OuterRef("memo"),
+    )
+    rows = Proposal.objects.filter(~Exists(said_again), annotation__assignment__round__study=seat.study).exclude(
+        annotation__assignment__round__state=Round.State.UNDONE
+    )
+    own = Q(annotation__rater=seat.membership) if seat.membership else Q(pk__in=[])
+    if reads_all(seat):
+        rows = rows.filter(own | ~Q(annotation__assignment__round__in=seat.blind_round_ids))
+    else:
+        rows = rows.filter(own)
+    return with_states(rows).select_related(*FULL).order_by("pk")
+
+
+def reads_all(seat: Seat) -> bool:
+    """Whether this person reads what all raters proposed, where they are not blind."""
+    return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR)
+
+
+def narrowed(proposals: Any, *, state: str = "all", round_number: int | None = None, dimension: str = "") -> Any:
+    """Those of a round and a dimension; `state` is open, settled or all."""
+    if state != "all":
+        proposals = proposals.filter(state__in=BY_STATE[state])
+    if round_number is not None:
+        proposals = proposals.filter(annotation__assignment__round__number=round_number)
+    return proposals.filter(dimension__key=dimension) if dimension else proposals
+
+
+@dataclass(frozen=True)
+class Told:
+    """One proposal with what became of it; `is_current`: the rater's answer still holds it."""
+
+    id: int
+    name: str
+    memo: str
+    part: int
+    item: Item
+    round: Round
+    assignment: int
+    rater: str
+    dimension: str
+    dimension_title: str
+    state: str
+    is_current: bool
+    outcome: ProposalOutcome | None
+    proposed_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == OPEN
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, without its name."""
+        if self.outcome is not None:
+            return words_of(self.outcome, published_version(self.round.taxonomy_version_id), self.dimension)
+        return {
+            OPEN: "not answered yet",
+            RESOLVED: "decided while resolving",
+            WITHDRAWN: "taken back by the rater",
+        }[self.state]
+
+
+def told(rows: Iterable[Proposal]) -> list[Told]:
+    """Proposals of `visible_proposals` with their outcomes; one query beside theirs."""
+    listed: list[Any] = list(rows)
+    outcomes = ProposalOutcome.objects.in_bulk({row.outcome_pk for row in listed if row.outcome_pk})
+    return [
+        Told(
+            id=row.pk,
+            name=row.name,
+            memo=row.memo,
+            part=row.part or 1,
+            item=row.annotation.assignment.item,
+            round=row.annotation.assignment.round,
+            assignment=row.annotation.assignment_id,
+            rater=row.annotation.rater.code or "",
+            dimension=row.dimension.key,
+            dimension_title=row.dimension.title,
+            state=row.state,
+            is_current=row.is_current,
+            outcome=outcomes.get(row.outcome_pk),
+            proposed_at=row.created_at,
+        )
+        for row in listed
+    ]
+
+
+def outcomes_of(annotations: Collection[int]) -> dict[int, ProposalOutcome]:
+    """Of the proposals in these annotations (by id) that were answered: proposal id → the answer; two queries."""
+    rows = with_states(Proposal.objects.filter(annotation__in=annotations)).filter(outcome_pk__isnull=False)
+    found = dict(rows.values_list("pk", "outcome_pk"))
+    outcomes = ProposalOutcome.objects.in_bulk(found.values())
+    return {proposal: outcomes[outcome] for proposal, outcome in found.items()}
+
+
+def history_of(proposal: int) -> QuerySet[ProposalOutcome]:
+    """All answers to a proposal, newest first."""
+    return ProposalOutcome.objects.filter(proposal=proposal).order_by("-revision")
+
+
+def choosable(tree: VersionTree, dimension: str, key: str) -> bool:
+    """Whether a category can be chosen under a version."""
+    asked = tree.by_key.get(dimension)
+    found = asked.by_key.get(key) if asked else None
+    return found is not None and found.selectable
+
+
+def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str:
+    """An answer in words for who rates under this version."""
+    if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
+        return f"declined: {outcome.reason}"
+    name, number = outcome.category_name, outcome.version_number
+    can_be_chosen = choosable(tree, dimension, outcome.category_key)
+    when = "" if can_be_chosen else "; it can be chosen when the study moves there"
+    if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
+        return f"mapped to {name}" + ("" if can_be_chosen else f" of version {number}{when}")
+    return f"accepted into version {number} as {name}{when}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What was answered to a proposal in one's own current answer; `take` is the category that can be chosen now."""
+
+    part: int
+    dimension: str
+    name: str
+    words: str
+    take: str
+
+
+def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
+    """The answers to what stands in one annotation, for the page where its rater changes it; two queries."""
+    rows = with_states(Proposal.objects.filter(annotation=annotation)).filter(outcome_pk__isnull=False)
+    listed: list[Any] = list(rows.order_by("pk"))
+    outcomes = ProposalOutcome.objects.in_bulk(row.outcome_pk for row in listed)
+    found = []
+    for row in listed:
+        outcome, key = outcomes[row.outcome_pk], tree.by_id[row.dimension_id].key
+        take = outcome.category_key if choosable(tree, key, outcome.category_key) else ""
+        found.append(Answered(row.part or 1, key, row.name, words_of(outcome, tree, key), take))
+    return found
+
+
+@dataclass(frozen=True)
+class CameBack:
+    """What of a rater's in one round was answered: items to answer anew, and those that wait for a coming version."""
+
+    round: Round
+    items: Sequence[tuple[int, str]]
+    n_waiting: int
+
+    @property
+    def n(self) -> int:
+        return len(self.items)
+
+
+def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
+    """The rounds, open or being resolved, where something that this person proposed was answered; one query.
+
+    An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
+    and the place is not resolved. A category that can't be chosen in the round yet brings nothing back.
+    """
+    rows = Proposal.objects.filter(
+        annotation__rater__user=user,
+        annotation__n_proposals__gt=0,
+        annotation__assignment__current=F("annotation"),
+        annotation__assignment__round__state__in=(Round.State.OPEN, Round.State.RESOLVING),
+    )
+    if round_ is not None:
+        rows = rows.filter(annotation__assignment__round=round_)
+    answered = with_states(rows).filter(outcome_pk__isnull=False, is_decided=False)
+    listed: list[Any] = list(
+        answered.annotate(
+            category_key=Subquery(ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk")).values("category_key")[:1])
+        )
+        .select_related("annotation__assignment__item", "annotation__assignment__round__study", "dimension")
+        .order_by("annotation__assignment__round", "annotation__assignment__position", "pk")
+    )
+    rounds: dict[int, Round] = {}
+    items: dict[int, dict[int, str]] = defaultdict(dict)
+    waiting: dict[int, int] = defaultdict(int)
+    for row in listed:
+        assignment = row.annotation.assignment
+        here = rounds.setdefault(assignment.round_id, assignment.round)
+        tree = published_version(here.taxonomy_version_id)
+        if row.answer == ProposalOutcome.Outcome.DECLINED or choosable(tree, row.dimension.key, row.category_key):
+            items[here.pk][assignment.pk] = assignment.item.identifier
+        else:
+            waiting[here.pk] += 1
+    return [CameBack(here, list(items[pk].items()), waiting[pk]) for pk, here in rounds.items()]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Open proposals of a dimension whose names are nearly the same, and the existing categories these are near to."""
+
+    dimension: str
+    dimension_title: str
+    proposals: Sequence[Told]
+    near: Sequence[TreeCategory]
+
+    @property
+    def id(self) -> int:
+        """That of its first proposal."""
+        return self.proposals[0].id
+
+    @property
+    def names(self) -> list[str]:
+        """As they were typed, the most frequent first."""
+        counted: dict[str, int] = defaultdict(int)
+        for each in self.proposals:
+            counted[each.name] += 1
+        return sorted(counted, key=lambda name: -counted[name])
+
+    @property
+    def raters(self) -> list[str]:
+        return sorted({each.rater for each in self.proposals}, key=lambda code: (len(code), code))
+
+
+def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group]:
+    """Proposals by dimension in the newest version's order, near-identical names together; no query.
+
+    The biggest groups of a dimension come first.
+    """
+    by_dimension: dict[str, list[Told]] = defaultdict(list)
+    for each in proposals:
+        by_dimension[each.dimension].append(each)
+    order = list(newest.by_key) if newest else []
+    found: list[Group] = []
+    for key in sorted(by_dimension, key=lambda key: (order.index(key) if key in order else len(order), key)):
+        here = by_dimension[key]
+        existing = newest.by_key[key].categories if newest and key in newest.by_key else ()
+        names = [each.name for each in here] + [category.name for category in existing]
+        groups = [
+            Group(
+                key,
+                here[0].dimension_title,
+                [here[place] for place in places if place < len(here)],
+                [existing[place - len(here)] for place in places if place >= len(here)],
+            )
+            for places in near_identical(names)
+            if places[0] < len(here)
+        ]
+        found += sorted(groups, key=lambda group: (-len(group.proposals), group.id))
+    return found
+
+
+def newest_tree(seat: Seat) -> VersionTree | None:
+    """The newest published version of the study's taxonomy; one query, or four where it was not read before."""
+    version = newest_published(seat.study.taxonomy)
+    return published_version(version.pk) if version else None
+
+
+def newest_draft(seat: Seat) -> TaxonomyVersion | None:
+    """The draft that accepted categories go into: the version with the highest number, if it is a draft; one query."""
+    version = seat.study.taxonomy.versions.order_by("-number").first()
+    return version if version is not None and version.is_draft else None
+
+
+def selectable(dimension: TreeDimension) -> list[TreeCategory]:
+    """What can be chosen there."""
+    return [category for category in dimension.categories if category.selectable]
