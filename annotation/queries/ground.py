@@ -1,0 +1,104 @@
+"""What a plan rests on: the rounds whose labels it takes along, the way of their values, the fate of each category."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from annotation.errors import Conflict
+from annotation.fates import Fate, NewQuestion, fates, new_questions
+from annotation.models import Plan, Round, Study
+from annotation.queries.standing import label_version, standing_version
+from taxonomy.migration import Route
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version, route
+from taxonomy.tree import VersionTree
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a move to a version rests on: the rounds whose labels it takes along, and the way from each version.
+
+    `rounds` are neither drafts, nor open, nor undone, and their labels stand below the version; `full` are those of
+    them that are no worklists.
+    """
+
+    study: Study
+    to: TaxonomyVersion
+    rounds: Sequence[Round]
+    standing: TaxonomyVersion | None
+    ways: dict[int, Route] = field(repr=False)
+    trees: dict[int, VersionTree] = field(repr=False)
+    tree: VersionTree = field(repr=False)
+
+    @cached_property
+    def full(self) -> list[Round]:
+        return [each for each in self.rounds if each.kind != Round.Kind.RELABEL]
+
+    @property
+    def from_version(self) -> TaxonomyVersion:
+        """The lowest version in whose terms labels stand."""
+        return min((label_version(each, self.standing) for each in self.rounds), key=lambda each: each.number)
+
+    @cached_property
+    def fates(self) -> dict[int, Fate]:
+        """The fate of each category by its id, for every version that labels were given under."""
+        return {
+            fate.category.id: fate
+            for version_id, way in self.ways.items()
+            for fate in fates(self.trees[version_id], way, self.tree)
+        }
+
+    @cached_property
+    def questions(self) -> list[tuple[int, NewQuestion]]:
+        """(version id, question that its answers may lack)."""
+        return [
+            (version_id, question)
+            for version_id, way in self.ways.items()
+            for question in new_questions(self.trees[version_id], way, self.tree)
+        ]
+
+    def redefined(self) -> list[Fate]:
+        """The categories whose labels follow into a category that is defined otherwise."""
+        return [each for each in self.fates.values() if each.is_carried and "redefined" in (each.kind, *each.also)]
+
+
+def ground(study: Study, to: TaxonomyVersion) -> Ground:
+    """What a move of the study to a version rests on; a few queries, whatever the size.
+
+    Raises Conflict where there is nothing to move, or no mapping leads there.
+    """
+    standing = standing_version(study)
+    settled = (Round.State.RESOLVING, Round.State.CLOSED)
+    every = Round.objects.filter(study=study, state__in=settled).exclude(kind=Round.Kind.SCREENING)
+    rounds = [
+        each
+        for each in every.select_related("taxonomy_version").order_by("number")
+        if label_version(each, standing).number < to.number
+    ]
+    if not rounds:
+        at = standing.number if standing else None
+        raise Conflict(
+            f"The study's labels stand at version {at} already."
+            if at is not None and at >= to.number
+            else f"No label of this study stands below version {to.number}, so there is nothing to move. "
+            "Rounds count once they are resolving or closed.",
+            code="nothing_to_move",
+        )
+    ways: dict[int, Route] = {}
+    for each in rounds:
+        if each.taxonomy_version_id not in ways:
+            way = route(each.taxonomy_version_id, to.pk)
+            if way is None:
+                raise Conflict(
+                    f"Round {each.number} was labelled under version {each.taxonomy_version.number}, and no mapping "
+                    f"leads from there to version {to.number}.",
+                    code="no_mapping",
+                )
+            ways[each.taxonomy_version_id] = way
+    trees = {version_id: published_version(version_id) for version_id in ways}
+    return Ground(study, to, rounds, standing, ways, trees, published_version(to.pk))
+
+
+def ground_of(plan: Plan) -> Ground:
+    """The same for a plan as it is in the database."""
+    return ground(plan.study, plan.to_version)

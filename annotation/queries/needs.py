@@ -1,0 +1,200 @@
+"""Who is asked again when a study moves to another version: found by the database, in temporary tables."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+
+from annotation.models import Item, Membership
+from annotation.queries.ground import Ground
+
+PAGE = 50
+
+STANDING = """
+CREATE TEMPORARY TABLE standing_answers ON COMMIT DROP AS
+WITH base AS (
+    SELECT DISTINCT ON (place.item_id) place.item_id, round.number
+    FROM annotation_rounditem place JOIN annotation_round round ON round.id = place.round_id
+    WHERE place.round_id = ANY(%(full)s)
+    ORDER BY place.item_id, round.number DESC
+)
+SELECT DISTINCT ON (given.item_id, given.rater_id)
+    given.item_id, given.rater_id, given.current_id AS annotation_id, round.taxonomy_version_id AS version_id
+FROM annotation_assignment given
+JOIN annotation_round round ON round.id = given.round_id
+JOIN base ON base.item_id = given.item_id AND round.number >= base.number
+WHERE given.round_id = ANY(%(rounds)s) AND given.state = 'submitted' AND given.slot IS NOT NULL
+ORDER BY given.item_id, given.rater_id, round.number DESC
+"""
+NEEDS = """
+CREATE TEMPORARY TABLE needs (item_id bigint, rater_id bigint, why text, dimension text, category_id bigint)
+ON COMMIT DROP
+"""
+OF_CATEGORIES = """
+INSERT INTO needs
+SELECT standing.item_id, standing.rater_id, fate.why, fate.dimension, rating.category_id
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
+JOIN unnest(%(ids)s::bigint[], %(whys)s::text[], %(dimensions)s::text[]) AS fate(id, why, dimension)
+    ON fate.id = rating.category_id
+"""
+OF_PROPOSALS = """
+INSERT INTO needs
+SELECT standing.item_id, standing.rater_id, 'pending', dimension.key, NULL
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id AND rating.proposal_id IS NOT NULL
+JOIN taxonomy_dimension dimension ON dimension.id = rating.dimension_id
+JOIN LATERAL (
+    SELECT answered.outcome, answered.version_number FROM annotation_proposaloutcome answered
+    WHERE answered.proposal_id = rating.proposal_id ORDER BY answered.revision DESC LIMIT 1
+) answered ON answered.outcome <> 'accepted' OR answered.version_number <= %(to)s
+"""
+OF_QUESTIONS = """
+INSERT INTO needs
+SELECT standing.item_id, standing.rater_id, 'required', %(dimension)s, NULL
+FROM standing_answers standing JOIN annotation_annotation answer ON answer.id = standing.annotation_id
+WHERE standing.version_id = %(version)s AND answer.n_parts > (
+    SELECT count(DISTINCT rating.part) FROM annotation_rating rating
+    WHERE rating.annotation_id = standing.annotation_id AND rating.dimension_id = %(old)s
+)
+"""
+OF_CONDITIONAL_QUESTIONS = """
+INSERT INTO needs
+SELECT DISTINCT standing.item_id, standing.rater_id, 'required', %(dimension)s, NULL::bigint
+FROM standing_answers standing
+JOIN annotation_rating above ON above.annotation_id = standing.annotation_id AND above.dimension_id = %(parent)s
+WHERE standing.version_id = %(version)s
+    AND (above.category_id = ANY(%(categories)s) OR above.boolean = ANY(%(booleans)s))
+    AND NOT EXISTS (
+        SELECT FROM annotation_rating rating
+        WHERE rating.annotation_id = standing.annotation_id AND rating.part = above.part
+            AND rating.dimension_id = %(old)s
+    )
+"""
+OF_RESOLUTIONS = """
+INSERT INTO needs
+SELECT DISTINCT standing.item_id, standing.rater_id, 'resolved', decided.dimension, decided.category_id
+FROM (
+    SELECT DISTINCT ON (decision.item_id, decision.part, decision.dimension_id) decision.id, decision.item_id
+    FROM annotation_resolution decision
+    WHERE decision.round_id = ANY(%(rounds)s)
+        AND decision.dimension_id IN (SELECT dimension_id FROM taxonomy_category WHERE id = ANY(%(ids)s))
+    ORDER BY decision.item_id, decision.part, decision.dimension_id, decision.round_id DESC, decision.revision DESC
+) newest
+JOIN annotation_resolutionvalue said ON said.resolution_id = newest.id
+JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[]) AS decided(category_id, dimension)
+    ON decided.category_id = said.category_id
+JOIN standing_answers standing ON standing.item_id = newest.item_id
+WHERE NOT EXISTS (
+    SELECT FROM needs WHERE needs.item_id = newest.item_id AND needs.dimension = decided.dimension
+)
+"""
+
+
+@contextmanager
+def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[Any]:
+    """A cursor that sees `standing_answers` (each rater's newest answer of each item) and `needs` (who is asked again).
+
+    Both are temporary tables that go with the transaction. `needs` says item, rater, why (split, retired, kind …,
+    redefined, pending, required, resolved), dimension, category. `recheck` names redefined categories of the newer
+    version, (dimension, key), whose labels are to be looked at again. Cost: one pass over the answers that stand.
+    """
+    again = {(dimension, key) for dimension, key in recheck}
+    asked = [(fate.category.id, fate.kind, fate.dimension) for fate in found.fates.values() if fate.is_asked]
+    asked += [
+        (fate.category.id, "redefined", fate.dimension)
+        for fate in found.redefined()
+        if fate.new is not None and (fate.dimension, fate.new.key) in again
+    ]
+    ids, whys, dimensions = ([each[place] for each in asked] for place in range(3))
+    rounds = {"rounds": [each.pk for each in found.rounds], "full": [each.pk for each in found.full]}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(STANDING, rounds)
+        cursor.execute("ANALYZE standing_answers")
+        cursor.execute(NEEDS)
+        if asked:
+            cursor.execute(OF_CATEGORIES, {"ids": ids, "whys": whys, "dimensions": dimensions})
+        cursor.execute(OF_PROPOSALS, {"to": found.to.number})
+        for version_id, question in found.questions:
+            values: dict[str, Any] = {
+                "version": version_id, "dimension": question.dimension, "old": question.old_id,
+                "parent": question.parent_id, "categories": list(question.categories),
+                "booleans": list(question.booleans),
+            }  # fmt: skip
+            cursor.execute(OF_CONDITIONAL_QUESTIONS if question.parent_id else OF_QUESTIONS, values)
+        if asked:
+            cursor.execute(OF_RESOLUTIONS, {**rounds, "ids": ids, "dimensions": dimensions})
+        yield cursor
+        cursor.execute("DROP TABLE needs, standing_answers")
+
+
+@dataclass(frozen=True)
+class Affected:
+    """An item and why it would be asked again: (why, dimension key, category's path, codes of the raters)."""
+
+    item: Item
+    reasons: Sequence[tuple[str, str, str, tuple[str, ...]]]
+
+
+def affected(
+    found: Ground,
+    recheck: Sequence[Sequence[str]] = (),
+    *,
+    why: str = "",
+    dimension: str = "",
+    after: int = 0,
+    size: int = PAGE,
+) -> list[Affected]:
+    """The items that a plan would ask again, by id after `after`, `size` at most; with what concerns each."""
+    with counted(found, recheck) as cursor:
+        cursor.execute(
+            "SELECT item_id, why, dimension, category_id, array_agg(DISTINCT rater_id) FROM needs WHERE item_id IN"
+            " (SELECT DISTINCT item_id FROM needs WHERE item_id > %(after)s AND %(why)s IN ('', why)"
+            "  AND %(dimension)s IN ('', dimension) ORDER BY item_id LIMIT %(size)s)"
+            " GROUP BY 1, 2, 3, 4 ORDER BY 1, 3, 2, 4",
+            {"after": after, "why": why, "dimension": dimension, "size": size},
+        )
+        rows = cursor.fetchall()
+    items = Item.objects.select_related("snapshot").defer("snapshot__body").in_bulk({row[0] for row in rows})
+    codes = dict(Membership.objects.filter(study=found.study).values_list("pk", "code"))
+    gathered: dict[int, list[tuple[str, str, str, tuple[str, ...]]]] = {}
+    for item_id, reason, key, category_id, raters in rows:
+        path = found.fates[category_id].category.path if category_id in found.fates else ""
+        who = tuple(sorted(codes.get(pk) or "" for pk in raters))
+        gathered.setdefault(item_id, []).append((reason, key, path, who))
+    return [Affected(items[item_id], reasons) for item_id, reasons in gathered.items()]
+
+
+def items_labelled(found: Ground, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE) -> list[Item]:
+    """The items on which a rater's standing answer names one of these categories, by id after `after`."""
+    with counted(found) as cursor:
+        cursor.execute(
+            "SELECT DISTINCT standing.item_id FROM standing_answers standing"
+            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
+            " WHERE rating.category_id = ANY(%s) AND standing.item_id > %s ORDER BY 1 LIMIT %s",
+            [list(category_ids), after, size],
+        )
+        wanted = [row[0] for row in cursor.fetchall()]
+    return list(Item.objects.filter(pk__in=wanted).select_related("snapshot").defer("snapshot__body").order_by("pk"))
+
+
+@dataclass(frozen=True)
+class Need:
+    """One rater who is asked again about one item: why, on which dimension, because of which category."""
+
+    rater_id: int
+    why: str
+    dimension: str
+    category_id: int | None
+
+
+def needs(found: Ground, recheck: Sequence[Sequence[str]]) -> dict[int, list[Need]]:
+    """Item id → who is asked again and why, by item id; as many rows as there are reasons."""
+    gathered: dict[int, list[Need]] = {}
+    with counted(found, recheck) as cursor:
+        cursor.execute("SELECT DISTINCT item_id, rater_id, why, dimension, category_id FROM needs ORDER BY 1, 2")
+        for item_id, *rest in cursor.fetchall():
+            gathered.setdefault(item_id, []).append(Need(*rest))
+    return gathered

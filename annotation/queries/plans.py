@@ -1,0 +1,267 @@
+"""Plans: a study's list, what one would do, and whether it can be run or undone."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.fates import Fate
+from annotation.models import Membership, Plan, Round, RoundItem, Study
+from annotation.queries.ground import Ground, ground_of
+from annotation.queries.needs import PAGE, counted
+
+
+def plans(study: Study) -> QuerySet[Plan]:
+    """All plans of a study, the newest first, with their versions and people."""
+    rows = Plan.objects.filter(study=study).order_by("-number")
+    return rows.select_related("from_version", "to_version", "worklist", "created_by", "run_by", "undone_by")
+
+
+@dataclass(frozen=True)
+class FateCounted:
+    """What becomes of one category's labels, and how many labels and items that is."""
+
+    fate: Fate
+    n_labels: int
+    n_items: int
+
+    def as_document(self) -> dict[str, Any]:
+        fate = self.fate
+        return {
+            "dimension": fate.dimension,
+            "version": fate.version,
+            "old": fate.category.key,
+            "old_name": fate.category.path,
+            "kind": fate.kind,
+            "also": list(fate.also),
+            "new": fate.new.key if fate.new else None,
+            "new_name": fate.new.path if fate.new else None,
+            "into": [each.key for each in fate.into],
+            "reason": fate.words or None,
+            "labels": self.n_labels,
+            "items": self.n_items,
+        }
+
+
+@dataclass(frozen=True)
+class ToAsk:
+    """A rater and how many items would come to them; `is_absent` where nobody can sign in as this rater."""
+
+    rater: Membership
+    n_items: int
+    is_absent: bool
+
+
+@dataclass(frozen=True)
+class QuestionCounted:
+    """A question that is newly required, and how many items lack an answer."""
+
+    dimension: str
+    title: str
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a plan would do, counted.
+
+    `changes` are the categories that labels name and that don't simply stay; `n_gone` labels stand on questions without
+    categories that are gone.
+    """
+
+    ground: Ground
+    n_labels: int
+    n_kept: int
+    n_gone: int
+    changes: Sequence[FateCounted]
+    questions: Sequence[QuestionCounted]
+    pending: dict[str, int]
+    n_asked_items: int
+    raters: Sequence[ToAsk]
+    recheck: Sequence[Sequence[str]]
+
+    @cached_property
+    def by_kind(self) -> dict[str, int]:
+        """Labels by what becomes of them."""
+        counts = Counter({"kept": self.n_kept, "dimension": self.n_gone, "pending": sum(self.pending.values())})
+        for each in self.changes:
+            counts[each.fate.kind] += each.n_labels
+        return {kind: n for kind, n in counts.items() if n}
+
+    @property
+    def n_following(self) -> int:
+        """Labels that follow by themselves."""
+        return self.n_kept + sum(each.n_labels for each in self.changes if each.fate.is_carried)
+
+    @cached_property
+    def redefined(self) -> list[FateCounted]:
+        """Those of the changes after which a look at the labels may be wanted."""
+        return [each for each in self.changes if each.fate.is_carried and "redefined" in _kinds(each.fate)]
+
+    @cached_property
+    def absent(self) -> list[ToAsk]:
+        return [each for each in self.raters if each.is_absent]
+
+    def warnings(self) -> list[str]:
+        """What the owner should know before they run it."""
+        found = []
+        if self.absent:
+            codes = ", ".join(each.rater.code or "" for each in self.absent)
+            found.append(f"Nobody can sign in as {codes}; name stand-ins who answer in their place.")
+        if self.pending.get("open"):
+            n = self.pending["open"]
+            found.append(
+                f"{n} {'proposal is' if n == 1 else 'proposals are'} not answered yet; what is PENDING stays so."
+            )
+        resolving = [str(each.number) for each in self.ground.rounds if each.state == Round.State.RESOLVING]
+        if resolving:
+            found.append(f"Round {', '.join(resolving)} is still being resolved; decisions taken later follow, too.")
+        return found
+
+    def as_document(self) -> dict[str, Any]:
+        """As REST and the plan's row have it."""
+        return {
+            "from": self.ground.from_version.number,
+            "to": self.ground.to.number,
+            "rounds": [each.number for each in self.ground.rounds],
+            "labels": {"total": self.n_labels, "following": self.n_following, **self.by_kind},
+            "changes": [each.as_document() for each in self.changes],
+            "dimensions": [
+                {"dimension": each.dimension, "title": each.title, "kind": "required", "items": each.n_items}
+                for each in self.questions
+            ],
+            "pending": self.pending,
+            "recheck": [
+                {
+                    "dimension": each.fate.dimension,
+                    "category": each.fate.new.key if each.fate.new else None,
+                    "items": each.n_items,
+                    "chosen": each.fate.new is not None and [each.fate.dimension, each.fate.new.key] in self.recheck,
+                }
+                for each in self.redefined
+            ],
+            "worklist": {
+                "items": self.n_asked_items,
+                "raters": [
+                    {"rater": each.rater.code, "items": each.n_items, "absent": each.is_absent} for each in self.raters
+                ],
+            },
+            "warnings": self.warnings(),
+        }
+
+
+def _kinds(fate: Fate) -> tuple[str, ...]:
+    return (fate.kind, *fate.also)
+
+
+def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
+    """What a move would do; some dozen queries, whatever the size."""
+    with counted(found, recheck) as cursor:
+        cursor.execute(
+            "SELECT rating.category_id, count(*), count(DISTINCT standing.item_id) FROM standing_answers standing"
+            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
+            " WHERE rating.category_id IS NOT NULL GROUP BY 1"
+        )
+        of_categories = {category: (labels, items) for category, labels, items in cursor.fetchall()}
+        cursor.execute(
+            "SELECT rating.dimension_id, count(*) FROM standing_answers standing"
+            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
+            " WHERE rating.category_id IS NULL AND rating.proposal_id IS NULL GROUP BY 1"
+        )
+        of_others = dict(cursor.fetchall())
+        cursor.execute(
+            "SELECT dimension, count(DISTINCT item_id) FROM needs WHERE why = 'required' GROUP BY 1 ORDER BY 1"
+        )
+        questions = dict(cursor.fetchall())
+        cursor.execute(
+            "SELECT coalesce(answered.outcome, 'open'), count(*) FROM standing_answers standing"
+            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
+            " LEFT JOIN LATERAL (SELECT outcome FROM annotation_proposaloutcome"
+            "  WHERE proposal_id = rating.proposal_id ORDER BY revision DESC LIMIT 1) answered ON true"
+            " WHERE rating.proposal_id IS NOT NULL GROUP BY 1"
+        )
+        pending = dict(cursor.fetchall())
+        cursor.execute("SELECT count(DISTINCT item_id) FROM needs")
+        (n_asked_items,) = cursor.fetchone()
+        cursor.execute("SELECT rater_id, count(DISTINCT item_id) FROM needs GROUP BY 1")
+        by_rater = dict(cursor.fetchall())
+    changes = []
+    gone = {
+        dimension.id
+        for version_id, way in found.ways.items()
+        for dimension in found.trees[version_id].dimensions
+        if way.dimension_blocked(dimension.key)
+    }
+    n_gone = sum(n for dimension_id, n in of_others.items() if dimension_id in gone)
+    n_kept = sum(of_others.values()) - n_gone
+    for category_id, fate in found.fates.items():
+        n_labels, n_items = of_categories.get(category_id, (0, 0))
+        if fate.kind == "kept":
+            n_kept += n_labels
+        elif n_labels:
+            changes.append(FateCounted(fate, n_labels, n_items))
+    members = Membership.objects.filter(pk__in=by_rater).select_related("user").order_by("pk")
+    titles = {each.key: each.title for each in found.tree.dimensions}
+    return Preview(
+        ground=found,
+        n_labels=sum(n for n, _ in of_categories.values()) + sum(of_others.values()) + sum(pending.values()),
+        n_kept=n_kept,
+        n_gone=n_gone,
+        changes=changes,
+        questions=[QuestionCounted(key, titles[key], n) for key, n in questions.items()],
+        pending=pending,
+        n_asked_items=n_asked_items,
+        raters=[ToAsk(each, by_rater[each.pk], is_absent(each)) for each in members],
+        recheck=[list(each) for each in recheck],
+    )
+
+
+def preview_of(plan: Plan) -> Preview:
+    """What a plan would do now. Raises Conflict where there is nothing to move any more."""
+    return preview(ground_of(plan), plan.recheck)
+
+
+def is_absent(member: Membership) -> bool:
+    """Whether nobody can answer as this rater: a name out of a sheet, or somebody who is no rater any more."""
+    return member.user is None or not member.user.is_active or not member.has_role(Membership.Role.RATER)
+
+
+def why_not_run(plan: Plan) -> str:
+    """Why a plan can't be run now, in a sentence; empty where it can. Two queries."""
+    if plan.state != Plan.State.PREVIEWED:
+        return f"Plan {plan.number} is {plan.state}; make a new one."
+    if plan.to_version.is_draft:
+        return f"Version {plan.to_version.number} is a draft; publish it first."
+    open_rounds = Round.objects.filter(study=plan.study_id, state=Round.State.OPEN).order_by("number")
+    if numbers := list(open_rounds.values_list("number", flat=True)):
+        which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
+        return f"{which} open; what is answered there would come too late. Finish it, or move it to resolving, first."
+    if Plan.objects.filter(study=plan.study_id, state__in=Plan.AT_WORK).exists():
+        return "Another plan of this study is at work; wait for it."
+    return ""
+
+
+def why_not_undo(plan: Plan) -> str:
+    """Why a plan can't be undone, in a sentence; empty where it can. Two queries."""
+    if plan.state in Plan.AT_WORK:
+        return ""
+    if plan.state != Plan.State.DONE:
+        return f"Plan {plan.number} is {plan.state}; only one that was run can be undone."
+    later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
+    if later_plan := later.order_by("-done_at").first():
+        return f"Plan {later_plan.number} was run after it; undo that one first."
+    opened = Round.objects.filter(study=plan.study_id, opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
+    if plan.worklist_id:
+        opened = opened.exclude(pk=plan.worklist_id)
+    if next_round := opened.order_by("number").first():
+        return f"Round {next_round.number} was opened since; its labels rest on version {plan.to_version.number}."
+    return ""
+
+
+def worklist_items(plan: Plan, *, after: int = 0, size: int = PAGE) -> list[RoundItem]:
+    """What a plan that was run gave out, in its order after a position, with the items."""
+    rows = RoundItem.objects.filter(round=plan.worklist_id, position__gt=after).order_by("position")
+    return list(rows.select_related("item__snapshot").defer("item__snapshot__body")[:size])
