@@ -16,6 +16,7 @@ from annotation.models import (
     Assignment,
     Item,
     Membership,
+    Plan,
     Round,
     RoundItem,
     RoundRater,
@@ -65,7 +66,7 @@ def create_round(
     if not _is_whole(seed, -(2**63), 2**63 - 1):
         fields["seed"] = ["Write a whole number."]
     version = _published_version(study, taxonomy_version, fields)
-    members = _raters(study, raters, fields)
+    members = raters_named(study, raters, fields)
     if not fields and raters_per_item > len(members):
         fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(members)} named."]
     items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields)
@@ -115,9 +116,10 @@ def _published_version(study: Study, number: int | None, fields: dict[str, list[
     return version
 
 
-def _raters(study: Study, raters: object, fields: dict[str, list[str]]) -> list[Membership]:
+def raters_named(study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters") -> list[Membership]:
+    """The members who can sign in and rate, by user names or codes; what is wrong goes into `fields` under `field`."""
     if not isinstance(raters, list | tuple) or not raters:
-        fields["raters"] = ["Name at least one rater."]
+        fields[field] = ["Name at least one rater."]
         return []
     members = Membership.objects.select_related("user").filter(study=study)
     by_name = {member.code.lower(): member for member in members if member.code}
@@ -126,7 +128,7 @@ def _raters(study: Study, raters: object, fields: dict[str, list[str]]) -> list[
     for name in raters:
         member = by_name.get(str(name).lower())
         if member is None or not member.has_role(RATER) or member.user is None:
-            fields.setdefault("raters", []).append(f"“{name}” is no rater of this study; add them as a member first.")
+            fields.setdefault(field, []).append(f"“{name}” is no rater of this study; add them as a member first.")
         elif member not in found:
             found.append(member)
     return found
@@ -206,10 +208,21 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
 def open_round(*, seat: Seat, number: int) -> Round:
     """Opens a draft round; when it returns every planned assignment exists. Raises WrongState.
 
+    It is also the wrong state where the round's taxonomy version was retired since the round was made.
+
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
     """
     seat.require(OWNER)
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
+    if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
+        raise Conflict("A plan is moving the study to another version; wait until it is done.", code="plan_at_work")
+    version = round_.taxonomy_version
+    if version.state == TaxonomyVersion.State.RETIRED:
+        raise WrongState(
+            f"Version {version.number} of {version.taxonomy.slug} was retired; make a round under a published version.",
+            code="version_retired",
+        )
     round_items = list(RoundItem.objects.filter(round=round_).order_by("position"))
     round_raters = list(RoundRater.objects.filter(round=round_).order_by("pk"))
     if round_.mode == Round.Mode.PLANNED:
