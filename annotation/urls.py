@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import changes, choosing, labelling, resolving, results, studies
+from annotation.views import changes, choosing, labelling, resolving, results, studies, usage
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -10,6 +10,7 @@ ROUND = STUDY + "rounds/<int:number>/"
 urlpatterns = [
     path("", studies.home, name="home"),
     path("studies/", studies.studies, name="studies"),
+    path("taxonomies/<slug:slug>/usage/", usage.taxonomy_usage, name="taxonomy_usage"),
     path("studies/new/", studies.new_study, name="new_study"),
     path(STUDY, studies.study, name="study"),
     path(STUDY + "settings/", studies.study_settings, name="study_settings"),

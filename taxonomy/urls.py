@@ -2,12 +2,27 @@
 
 from django.urls import path
 
-from taxonomy import views
+from taxonomy import views, views_editor
 
 urlpatterns = [
     path("taxonomies/", views.taxonomies, name="taxonomies"),
     path("taxonomies/<slug:slug>/", views.taxonomy, name="taxonomy"),
     path("taxonomies/<slug:slug>/versions/<int:number>/", views.taxonomy_version, name="taxonomy_version"),
+    path(
+        "taxonomies/<slug:slug>/versions/<int:number>/edit/",
+        views_editor.edit_taxonomy_version,
+        name="edit_taxonomy_version",
+    ),
+    path(
+        "taxonomies/<slug:slug>/versions/<int:number>/edit/state/",
+        views_editor.taxonomy_draft_state,
+        name="taxonomy_draft_state",
+    ),
+    path(
+        "taxonomies/<slug:slug>/versions/<int:number>/edit/copy/",
+        views_editor.copy_taxonomy_draft,
+        name="copy_taxonomy_draft",
+    ),
     path(
         "taxonomies/<slug:slug>/versions/<int:number>/publish/",
         views.publish_taxonomy_version,

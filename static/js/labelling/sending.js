@@ -1,13 +1,8 @@
 // Requests to the server, and what their answers mean.
 
-const TIMEOUT = 30_000;
+import { csrfToken } from "../lib/csrf.js";
 
-/** The token from the cookie: it changes when the person signs in again in another tab. */
-function csrfToken(cookieName) {
-  const found = document.cookie.split("; ").find((each) => each.startsWith(`${cookieName}=`));
-  if (found) return decodeURIComponent(found.slice(cookieName.length + 1));
-  return JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRFToken"] ?? "";
-}
+const TIMEOUT = 30_000;
 
 /** A random key for one request; also where the page is not served by https. */
 export function newKey() {

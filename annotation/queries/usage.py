@@ -1,0 +1,65 @@
+"""How often the categories of a taxonomy were given, for who edits it."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from django.db.models import Count, F
+
+from accounts.models import User
+from annotation.access import Seat
+from annotation.models import Membership, Rating, Round
+from annotation.queries.studies import visible_studies
+from taxonomy.migration import Blocked
+from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import route
+
+
+@dataclass
+class Usage:
+    """Current ratings by dimension and category key; `n_lost` are those whose category doesn't lead to the version."""
+
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    n_ratings: int = 0
+    n_lost: int = 0
+    studies: list[Seat] = field(default_factory=list)
+
+
+def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
+    """What was given in the rounds that are over, in the studies this person may read, in terms of a version.
+
+    A round that is open counts for nobody, one in which the person is blind not for them. One query, two for each
+    study, and those of the routes.
+    """
+    seats = _seats(user, taxonomy)
+    blind = {round_id for seat in seats for round_id in seat.blind_round_ids}
+    over = Round.objects.filter(
+        study__in=[seat.study.pk for seat in seats], state__in=[Round.State.RESOLVING, Round.State.CLOSED]
+    ).exclude(pk__in=blind)
+    rows = (
+        Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
+        .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    found = Usage(studies=seats)
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    ways = {}
+    for version_id, dimension, key, n in rows:
+        if version_id not in ways:
+            ways[version_id] = route(version_id, version.pk)
+        way = ways[version_id]
+        followed = way.follow(dimension, key) if way is not None else None
+        found.n_ratings += n
+        if followed is None or isinstance(followed, Blocked):
+            found.n_lost += n
+        else:
+            counts[dimension][followed] += n
+    found.counts = {dimension: dict(sorted(keys.items())) for dimension, keys in sorted(counts.items())}
+    return found
+
+
+def _seats(user: User, taxonomy: Taxonomy) -> list[Seat]:
+    """The person's places in the studies under a taxonomy; two queries."""
+    studies = list(visible_studies(user).filter(taxonomy=taxonomy).order_by("slug"))
+    mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=studies)}
+    return [Seat(user, study, mine.get(study.pk)) for study in studies]

@@ -1,0 +1,159 @@
+"""The editor of a draft: its page, its saving, and the look at whether somebody else wrote meanwhile."""
+
+import json
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.errors import Unreadable
+from accounts.models import User
+from taxonomy.access import get_maintained_version
+from taxonomy.actions import new_draft, replace_draft
+from taxonomy.editing import opened, told
+from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import document as document_of
+
+LISTS = (
+    ("include", "Belongs here", "a rule"),
+    ("exclude", "Not here", "a rule"),
+    ("examples", "Examples", "an example"),
+)
+KEYS = (
+    (("Enter",), "add a category below; in a dimension’s line, its first one"),
+    (("Tab",), "deeper, below the one above"),
+    (("Shift Tab",), "up a level"),
+    (("Alt ↑", "Alt ↓"), "move up or down"),
+    (("Alt →", "Alt ←"), "move in or out, as Tab does"),
+    (("F2",), "rename in place; a letter begins a new name"),
+    (("Delete",), "retire, with all below; in this draft’s own ones: remove"),
+    (("Alt m", "Alt s"), "merge into another, split into several"),
+    (("↑", "↓", "Home", "End"), "go"),
+    (("→", "←"), "unfold and go in, fold and go out"),
+    (("Ctrl Enter",), "to the definition; Escape comes back"),
+    (("Ctrl z", "Ctrl Shift z"), "undo, redo"),
+    (("/",), "find a category"),
+    (("Esc Tab",), "leave the tree"),
+    (("?",), "this sheet"),
+)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "POST"])
+def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The tree of a draft; what is posted to it is the whole document, with the revision that it is based on."""
+    user = cast(User, request.user)
+    version = get_maintained_version(user, slug, number)
+    if request.method == "POST":
+        return _saved(request, version)
+    if not version.is_draft:
+        messages.info(
+            request, f"Version {number} is {version.state} and stays as it is. Start a draft to change the taxonomy."
+        )
+        return redirect("taxonomy_version", slug, number)
+    place = (slug, number)
+    parent = version.parent
+    begin = {
+        **opened(document_of(parent) if parent else None, document_of(version)),
+        **_state(version),
+        "user": user.pk,
+        "slug": slug,
+        "number": number,
+        "parent": parent.number if parent else None,
+        "urls": {
+            "save": reverse("edit_taxonomy_version", args=place),
+            "state": reverse("taxonomy_draft_state", args=place),
+            "copy": reverse("copy_taxonomy_draft", args=place),
+            "usage": _usage_url(slug, parent),
+        },
+    }
+    context = {
+        "version": version,
+        "taxonomy": version.taxonomy,
+        "begin": begin,
+        "csrf_cookie": settings.CSRF_COOKIE_NAME,
+        "lists": LISTS,
+        "sheet": KEYS,
+    }
+    return render(request, "taxonomy/edit.html", context)
+
+
+@login_required
+@never_cache
+@require_GET
+def taxonomy_draft_state(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Which revision the draft has, by whom and since when; for an editor that was away."""
+    return JsonResponse(_state(get_maintained_version(cast(User, request.user), slug, number)))
+
+
+@login_required
+@require_POST
+def copy_taxonomy_draft(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """What somebody wrote, as another draft beside the one that somebody else wrote meanwhile."""
+    user = cast(User, request.user)
+    version = get_maintained_version(user, slug, number)
+    text, _ = _posted(request)
+    try:
+        made = new_draft(user=user, taxonomy=version.taxonomy, text=text)
+    except InvalidDocument as error:
+        return _problems(error)
+    address = reverse("edit_taxonomy_version", args=[slug, made.number])
+    return JsonResponse({"number": made.number, "address": address}, status=201)
+
+
+def _saved(request: HttpRequest, version: TaxonomyVersion) -> HttpResponse:
+    text, revision = _posted(request)
+    try:
+        version = replace_draft(user=cast(User, request.user), version=version, text=text, expected=revision)
+    except StaleDraft as error:
+        fresh = TaxonomyVersion.objects.select_related("edited_by").get(pk=version.pk)
+        return JsonResponse({"code": error.code, "message": error.message, "newer": _state(fresh)}, status=409)
+    except TaxonomyConflict as error:
+        return JsonResponse({"code": error.code, "message": error.message}, status=409)
+    except InvalidDocument as error:
+        return _problems(error)
+    parent = version.parent
+    return JsonResponse({**told(document_of(parent) if parent else None, document_of(version)), **_state(version)})
+
+
+def _posted(request: HttpRequest) -> tuple[str, int]:
+    """The text of the document and the revision that it is based on."""
+    try:
+        body = json.loads(request.body)
+        document, revision = body["document"], body["revision"]
+        if isinstance(document, dict) and type(revision) is int:
+            return json.dumps(document), revision
+    except (ValueError, RecursionError, KeyError, TypeError):
+        pass
+    raise Unreadable("The request's body is no JSON object with a document and a revision.")
+
+
+def _problems(error: InvalidDocument) -> JsonResponse:
+    found = [{"path": each.path, "sentence": each.sentence} for each in error.problems]
+    return JsonResponse({"code": error.code, "message": error.message, "problems": found}, status=422)
+
+
+def _state(version: TaxonomyVersion) -> dict[str, Any]:
+    by = version.edited_by or version.created_by
+    return {
+        "state": version.state,
+        "revision": version.revision,
+        "edited_by": by.display_name if by else "",
+        "edited_at": (version.edited_at or version.created_at).isoformat(),
+    }
+
+
+def _usage_url(slug: str, parent: TaxonomyVersion | None) -> str:
+    """Where ratings are counted: a part of the house that this one doesn't know may answer there."""
+    try:
+        return f"{reverse('taxonomy_usage', args=[slug])}?version={parent.number}" if parent else ""
+    except NoReverseMatch:
+        return ""
