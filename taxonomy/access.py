@@ -4,6 +4,7 @@ from accounts.errors import Forbidden
 from accounts.models import User
 from taxonomy.errors import TaxonomyNotFound
 from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import PEOPLE
 
 
 def get_taxonomy(user: User, slug: str) -> Taxonomy:
@@ -15,10 +16,13 @@ def get_taxonomy(user: User, slug: str) -> Taxonomy:
 
 
 def get_version(user: User, slug: str, number: int) -> TaxonomyVersion:
-    """One version, with its taxonomy; a draft only for who maintains it and for staff. Raises TaxonomyNotFound."""
+    """One version, with its taxonomy and its people; one query. Raises TaxonomyNotFound.
+
+    A draft is there only for who maintains it and for staff.
+    """
     found = None
     if number < 2**31:
-        rows = TaxonomyVersion.objects.readable_by(user).select_related("taxonomy")
+        rows = TaxonomyVersion.objects.readable_by(user).select_related("taxonomy", *PEOPLE)
         found = rows.filter(taxonomy__slug=slug, number=number).first()
     if found is None:
         raise TaxonomyNotFound(f"There is no version {number} of a taxonomy {slug}.")

@@ -12,6 +12,12 @@ Place = tuple[str, str]
 Sources = Mapping[Place, tuple[str, ...]]
 """For each category of the newer document the keys, in the same dimension of the older one, it comes from."""
 
+MEANING = ("definition", "include", "exclude", "selectable")
+"""Fields that say what belongs to a category: where one differs it is redefined."""
+
+FIELDS = ("key", "name", *MEANING, "examples", "shortcut")
+DIMENSION_FIELDS = ("title", "kind", "required", "applies_when", "help")
+
 KINDS = ("kept", "renamed", "redefined", "moved", "merged", "split", "retired", "added")
 
 
@@ -19,7 +25,8 @@ KINDS = ("kept", "renamed", "redefined", "moved", "merged", "split", "retired", 
 class Change:
     """What became of one category: `kind` decides what happens to its labels, `also` says what else changed.
 
-    old is None for what was added, new is None for what was retired; paths are names from the root.
+    old is None for what was added, new is None for what was retired; paths are names from the root. `fields` are those
+    of FIELDS that differ. Examples and a shortcut change no meaning: a category that differs in them alone was kept.
     """
 
     kind: str
@@ -29,6 +36,12 @@ class Change:
     also: tuple[str, ...] = ()
     old_path: tuple[str, ...] = ()
     new_path: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether there is anything to show: what was kept is shown only where a field differs."""
+        return self.kind != "kept" or bool(self.fields)
 
 
 @dataclass(frozen=True)
@@ -118,14 +131,15 @@ def compare_dimensions(old: Document, new: Document) -> list[DimensionChange]:
         if other is None:
             found.append(DimensionChange("added", dimension.key))
             continue
-        fields = [
-            name
-            for name in ("title", "kind", "required", "applies_when", "help")
-            if getattr(other, name) != getattr(dimension, name)
-        ]
+        fields = differing(other, dimension, DIMENSION_FIELDS)
         if fields:
             found.append(DimensionChange("changed", dimension.key, tuple(fields)))
     return found + [DimensionChange("retired", key) for key in before]
+
+
+def differing(old: CategorySpec | DimensionSpec, new: CategorySpec | DimensionSpec, fields: Iterable[str]) -> list[str]:
+    """Which of these fields are not equal in both."""
+    return [name for name in fields if getattr(old, name) != getattr(new, name)]
 
 
 def _placed(dimension: DimensionSpec | None) -> dict[str, _Placed]:
@@ -155,7 +169,8 @@ def _compare_dimension(old: DimensionSpec | None, new: DimensionSpec, told: Sour
             elif len(keys) > 1:
                 differs.insert(0, "merged")
             kind, *also = differs or ["kept"]
-            found.append(Change(kind, new.key, source, key, tuple(also), before[source].path, placed.path))
+            fields = tuple(differing(before[source].spec, placed.spec, FIELDS))
+            found.append(Change(kind, new.key, source, key, tuple(also), before[source].path, placed.path, fields))
     return found + _retired(new.key, (placed for key, placed in before.items() if key not in heirs))
 
 
@@ -168,7 +183,6 @@ def _differences(old: _Placed, new: _Placed, dimension: str, told: Sources) -> l
         found.append("moved")
     if old.spec.name != new.spec.name or old.spec.key != new.spec.key:
         found.append("renamed")
-    told_fields = ("definition", "include", "exclude", "selectable")
-    if any(getattr(old.spec, name) != getattr(new.spec, name) for name in told_fields):
+    if differing(old.spec, new.spec, MEANING):
         found.append("redefined")
     return found

@@ -1,10 +1,10 @@
 """What is read about taxonomies: lists, a version as a tree or as its document, and what changed between two."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Count, Prefetch, QuerySet
 
 from accounts.models import User
 from taxonomy import comparison, migration, tree
@@ -14,12 +14,13 @@ from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, Taxon
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from taxonomy.tree import TreeDimension, VersionTree
 
+PEOPLE = ("created_by", "edited_by", "published_by", "retired_by")
+"""Who did what to a version; pages and answers name them all."""
+
 
 def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
     """The same taxonomies with maintainers and with their readable versions, newest first, as `readable_versions`."""
-    readable = (
-        TaxonomyVersion.objects.readable_by(user).select_related("created_by", "published_by").order_by("-number")
-    )
+    readable = TaxonomyVersion.objects.readable_by(user).select_related(*PEOPLE).order_by("-number")
     return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
 
 
@@ -271,36 +272,52 @@ class Comparison:
 def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
     """What changed between two versions of one taxonomy, in either direction; eight queries, however far apart.
 
-    Between a version and one that came from it the recorded changes are followed step by step; between versions of
-    different branches keys are compared.
+    The recorded changes are followed step by step; between versions of different branches back to the version from
+    which both came, and on from there (twelve queries). Where nothing joins them keys are compared.
     """
     before, after = document(old), document(new)
-    told: Sources | None = None
-    if old.pk != new.pk:
-        forwards = old.number <= new.number
-        told = _recorded_sources(*((old, new) if forwards else (new, old)))
-        if told is not None and not forwards:
-            told = comparison.inverted(told, after)
     return Comparison(
         old,
         new,
         before,
         after,
         tuple(comparison.compare_dimensions(before, after)),
-        tuple(comparison.compare(before, after, told)),
+        tuple(comparison.compare(before, after, _sources_between(old, new, before, after))),
     )
 
 
-def _recorded_sources(old: TaxonomyVersion, new: TaxonomyVersion) -> Sources | None:
-    """Where the newer version's categories come from by the recorded changes; None where it isn't a descendant."""
+def _sources_between(old: TaxonomyVersion, new: TaxonomyVersion, before: Document, after: Document) -> Sources | None:
+    """Where each category of the one version comes from in the other by the recorded changes; None without a way."""
+    if old.pk == new.pk:
+        return {
+            (dimension.key, spec.key): (spec.key,) for dimension in after.dimensions for spec, _ in dimension.walk()
+        }
     parents = dict(TaxonomyVersion.objects.filter(taxonomy_id=old.taxonomy_id).values_list("pk", "parent_id"))
-    chain: list[int] = []
-    at: int | None = new.pk
-    while at is not None and at != old.pk:
-        chain.append(at)
-        at = parents.get(at)
-    if at is None:
+    lines = [_line(each.pk, parents) for each in (old, new)]
+    common = next((each for each in lines[0] if each in lines[1]), None)
+    if common is None:
         return None
+    back, forth = (line[: line.index(common)] for line in lines)
+    if not back:
+        return _recorded_sources(forth)
+    if not forth:
+        return comparison.inverted(_recorded_sources(back), after)
+    joint = document(TaxonomyVersion(pk=common))
+    return comparison.composed(comparison.inverted(_recorded_sources(back), joint), _recorded_sources(forth))
+
+
+def _line(version_id: int, parents: Mapping[int, int | None]) -> list[int]:
+    """A version, the one it came from, and so on to the first."""
+    found: list[int] = []
+    at: int | None = version_id
+    while at is not None:
+        found.append(at)
+        at = parents.get(at)
+    return found
+
+
+def _recorded_sources(chain: Sequence[int]) -> Sources:
+    """Where the categories of the first of these versions come from in the parent of the last; one query."""
     steps: dict[int, dict[tuple[str, str], list[str]]] = {version_id: defaultdict(list) for version_id in chain}
     rows = (
         CategoryChange.objects.filter(version_id__in=chain, new__isnull=False)
@@ -315,4 +332,10 @@ def _recorded_sources(old: TaxonomyVersion, new: TaxonomyVersion) -> Sources | N
     for version_id in reversed(chain):
         step = {place: tuple(keys) for place, keys in steps[version_id].items()}
         told = step if told is None else comparison.composed(told, step)
-    return told
+    return told or {}
+
+
+def n_changes(versions: Sequence[TaxonomyVersion]) -> dict[int, int]:
+    """How many pairs of categories each version changed of the one it came from, by the version's id; one query."""
+    rows = CategoryChange.objects.filter(version__in=versions).exclude(kind="kept").values("version_id")
+    return dict(rows.annotate(n=Count("pk")).order_by().values_list("version_id", "n"))

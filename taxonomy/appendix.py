@@ -1,0 +1,104 @@
+"""What changed between two versions as Markdown for the appendix of a paper; pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from taxonomy.schema import CategorySpec
+from taxonomy.side_by_side import DETAILS, SEEN_KINDS, Row, Section, Side
+
+KIND_WORDS = {DETAILS: "other examples or shortcut"}
+NOTHING = "—"
+MEANING_CHANGED = frozenset({"added", "redefined"})
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~^$&#])")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """One of the two versions: its number, and what is said of it ("published on 21 November 2026")."""
+
+    number: int
+    said: str
+    note: str = ""
+
+
+def appendix(
+    title: str, slug: str, old: Heading, new: Heading, counts: Mapping[str, int], sections: Sequence[Section]
+) -> str:
+    """The text: counts, then for each dimension a table of changes and the definitions that are new."""
+    lines = [
+        f"# {escaped(title)}: version {old.number} to version {new.number}",
+        "",
+        f"Taxonomy `{slug}`. Version {old.number}: {escaped(old.said)}. Version {new.number}: {escaped(new.said)}.",
+        "",
+        f"Changes: {_counted(counts)}.",
+        "",
+    ]
+    if new.note.strip():
+        lines += [f"Note of version {new.number}: {escaped(new.note)}", ""]
+    for section in sections:
+        lines += _section(section, old.number, new.number)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text on one line in which nothing is markup, in GitHub's Markdown and in Pandoc's."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    found = [f"{counts[kind]} {KIND_WORDS.get(kind, kind)}" for kind in SEEN_KINDS if counts.get(kind)]
+    return ", ".join([*(found or ["none"]), f"{counts.get('kept', 0)} kept as they were"])
+
+
+def _section(section: Section, old: int, new: int) -> Iterator[str]:
+    state = f" ({section.state})" if section.state in {"added", "retired"} else ""
+    yield f"## {escaped(section.title)} (`{section.key}`){state}"
+    yield ""
+    for told in section.fields:
+        before, after = ("".join(text for _, text in side) for side in (told.old, told.new))
+        if section.state == "changed":
+            yield f"- {told.words}: {escaped(before) or NOTHING} → {escaped(after) or NOTHING}"
+        else:
+            yield f"- {told.words}: {escaped(after or before)}"
+    if section.fields:
+        yield ""
+    if not section.rows:
+        if section.n_kept:
+            yield f"No category changed; {section.n_kept} kept as they were."
+            yield ""
+        return
+    yield f"| Change | Version {old} | Version {new} |"
+    yield "| --- | --- | --- |"
+    for row in section.rows:
+        said = ", ".join(KIND_WORDS.get(kind, kind) for kind in (row.kind, *row.also))
+        yield f"| {said} | {_places(row.olds)} | {_places(row.news)} |"
+    yield ""
+    defined = [side for row in section.rows if _has_new_meaning(row) for side in row.news]
+    if defined:
+        yield "Definitions that are new:"
+        yield ""
+        for side in defined:
+            yield f"- **{escaped(side.spec.name)}** (`{side.spec.key}`). {_definition(side.spec)}".rstrip()
+        yield ""
+
+
+def _places(sides: Sequence[Side]) -> str:
+    """The categories of one side by their paths and keys."""
+    paths = (" / ".join(escaped(name) for name in (*side.above, side.spec.name)) for side in sides)
+    return "; ".join(f"{path} (`{side.spec.key}`)" for path, side in zip(paths, sides, strict=True)) or NOTHING
+
+
+def _has_new_meaning(row: Row) -> bool:
+    return bool(MEANING_CHANGED & {row.kind, *row.also})
+
+
+def _definition(spec: CategorySpec) -> str:
+    parts = [escaped(spec.definition) if spec.definition.strip() else "No definition."]
+    for words, texts in (("Belongs here", spec.include), ("Not here", spec.exclude), ("Examples", spec.examples)):
+        if texts:
+            parts.append(f"{words}: {'; '.join(escaped(text) for text in texts)}.")
+    if not spec.selectable:
+        parts.append("Only what is below it can be chosen.")
+    return " ".join(parts)

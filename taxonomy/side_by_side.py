@@ -1,0 +1,277 @@
+"""Two versions of a taxonomy side by side: what belongs together in one row, with the words that differ; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from taxonomy.comparison import KINDS, MEANING, Change, DimensionChange, differing
+from taxonomy.marking import Marked, marked, marked_lists, whole
+from taxonomy.schema import CategorySpec, DimensionSpec, Document
+
+DETAILS = "details"
+"""What is shown of a category that was kept: only its examples or its shortcut differ."""
+
+SEEN_KINDS = ("added", "renamed", "redefined", "moved", "merged", "split", "retired", DETAILS)
+"""The kinds of change that a page lists, in its order; `kept` is what it counts."""
+
+KIND_WORDS = {
+    "single": "one category",
+    "multi": "any number of categories",
+    "ordinal": "one category of an ordered scale",
+    "boolean": "yes or no",
+    "number": "a number",
+    "text": "free text",
+}
+FIELD_WORDS = {
+    "definition": "Definition",
+    "include": "Belongs here",
+    "exclude": "Not here",
+    "examples": "Examples",
+    "shortcut": "Shortcut",
+    "selectable": "Can be chosen",
+    "title": "Title",
+    "kind": "Answer",
+    "required": "Required",
+    "applies_when": "Asked",
+    "help": "Help",
+}
+SHOWN = ("definition", "include", "exclude", "selectable", "examples", "shortcut")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One field of a category on one side: its texts in pieces, of which some stand on this side alone."""
+
+    field: str
+    words: str
+    texts: tuple[Marked, ...]
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Side:
+    """A category on one side of a row."""
+
+    key: Marked
+    above: tuple[str, ...]
+    name: Marked
+    fields: tuple[Shown, ...]
+    spec: CategorySpec
+
+
+@dataclass(frozen=True)
+class Row:
+    """Categories that belong together: one and one, all that merged beside what they became, one beside its parts.
+
+    `kind` is what the row is found under; `also` is what else is so of any of its pairs.
+    """
+
+    anchor: str
+    kind: str
+    also: tuple[str, ...]
+    olds: tuple[Side, ...]
+    news: tuple[Side, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """One field of a dimension, in words, before and after."""
+
+    words: str
+    old: Marked
+    new: Marked
+
+
+@dataclass(frozen=True)
+class Section:
+    """A dimension: what became of it (`state` is empty, added, retired or changed) and its rows."""
+
+    key: str
+    title: str
+    state: str
+    fields: tuple[Told, ...]
+    rows: tuple[Row, ...]
+    n_kept: int
+
+
+def kind_of(change: Change) -> str:
+    """The kind under which a page lists a change: one of SEEN_KINDS, or kept."""
+    return DETAILS if change.kind == "kept" and change.fields else change.kind
+
+
+def counts(changes: Sequence[Change]) -> dict[str, int]:
+    """How many pairs of categories changed, by the kinds that a page lists, and how many were kept."""
+    found = dict.fromkeys((*SEEN_KINDS, "kept"), 0)
+    for change in changes:
+        found[kind_of(change)] += 1
+    return found
+
+
+def sections(
+    old: Document,
+    new: Document,
+    dimensions: Sequence[DimensionChange],
+    changes: Sequence[Change],
+    kinds: frozenset[str] = frozenset(SEEN_KINDS),
+) -> tuple[Section, ...]:
+    """The dimensions of both versions with the rows of these kinds; those of the old one alone stand at the end."""
+    before = {each.key: each for each in old.dimensions}
+    after = {each.key: each for each in new.dimensions}
+    changed = {each.dimension: each for each in dimensions}
+    conditions = _names(old), _names(new)
+    by_dimension: dict[str, list[Change]] = {key: [] for key in (*after, *before)}
+    for change in changes:
+        by_dimension[change.dimension].append(change)
+    found = []
+    for key, listed in by_dimension.items():
+        pair = before.get(key), after.get(key)
+        rows = _rows(key, pair, listed)
+        change_of = changed.get(key)
+        found.append(
+            Section(
+                key=key,
+                title=(pair[1] or pair[0]).title,  # type: ignore[union-attr]  # one of both has it
+                state=change_of.kind if change_of else "",
+                fields=_told(change_of, pair, conditions) if change_of else (),
+                rows=tuple(row for row in rows if row.kind in kinds),
+                n_kept=sum(1 for change in listed if kind_of(change) == "kept"),
+            )
+        )
+    return tuple(found)
+
+
+def _rows(dimension: str, pair: tuple[DimensionSpec | None, DimensionSpec | None], changes: list[Change]) -> list[Row]:
+    specs = tuple(
+        {spec.key: (spec, tuple(each.name for each in above)) for spec, above in each.walk()} if each else {}
+        for each in pair
+    )
+    rows = []
+    for group in _together(changes):
+        olds = list(dict.fromkeys(change.old for change in group if change.old is not None))
+        news = list(dict.fromkeys(change.new for change in group if change.new is not None))
+        sides = _sides([specs[0][key] for key in olds], [specs[1][key] for key in news])
+        kinds = {kind_of(change) for change in group}
+        kind = next((each for each in ("split", "merged") if each in kinds), kind_of(group[0]))
+        said = {word for change in group for word in (kind_of(change), *change.also)} - {kind}
+        also = tuple(word for word in KINDS if word in said)
+        anchor = f"{dimension}.{news[0]}" if news else f"retired.{dimension}.{olds[0]}"
+        rows.append(Row(anchor, kind, also, *sides, tuple(group)))
+    return rows
+
+
+def _together(changes: Sequence[Change]) -> list[list[Change]]:
+    """Changes that share a category of either version, in the order of the first of them."""
+    group_of: dict[tuple[str, str], list[Change]] = {}
+    groups: list[list[Change]] = []
+    for change in changes:
+        ends = [(side, key) for side, key in (("old", change.old), ("new", change.new)) if key is not None]
+        known = [group_of[end] for end in ends if end in group_of]
+        group = known[0] if known else []
+        if not known:
+            groups.append(group)
+        for other in known[1:]:
+            if other is not group:
+                group.extend(other)
+                groups = [each for each in groups if each is not other]
+                group_of = {end: group if of is other else of for end, of in group_of.items()}
+        group.append(change)
+        group_of |= dict.fromkeys(ends, group)
+    return groups
+
+
+Placed = tuple[CategorySpec, tuple[str, ...]]
+
+
+def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
+    """Both sides of a row: one beside one with the words marked, otherwise whole texts of the fields that differ."""
+    if len(olds) == len(news) == 1:
+        (old, old_above), (new, new_above) = olds[0], news[0]
+        fields = _compared(old, new)
+        keys = whole(old.key, old.key != new.key), whole(new.key, old.key != new.key)
+        names = marked(old.name, new.name)
+        return (
+            (Side(keys[0], old_above, names[0], tuple(pair[0] for pair in fields), old),),
+            (Side(keys[1], new_above, names[1], tuple(pair[1] for pair in fields), new),),
+        )
+    differ = {name for old, _ in olds for new, _ in news for name in differing(old, new, SHOWN)}
+    shown = [name for name in SHOWN if name in differ or not (olds and news)]
+    return tuple(_whole_side(each, shown) for each in olds), tuple(_whole_side(each, shown) for each in news)
+
+
+def _whole_side(placed: Placed, shown: Sequence[str]) -> Side:
+    spec, above = placed
+    fields = tuple(
+        Shown(name, FIELD_WORDS[name], tuple(whole(text, False) for text in texts), False)
+        for name in shown
+        if (texts := _texts(spec, name))
+    )
+    return Side(whole(spec.key, False), above, whole(spec.name, False), fields, spec)
+
+
+def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[Shown, Shown]]:
+    """The fields that differ, on both sides; where the meaning differs, the definition always."""
+    names = differing(old, new, SHOWN)
+    if set(names) & set(MEANING) and "definition" not in names and new.definition:
+        names.insert(0, "definition")
+    found = []
+    for name in names:
+        texts = marked_lists(_texts(old, name), _texts(new, name))
+        words, differs = FIELD_WORDS[name], getattr(old, name) != getattr(new, name)
+        found.append((Shown(name, words, texts[0], differs), Shown(name, words, texts[1], differs)))
+    return found
+
+
+def _texts(spec: CategorySpec, name: str) -> tuple[str, ...]:
+    """A field as a list of texts; nothing where it says nothing of its own."""
+    value = getattr(spec, name)
+    if name == "selectable":
+        return ("yes",) if value else ("no, only what is below it",)
+    if isinstance(value, tuple):
+        return value
+    return (value,) if value else ()
+
+
+def _names(document: Document) -> dict[tuple[str, str | bool], str]:
+    """The names of all answers that a condition can hang on, and under (key, "") the title of a dimension."""
+    found: dict[tuple[str, str | bool], str] = {}
+    for dimension in document.dimensions:
+        found |= {(dimension.key, ""): dimension.title, (dimension.key, True): "yes", (dimension.key, False): "no"}
+        found |= {(dimension.key, spec.key): spec.name for spec, _ in dimension.walk()}
+    return found
+
+
+def in_words(spec: DimensionSpec, name: str, names: Mapping[tuple[str, str | bool], str]) -> str:
+    """A field of a dimension as a sentence's end: "yes", "one category", "only where Kind of issue is Fault"."""
+    value = getattr(spec, name)
+    if name == "kind":
+        return KIND_WORDS[value]
+    if name == "required":
+        return "yes" if value else "no"
+    if name == "applies_when":
+        if value is None:
+            return "always"
+        wanted = " or ".join(names.get((value.dimension, each), str(each)) for each in value.values)
+        return f"only where {names.get((value.dimension, ''), value.dimension)} is {wanted}"
+    return str(value)
+
+
+def _told(
+    change: DimensionChange,
+    pair: tuple[DimensionSpec | None, DimensionSpec | None],
+    names: tuple[Mapping[tuple[str, str | bool], str], Mapping[tuple[str, str | bool], str]],
+) -> tuple[Told, ...]:
+    """The fields that differ, or for an added or retired dimension all that say something."""
+    old, new = pair
+    if old and new:
+        return tuple(
+            Told(FIELD_WORDS[name], *marked(in_words(old, name, names[0]), in_words(new, name, names[1])))
+            for name in change.fields
+        )
+    spec, side = (new, 1) if new else (old, 0)
+    assert spec is not None
+    told = []
+    for name in ("kind", "required", "applies_when", "help"):
+        if text := in_words(spec, name, names[side]):
+            pieces = whole(text, False)
+            told.append(Told(FIELD_WORDS[name], () if side else pieces, pieces if side else ()))
+    return tuple(told)
