@@ -1,23 +1,34 @@
 """A taxonomy's document: text (YAML or JSON) into frozen dataclasses and back, unchanged."""
 
 import io
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
-KINDS_WITH_CATEGORIES = ("single", "multi", "ordinal")
-KEY_MAX = 100
-NAME_MAX = 200
-LEVELS_MAX = 30
+SCHEMA_TEXT = (Path(__file__).parent / "document.schema.json").read_text(encoding="utf-8")
+"""The JSON Schema (2020-12) of a document: the one place where fields, kinds, patterns and lengths are said."""
 
-_KEY = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+SCHEMA: Mapping[str, Any] = json.loads(SCHEMA_TEXT)
+_PARTS: Mapping[str, Any] = SCHEMA["$defs"]
+
+DOCUMENT_FIELDS: tuple[str, ...] = tuple(SCHEMA["properties"])
+DIMENSION_FIELDS: tuple[str, ...] = tuple(_PARTS["dimension"]["properties"])
+CATEGORY_FIELDS: tuple[str, ...] = tuple(name for name in _PARTS["category"]["properties"] if name != "parent")
+KINDS: tuple[str, ...] = tuple(_PARTS["dimension"]["properties"]["kind"]["enum"])
+KINDS_WITH_CATEGORIES: tuple[str, ...] = tuple(_PARTS["dimension"]["allOf"][0]["if"]["properties"]["kind"]["enum"])
+KEY_MAX: int = _PARTS["key"]["maxLength"]
+NAME_MAX: int = _PARTS["line"]["maxLength"]
+LEVELS_MAX = 30  # a schema can't count how often it is inside itself
+
+_KEY = re.compile(_PARTS["key"]["pattern"].removesuffix("$") + r"\Z")
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ def without_was(document: Document) -> Document:
 
 def is_key(text: str) -> bool:
     """Whether this can be a key or slug: lower-case letters and digits, joined by single hyphens or underscores."""
-    return len(text) <= KEY_MAX and bool(_KEY.fullmatch(text))
+    return len(text) <= KEY_MAX and bool(_KEY.match(text))
 
 
 def key_of(text: str) -> str:
@@ -106,20 +117,6 @@ def key_of(text: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", plain).strip("-_")[:KEY_MAX].strip("-_")
 
 
-DOCUMENT_FIELDS = ("slug", "title", "note", "dimensions")
-DIMENSION_FIELDS = ("key", "title", "kind", "required", "applies_when", "help", "categories")
-CATEGORY_FIELDS = (
-    "key",
-    "name",
-    "definition",
-    "include",
-    "exclude",
-    "examples",
-    "shortcut",
-    "selectable",
-    "was",
-    "categories",
-)
 DEFAULTS: Mapping[str, object] = {
     "note": "",
     "required": True,
