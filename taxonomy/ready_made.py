@@ -9,6 +9,8 @@ from taxonomy.errors import TaxonomyNotFound
 from taxonomy.schema import Document
 
 FOLDER = Path(__file__).parent / "presets"
+PARTIAL = "Partial."
+"""The first word of the note of a taxonomy that holds only a part of the categories of its study."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,18 @@ class Preset:
     document: Document
 
     @property
+    def n_dimensions(self) -> int:
+        return len(self.document.dimensions)
+
+    @property
     def n_categories(self) -> int:
+        """How many categories there are in all dimensions, those included that only hold others."""
         return sum(1 for dimension in self.document.dimensions for _ in dimension.walk())
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether categories of the study are missing; its note says which, and where they are to be read."""
+        return self.document.note.startswith(PARTIAL)
 
 
 @lru_cache(maxsize=1)
