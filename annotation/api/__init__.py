@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.api import changes, choosing, labelling, results, studies
+from annotation.api import changes, choosing, labelling, plans, proposals, results, studies
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -30,8 +30,15 @@ urlpatterns = [
     path(STUDY + "annotations/", labelling.Annotations.as_view(), name="api_annotations"),
     path(STUDY + "ratings/", results.Ratings.as_view(), name="api_ratings"),
     path(STUDY + "disagreements/", results.Disagreements.as_view(), name="api_disagreements"),
+    path(STUDY + "proposals/", proposals.Proposals.as_view(), name="api_proposals"),
+    path(STUDY + "proposals/<str:pk>/", proposals.OneProposal.as_view(), name="api_proposal"),
     path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
     path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),
     path(STUDY + "issues/", results.Issues.as_view(), name="api_study_issues"),
+    path(STUDY + "plans/", plans.Plans.as_view(), name="api_plans"),
+    path(STUDY + "plans/<str:plan_id>/", plans.OnePlan.as_view(), name="api_plan"),
+    path(STUDY + "plans/<str:plan_id>/items/", plans.PlanItems.as_view(), name="api_plan_items"),
+    path(STUDY + "plans/<str:plan_id>/run/", plans.RunPlan.as_view(), name="api_run_plan"),
+    path(STUDY + "plans/<str:plan_id>/undo/", plans.UndoPlan.as_view(), name="api_undo_plan"),
     path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
 ]

@@ -22,7 +22,8 @@ from django.db.models import (
 )
 
 from accounts.models import User
-from annotation.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
+from annotation.errors import NotFound
 from annotation.models import Item, Proposal, ProposalOutcome, Rating, Resolution, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
@@ -170,6 +171,15 @@ def told(rows: Iterable[Proposal]) -> list[Told]:
         )
         for row in listed
     ]
+
+
+def get_proposal(seat: Seat, identifier: object) -> Told:
+    """A proposal that this person may read, by what stands in an address; raises NotFound, Forbidden. Two queries."""
+    number = row_number(identifier)
+    found = [] if number is None else told(visible_proposals(seat).filter(pk=number))
+    if not found:
+        raise NotFound(f"The study “{seat.study.slug}” has no proposal {str(identifier)[:40]}.")
+    return found[0]
 
 
 def outcomes_of(annotations: Collection[int]) -> dict[int, ProposalOutcome]:

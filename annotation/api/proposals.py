@@ -1,0 +1,197 @@
+"""What raters proposed over REST, and the owner's answers to it."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import OWNER, Seat, get_round
+from annotation.actions.proposals import settle_proposals
+from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of
+from annotation.api.studies import PAGE, pages_of
+from annotation.errors import Invalid, Stale
+from annotation.models import ProposalOutcome
+from annotation.queries import proposals as queries
+from annotation.queries.proposals import get_proposal
+
+
+class OutcomeShape(serializers.Serializer[Any]):
+    """What was answered; `category` by key, with the version that has it."""
+
+    id = serializers.CharField()
+    outcome = serializers.ChoiceField(ProposalOutcome.Outcome.values)
+    category = serializers.CharField(allow_null=True)
+    category_name = serializers.CharField(allow_null=True)
+    version = serializers.IntegerField(allow_null=True)
+    reason = serializers.CharField()
+    decided_at = serializers.DateTimeField()
+
+
+class ProposalShape(serializers.Serializer[Any]):
+    """A proposal; open ones of near-identical names have the same `group`, and `near` names categories there are."""
+
+    id = serializers.CharField()
+    item = serializers.CharField()
+    part = serializers.IntegerField()
+    round = serializers.IntegerField()
+    dimension = serializers.CharField()
+    rater = serializers.CharField()
+    name = serializers.CharField()
+    memo = serializers.CharField()
+    state = serializers.ChoiceField(queries.STATES)
+    outcome = OutcomeShape(allow_null=True)
+    group = serializers.CharField(allow_null=True)
+    near = serializers.ListField(child=serializers.CharField())
+    proposed_at = serializers.DateTimeField()
+
+
+class AcceptedCategory(serializers.Serializer[Any]):
+    """A category for the draft."""
+
+    name = serializers.CharField()
+    key = serializers.CharField(required=False)
+    definition = serializers.CharField(required=False)
+    parent: Any = serializers.CharField(required=False, allow_null=True, help_text="Key of the category above.")
+    include = serializers.ListField(child=serializers.CharField(), required=False)
+    exclude = serializers.ListField(child=serializers.CharField(), required=False)
+    examples = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class SettleBody(serializers.Serializer[Any]):
+    """One of accept, map_to and decline; `also` names more proposals that get the same answer."""
+
+    accept = AcceptedCategory(required=False)
+    map_to = serializers.CharField(required=False)
+    decline = serializers.CharField(required=False)
+    also = serializers.ListField(child=serializers.CharField(), required=False)
+    expected = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Ids of the answers that were seen, to change them."
+    )
+
+
+class Proposals(APIView):
+    """What raters proposed: a rater reads their own, owner and adjudicators all but of rounds they are blind in."""
+
+    permission_classes = [scope("rate")]
+    ordering = ("pk",)
+
+    @extend_schema(
+        responses=pages_of(ProposalShape),
+        parameters=[
+            *PAGE,
+            OpenApiParameter("state", str, enum=list(queries.BY_STATE)),
+            OpenApiParameter("round", int, description="Only this round."),
+            OpenApiParameter("dimension", str, description="Only this dimension."),
+        ],
+        operation_id="studies_proposals_list",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        visible = queries.visible_proposals(seat)
+        state = choice_in_address(request, "state", tuple(queries.BY_STATE), "all") or "all"
+        number = number_in_address(request, "round")
+        if number is not None:
+            get_round(seat, number)
+        rows = queries.narrowed(
+            visible, state=state, round_number=number, dimension=request.query_params.get("dimension") or ""
+        )
+        groups = groups_of(seat)
+        pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
+        pages = pagination()
+        found = queries.told(pages.paginate_queryset(rows, request, self))
+        answer: Response = pages.get_paginated_response([proposal_answer(each, groups) for each in found])
+        return answer
+
+
+class OneProposal(APIView):
+    """A proposal; the owner answers it, and with `also` others of its dimension in the same way."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=ProposalShape)
+    def get(self, request: Request, slug: str, pk: str) -> Response:
+        seat = seat_of(request, slug)
+        return Response(proposal_answer(get_proposal(seat, pk), groups_of(seat)))
+
+    @extend_schema(
+        request=SettleBody,
+        responses={200: ProposalShape, 409: OpenApiResponse(OpenApiTypes.OBJECT, description="Stale.")},
+    )
+    def post(self, request: Request, slug: str, pk: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(OWNER)
+        try:
+            settle_proposals(
+                seat=seat,
+                proposals=[pk, *_ids(body, "also")],
+                accept=body.get("accept"),
+                map_to=body.get("map_to"),
+                decline=body.get("decline"),
+                expected=_ids(body, "expected"),
+            )
+        except Stale as stale:
+            newer = {"code": stale.code, "message": stale.message, "fields": {}, "outcome": stale.newer}
+            return Response(newer, status=409)
+        return Response(proposal_answer(get_proposal(seat, pk), groups_of(seat)))
+
+
+Groups = dict[int, tuple[int, list[str]]]
+
+
+def groups_of(seat: Seat) -> Groups:
+    """Open proposal → the first of its group, and the keys of the categories that its name is near to; three queries.
+
+    Only of what this person may read.
+    """
+    waiting = queries.told(queries.narrowed(queries.visible_proposals(seat), state="open"))
+    return {
+        each.id: (group.id, [category.key for category in group.near])
+        for group in queries.grouped(waiting, queries.newest_tree(seat))
+        for each in group.proposals
+    }
+
+
+def proposal_answer(found: queries.Told, groups: Groups) -> dict[str, Any]:
+    group, near = groups.get(found.id, (None, []))
+    return {
+        "id": str(found.id),
+        "item": found.item.identifier,
+        "part": found.part,
+        "round": found.round.number,
+        "dimension": found.dimension,
+        "rater": found.rater,
+        "name": found.name,
+        "memo": found.memo,
+        "state": found.state,
+        "outcome": outcome_answer(found.outcome) if found.outcome else None,
+        "group": None if group is None else str(group),
+        "near": near,
+        "proposed_at": found.proposed_at,
+    }
+
+
+def outcome_answer(outcome: ProposalOutcome) -> dict[str, Any]:
+    return {
+        "id": str(outcome.pk),
+        "outcome": outcome.outcome,
+        "category": outcome.category_key or None,
+        "category_name": outcome.category_name or None,
+        "version": outcome.version_number,
+        "reason": outcome.reason,
+        "decided_at": outcome.created_at,
+    }
+
+
+def _ids(body: dict[str, Any], name: str) -> list[str]:
+    """A list of ids of the body; one alone will do. Raises Invalid."""
+    given = body.get(name)
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    if not all(isinstance(each, str) or (isinstance(each, int) and not isinstance(each, bool)) for each in listed):
+        raise Invalid("The proposal could not be answered.", fields={name: ["Give a list of ids."]})
+    return [str(each) for each in listed]
