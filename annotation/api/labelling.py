@@ -15,8 +15,10 @@ from annotation.actions.labelling import submit_annotation, take_next
 from annotation.api.reading import body_of, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
+from annotation.queries.carried import carried_answer
 from annotation.queries.labelling import draft_of, progress, snapshot_to_read
 from ingest.queries import issue_as_document
+from taxonomy.queries import published_version
 
 
 class NextShape(serializers.Serializer[Any]):
@@ -29,7 +31,15 @@ class NextShape(serializers.Serializer[Any]):
     total = serializers.IntegerField()
     taxonomy = serializers.DictField()
     issue = serializers.DictField(allow_null=True)
-    draft = serializers.DictField(allow_null=True)
+    draft = serializers.DictField(
+        allow_null=True,
+        help_text="What was typed so far; in a worklist, where nothing was, the earlier answer as far as it follows.",
+    )
+    before = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="In a worklist, of each place that is asked anew or reads differently now: part, dimension, "
+        "is_asked, the earlier values with version and round, and the reason in words.",
+    )
 
 
 class AnnotationBody(serializers.Serializer[Any]):
@@ -79,6 +89,9 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
     assert seat.membership is not None
     snapshot = snapshot_to_read(assignment.item)
     version = round_.taxonomy_version
+    assignment.round = round_
+    carried = carried_answer(assignment, published_version(version.pk))
+    draft = draft_of(assignment)
     return {
         "assignment": str(assignment.pk) if assignment.pk else None,
         "round": round_.number,
@@ -87,7 +100,8 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
         "total": progress(round_, seat.membership).n_total,
         "taxonomy": {"slug": version.taxonomy.slug, "version": version.number},
         "issue": issue_as_document(snapshot.issue, snapshot) if snapshot else None,
-        "draft": draft_of(assignment),
+        "draft": carried.draft if carried and draft is None else draft,
+        "before": carried.before_as_documents if carried else [],
     }
 
 

@@ -1,11 +1,24 @@
 """What a rater has to do, has done, and how far they are."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.models import Assignment, Draft, Item, Membership, Proposal, Rating, Round, RoundItem, RoundRater
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Draft,
+    Item,
+    Membership,
+    Proposal,
+    Rating,
+    Round,
+    RoundItem,
+    RoundRater,
+)
 from ingest.models import Comment, Snapshot
 from taxonomy.tree import VersionTree
 
@@ -134,22 +147,11 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | 
     annotation = assignment.current
     if annotation is None:
         return None
-    parts: list[dict[str, dict[str, object]]] = [{"labels": {}, "proposals": {}} for _ in range(annotation.n_parts)]
     ratings = Rating.objects.filter(annotation=annotation).order_by("pk")
     asked = {row.pk: row for row in Proposal.objects.filter(annotation=annotation)} if annotation.n_proposals else {}
-    for rating in ratings:
-        dimension = tree.by_id[rating.dimension_id]
-        labels, proposals = parts[rating.part - 1]["labels"], parts[rating.part - 1]["proposals"]
-        if not dimension.has_categories:
-            labels[dimension.key] = getattr(rating, dimension.kind)
-            continue
-        keys = labels.setdefault(dimension.key, [])
-        assert isinstance(keys, list)
-        if rating.category_id is not None:
-            keys.append(dimension.by_id[rating.category_id].key)
-        elif rating.proposal_id is not None:
-            proposal = asked[rating.proposal_id]
-            proposals[dimension.key] = {"name": proposal.name, "memo": proposal.memo}
+    parts = parts_said(annotation, tree, ratings, asked)
+    for part in parts:
+        part["proposals"] = {key: {"name": row.name, "memo": row.memo} for key, row in part["proposals"].items()}
     memos = annotation.part_memos or [annotation.memo]
     return {
         "parts": [{**part, "memo": memos[number] if number < len(memos) else ""} for number, part in enumerate(parts)],
@@ -158,3 +160,25 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | 
         "skip": annotation.skip_reason,
         "revision": annotation.revision,
     }
+
+
+def parts_said(
+    annotation: Annotation, tree: VersionTree, ratings: Iterable[Rating], asked: Mapping[int, Proposal]
+) -> list[dict[str, dict[str, Any]]]:
+    """The labels and proposals of each part of an answer by dimension, as in a request; proposals as their rows.
+
+    `tree` is the version that it was given under, `ratings` are its rows in order, `asked` its proposals by id.
+    """
+    parts: list[dict[str, dict[str, Any]]] = [{"labels": {}, "proposals": {}} for _ in range(annotation.n_parts)]
+    for rating in ratings:
+        dimension = tree.by_id[rating.dimension_id]
+        labels, proposals = parts[rating.part - 1]["labels"], parts[rating.part - 1]["proposals"]
+        if not dimension.has_categories:
+            labels[dimension.key] = getattr(rating, dimension.kind)
+            continue
+        keys = labels.setdefault(dimension.key, [])
+        if rating.category_id is not None:
+            keys.append(dimension.by_id[rating.category_id].key)
+        elif rating.proposal_id is not None:
+            proposals[dimension.key] = asked[rating.proposal_id]
+    return parts

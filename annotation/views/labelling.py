@@ -25,6 +25,7 @@ from annotation.asking import description, prompts
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
+from annotation.queries.carried import carried_answer, plan_of
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering import VERSION
@@ -173,6 +174,7 @@ def _page(request: HttpRequest, seat: Seat, round_: Round, assignment: Assignmen
     asked = prompts(published_version(round_.taxonomy_version_id))
     context = _desk(seat, round_, assignment) | {
         "prompts": asked,
+        "plan": plan_of(round_),
         "version": {
             "dimensions": description(asked),
             "user": seat.user.pk,
@@ -236,7 +238,10 @@ def _issue_html(snapshot: Snapshot) -> SafeString:
 
 def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> dict[str, object]:
     """The assignment for the script of the page."""
-    answer = queries.answer_of(assignment, published_version(round_.taxonomy_version_id))
+    tree = published_version(round_.taxonomy_version_id)
+    answer = queries.answer_of(assignment, tree)
+    assignment.round = round_
+    carried = carried_answer(assignment, tree)
     place = [round_.study.slug, round_.number, assignment.pk]
     return {
         "assignment": assignment.pk,
@@ -248,6 +253,8 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> d
         "revision": answer["revision"] if answer else 0,
         "answer": answer,
         "draft": queries.draft_of(assignment),
+        "carried": carried.draft if carried else None,
+        "before": carried.before_as_documents if carried else [],
         "may_change": _may_change(round_, assignment),
     }
 

@@ -55,13 +55,14 @@ function startPage() {
     startedAt = performance.now();
     isUntouched = true;
     const draft = drafts.start(turn);
-    const state = draft ?? turn.answer;
-    answers.load(state ? readState(state) : emptyState(), turn.may_change);
+    const state = draft ?? startOf(turn);
+    answers.load(state ? readState(state) : emptyState(), turn.may_change, turn.before);
     stopwatch.reset(Number.isFinite(draft?.seconds) ? draft.seconds : 0);
     showBar(draft);
     showCounts();
     const title = byId("issue-title")?.textContent.trim() ?? turn.name;
-    announce(`${turn.name}. ${title}`);
+    const nAsked = turn.before.filter((each) => each.is_asked).length;
+    announce(`${turn.name}. ${title}${nAsked ? `. ${nAsked === 1 ? "One answer is" : `${nAsked} answers are`} asked anew.` : ""}`);
     if (turn.may_change && !isPhone()) answers.focusFirst();
     const old = turn.may_change ? submitter.unanswered(turn) : null;
     if (old) {
@@ -85,8 +86,10 @@ function startPage() {
     const isChange = turn.revision > 0;
     byId("submit-words").textContent = isChange ? "Save the change" : "Submit, next";
     byId("discard").hidden = !(isChange && draft);
-    byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : "Drafts are saved as you type";
+    byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : quietWords();
   }
+
+  const quietWords = () => (turn.revision === 0 && turn.carried ? "Filled in from the earlier answer" : "Drafts are saved as you type");
 
   function changed() {
     isUntouched = false;
@@ -248,7 +251,7 @@ function startPage() {
     if (target.name === "reason" && !target.value) byId("skip-more").focus();
   });
   byId("discard").addEventListener("click", () => {
-    answers.load(turn.answer ? readState(turn.answer) : emptyState(), true);
+    answers.load(startOf(turn) ? readState(startOf(turn)) : emptyState(), true, turn.before);
     drafts.changed();
     byId("discard").hidden = true;
     answers.focusFirst();
@@ -264,6 +267,9 @@ function startPage() {
   listenToKeys(answers, actions);
   start();
 }
+
+/** What to begin with: the rater's answer, or in a worklist the earlier one as far as it follows. */
+const startOf = (turn) => turn.answer ?? turn.carried;
 
 function since(at) {
   const seconds = Math.max(0, Math.round((Date.now() - at) / 1000));

@@ -1,6 +1,7 @@
 // The form with all questions: parts, conditions, memo, confidence, and what the server found wrong.
 
 import { resetDefinition } from "./definitions.js";
+import { isAskedHere, nextAsked, partsAsked, showBefore } from "./before.js";
 import { Question } from "./question.js";
 import { emptyPart, emptyState, isEmptyPart } from "./state.js";
 
@@ -14,6 +15,7 @@ export class Answers {
     this.memo = byId("memo");
     this.state = emptyState();
     this.at = 0;
+    this.before = [];
     this.wrong = [];
     this.questions = version.dimensions.map((dimension) => new Question(byId(`question-${dimension.number}`), dimension, {
       part: () => this.part,
@@ -53,10 +55,11 @@ export class Answers {
     return this.questions.filter(({ element }) => !element.hidden);
   }
 
-  /** Fills the form for another issue. */
-  load(state, mayChange = true) {
+  /** Fills the form for another issue; `before` is what was said earlier of its places, in a worklist. */
+  load(state, mayChange = true, before = []) {
     this.state = state;
-    this.at = 0;
+    this.before = before;
+    this.at = before.length ? Math.min(...partsAsked(before, state), state.parts.length - 1) : 0;
     this.blame([]);
     resetDefinition(this.version);
     for (const question of this.questions) question.search?.clear();
@@ -70,7 +73,10 @@ export class Answers {
     this.memo.value = this.part.memo;
     for (const input of this.form.elements.confidence) input.checked = this.state.confidence === Number(input.value);
     this.showConditions();
-    for (const question of this.questions) question.show();
+    for (const question of this.questions) {
+      question.show();
+      showBefore(question, this.before, this.at);
+    }
     byId("parts").hidden = parts.length < 2;
     byId("part-tabs").replaceChildren(...parts.map((_, number) => {
       const tab = document.createElement("button");
@@ -82,6 +88,7 @@ export class Answers {
       tab.tabIndex = number === this.at ? 0 : -1;
       tab.textContent = `Part ${number + 1}`;
       if (this.wrong.some(({ part }) => part === number)) tab.classList.add("is-wrong");
+      if (partsAsked(this.before, this.state).includes(number)) tab.append(Object.assign(document.createElement("span"), { className: "part-asked", textContent: " · asked" }));
       return tab;
     }));
     const panel = byId("part-panel");
@@ -121,13 +128,15 @@ export class Answers {
   /** On to the next question, at the end to the submit button. */
   go(question) {
     const { visible } = this;
-    const next = visible[visible.indexOf(question) + 1];
+    const next = this.before.length ? nextAsked(this, question) : visible[visible.indexOf(question) + 1];
     if (next) next.focus();
     else byId("submit").focus();
   }
 
+  /** The first question; in a worklist, the first that is asked anew. */
   focusFirst() {
-    (this.visible[0] ?? { focus: () => this.memo.focus() }).focus();
+    const first = this.visible.find((question) => isAskedHere(question, this.before, this.at)) ?? this.visible[0];
+    (first ?? { focus: () => this.memo.focus() }).focus();
   }
 
   /** The question that has the focus, or had it last. */

@@ -1,0 +1,397 @@
+"""What a rater of a worklist said of its items before, followed into the worklist's version; computed, never stored."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.consensus import Values
+from annotation.models import Assignment, Plan, Proposal, ProposalOutcome, Rating, Round, RoundItem
+from annotation.queries.labelling import parts_said
+from annotation.queries.plans import is_absent
+from annotation.queries.proposals import outcomes_of
+from taxonomy.migration import Blocked, Route
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version, route
+from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
+
+LabelsAndProposals = dict[str, dict[str, Any]]
+"""Of one part: `labels` and `proposals` (rows), by dimension."""
+
+
+@dataclass(frozen=True)
+class OldValue:
+    """A value as its own version tells it; what belongs to no category has a name alone."""
+
+    key: str
+    name: str
+    path: str
+    definition: str = ""
+
+
+@dataclass(frozen=True)
+class Before:
+    """What was said earlier of one part on one dimension, and why it is asked anew or reads differently now.
+
+    `rater` is a code where it was another rater's answer, who can't sign in, else empty. `reason` is split, retired,
+    merged, added, kind, group, renamed, redefined, pending, new, unanswered, skipped or again; `words` is the sentence
+    for the rater.
+    """
+
+    part: int
+    dimension: str
+    is_asked: bool
+    rater: str
+    version: int
+    round: int
+    values: tuple[OldValue, ...]
+    reason: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The answer to begin with, in the shape of a draft (None: there is none), and what was said at each place."""
+
+    draft: dict[str, object] | None
+    before: tuple[Before, ...]
+
+    @property
+    def before_as_documents(self) -> list[dict[str, object]]:
+        return [asdict(each) for each in self.before]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What became of one answer on one dimension: the values to begin with, and a reason with its sentence, or none."""
+
+    values: Values | None = None
+    proposal: Mapping[str, object] | None = None
+    reason: str = ""
+    words: str = ""
+
+
+def plan_of(round_: Round) -> Plan | None:
+    """The plan whose worklist a round is; no query for a round of another kind."""
+    if round_.kind != Round.Kind.RELABEL:
+        return None
+    return Plan.objects.filter(worklist=round_).first()
+
+
+def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
+    """The earlier answer of the rater on the item of a worklist, followed into its version `tree`; else None.
+
+    The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
+    version. Where the rater has none, they stand in for raters who can't sign in: what all of those gave alike is the
+    answer to begin with. A stand-in with an answer of their own begins with that and sees the others'. What can't be
+    followed is left blank. No query for other rounds, at most seven for a worklist, and those of versions that were
+    not read before in this process.
+    """
+    round_ = assignment.round
+    if assignment.pk is None or round_.kind != Round.Kind.RELABEL:
+        return None
+    places = RoundItem.objects.filter(round=round_, item=assignment.item_id)
+    given, stand_ins = places.values_list("asked", "round__made_by__stand_ins").first() or (None, None)
+    asked = None if given is None else frozenset((part, key) for part, key in given)
+    earlier = _earlier(assignment, is_stand_in=assignment.rater_id in (stand_ins or ()))
+    said = _said([each for each in earlier if each.state == Assignment.State.SUBMITTED])
+    settled = _Settled(earlier, tree, said)
+    answers = [_Answer(each, assignment, tree, said[each.pk], asked, settled) for each in earlier]
+    if not answers:
+        return Carried(None, ())
+    draft = answers[0].draft if answers[0].is_own else reduce(_alike, [each.draft for each in answers])
+    return Carried(draft, tuple(before for each in answers for before in each.before))
+
+
+def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
+    """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query."""
+    round_ = assignment.round
+    is_over = Q(round__state__in=[Round.State.RESOLVING, Round.State.CLOSED])
+    is_undone = Q(round__state=Round.State.UNDONE, round__taxonomy_version=round_.taxonomy_version_id)
+    rows = (
+        Assignment.objects.filter(is_over | is_undone, item=assignment.item_id, round__number__lt=round_.number)
+        .filter(state__in=Assignment.FINISHED, slot__isnull=False, current__isnull=False)
+        .select_related("round__taxonomy_version", "rater__user", "current")
+    )
+    newest: dict[int, Assignment] = {}
+    for row in sorted(rows, key=lambda each: (each.round.state == Round.State.UNDONE, each.round.number)):
+        newest[row.rater_id] = row
+    own = newest.pop(assignment.rater_id, None)
+    absent = sorted((row for row in newest.values() if is_absent(row.rater)), key=lambda row: str(row.rater))
+    if own is None:
+        return absent
+    return [own, *absent] if is_stand_in else [own]
+
+
+def _said(assignments: Sequence[Assignment]) -> Mapping[int, list[LabelsAndProposals]]:
+    """The parts of each assignment's current answer, in terms of its own version; one query, two with proposals."""
+    ids = [each.current_id for each in assignments]
+    ratings: dict[int, list[Rating]] = defaultdict(list)
+    for rating in Rating.objects.filter(annotation__in=ids).order_by("pk") if ids else ():
+        ratings[rating.annotation_id].append(rating)
+    has_proposals = any(each.current and each.current.n_proposals for each in assignments)
+    asked = {row.pk: row for row in Proposal.objects.filter(annotation__in=ids)} if has_proposals else {}
+    found: dict[int, list[LabelsAndProposals]] = defaultdict(list)
+    for each in assignments:
+        assert each.current is not None
+        own_tree = published_version(each.round.taxonomy_version_id)
+        found[each.pk] = parts_said(each.current, own_tree, ratings[each.current.pk], asked)
+    return found
+
+
+class _Settled:
+    """What was answered to the proposals of the earlier answers, with the category in the worklist's version."""
+
+    def __init__(
+        self, earlier: Sequence[Assignment], tree: VersionTree, said: Mapping[int, Sequence[LabelsAndProposals]]
+    ) -> None:
+        has_proposals = any(part["proposals"] for parts in said.values() for part in parts)
+        answered = [each.current_id for each in earlier if each.current_id is not None]
+        self.outcomes = outcomes_of(answered) if has_proposals else {}
+        numbers = {row.version_number for row in self.outcomes.values()} - {None, tree.number}
+        versions = TaxonomyVersion.objects.filter(
+            taxonomy__in={each.round.taxonomy_version.taxonomy_id for each in earlier},
+            number__in=[number for number in numbers if number],
+        )
+        self._ways = {each.number: route(each.pk, tree.id) for each in versions} if numbers else {}
+
+    def key(self, outcome: ProposalOutcome, dimension: TreeDimension) -> str | None:
+        """The category that an accepted or mapped proposal is now, where the version has it."""
+        found: str | Blocked | None = outcome.category_key or None
+        passed = self._ways.get(outcome.version_number or 0)
+        if found and passed is not None:
+            found = passed.follow(dimension.key, str(found))
+        return found if isinstance(found, str) and _chosen(dimension, found) else None
+
+
+def _chosen(dimension: TreeDimension, key: str) -> bool:
+    category = dimension.by_key.get(key)
+    return category is not None and category.selectable
+
+
+class _Answer:
+    """One earlier answer on its way into the worklist's version."""
+
+    def __init__(
+        self,
+        earlier: Assignment,
+        now: Assignment,
+        tree: VersionTree,
+        parts: Sequence[LabelsAndProposals],
+        asked: Collection[tuple[int, str]] | None,
+        settled: _Settled,
+    ) -> None:
+        self.earlier, self.tree, self.parts, self.asked, self.settled = earlier, tree, parts, asked, settled
+        self.is_own = earlier.rater_id == now.rater_id
+        self.who = "you" if self.is_own else str(earlier.rater)
+        self.old_tree = published_version(earlier.round.taxonomy_version_id)
+        self.way: Route | None = route(earlier.round.taxonomy_version_id, now.round.taxonomy_version_id)
+        self.told = [
+            {dimension.key: self._told(dimension, part) for dimension in tree.dimensions} for part in (parts or [{}])
+        ]
+
+    @property
+    def draft(self) -> dict[str, object] | None:
+        """What can be followed; memo and confidence go along where the answer was the rater's own."""
+        answer = self.earlier.current
+        assert answer is not None
+        if not self.parts:
+            return None
+        memos = answer.part_memos or [answer.memo]
+        return {
+            "parts": [
+                {
+                    "labels": {
+                        key: _as_sent(self.tree.by_key[key], told.values)
+                        for key, told in part.items()
+                        if told.values is not None
+                    },
+                    "proposals": {key: dict(told.proposal) for key, told in part.items() if told.proposal},
+                    "memo": memos[number] if self.is_own and number < len(memos) else "",
+                }
+                for number, part in enumerate(self.told)
+            ],
+            "memo": answer.memo if self.is_own and answer.part_memos else "",
+            "confidence": answer.confidence if self.is_own else None,
+            "skip": "",
+            "revision": 0,
+        }
+
+    @property
+    def before(self) -> list[Before]:
+        """The places that are asked or read differently now, part by part in the order of the questions."""
+        return [
+            before
+            for number, part in enumerate(self.told, start=1)
+            for dimension in self.tree.dimensions
+            if (before := self._before(number, dimension, part[dimension.key])) is not None
+        ]
+
+    def _before(self, part: int, dimension: TreeDimension, told: _Told) -> Before | None:
+        is_asked = self.asked is None or (part, dimension.key) in self.asked
+        reason, words = told.reason, told.words
+        old = self.old_tree.by_key.get(dimension.key)
+        given = self.parts[part - 1]["labels"].get(dimension.key) if self.parts else None
+        values = tuple(_old_values(old, given)) if old else ()
+        if reason in ("", "redefined", "unanswered", "new") and not is_asked:
+            return None
+        if not reason:
+            reason, words = "again", f"{self._began(values)}; it is asked again."
+            if self.earlier.round.state == Round.State.UNDONE:
+                words = f"In round {self.earlier.round.number}, before its plan was undone, {self._has_said(values)}."
+        return Before(
+            part=part,
+            dimension=dimension.key,
+            is_asked=is_asked,
+            rater="" if self.is_own else str(self.earlier.rater),
+            version=self.old_tree.number,
+            round=self.earlier.round.number,
+            values=values,
+            reason=reason,
+            words=words,
+        )
+
+    def _has_said(self, values: Sequence[OldValue]) -> str:
+        return f"{self.who} said {_listed([each.path for each in values]) or 'none of them'}"
+
+    def _began(self, values: Sequence[OldValue]) -> str:
+        return f"In version {self.old_tree.number} {self._has_said(values)}"
+
+    def _told(self, dimension: TreeDimension, part: LabelsAndProposals) -> _Told:
+        """What becomes of the answer to one question."""
+        answer, old = self.earlier.current, self.old_tree.by_key.get(dimension.key)
+        assert answer is not None
+        if answer.skip_reason:
+            words = f"In version {self.old_tree.number} {self.who} skipped this item: {answer.skip_reason}"
+            return _Told(reason="skipped", words=words)
+        if old is None:
+            return _Told(reason="new", words=f"This question is new in version {self.tree.number}.")
+        given: Any = part["labels"].get(dimension.key)
+        proposal: Proposal | None = part["proposals"].get(dimension.key)
+        if given is None and proposal is None:
+            words = f"In version {self.old_tree.number} {self.who} gave no answer here."
+            return _Told(reason="unanswered", words=words)
+        blocked = self.way.dimension_blocked(dimension.key) if self.way else Blocked("kind", self.tree.number)
+        if blocked is not None or old.has_categories != dimension.has_categories:
+            began = self._began(list(_old_values(old, given)))
+            return _Told(reason="kind", words=f"{began}; the question is of another kind now.")
+        if not dimension.has_categories:
+            return _Told(values=(given,))
+        keys = sorted(given or (), key=lambda key: old.by_key[key].position)
+        return self._of_categories(dimension, old, keys, proposal)
+
+    def _of_categories(
+        self, new: TreeDimension, old: TreeDimension, keys: Sequence[str], proposal: Proposal | None
+    ) -> _Told:
+        kept: dict[str, None] = {}
+        reasons: list[tuple[str, str]] = []
+        for key in keys:
+            followed, reason, clause = self._followed(new, old.by_key[key], is_only=len(keys) == 1)
+            if followed is not None:
+                kept[followed] = None
+            if reason:
+                reasons.append((reason, clause))
+        asked_for = None
+        if proposal is not None:
+            became, asked_for, clause = self._proposed(new, proposal)
+            if became:
+                kept[became] = None
+            reasons.insert(0, ("pending", clause))
+        if len(kept) > 1 and new.kind != "multi":
+            kept, reasons = {}, [("kind", "the question takes one answer now")]
+        values: Values | None = tuple(sorted(kept, key=lambda key: new.by_key[key].position)) if kept else None
+        if values is None and not reasons and new.kind == "multi":
+            values = ()
+        if not reasons:
+            return _Told(values)
+        began = self._began([_old_value(old.by_key[key]) for key in keys]) + "; " if keys else ""
+        words = began + "; ".join(clause for _, clause in reasons)
+        order = ("pending", "split", "retired", "merged", "added", "kind", "group", "renamed", "redefined")
+        reason = min((each for each, _ in reasons), key=order.index)
+        return _Told(values, asked_for, reason, f"{words[0].upper()}{words[1:]}.")
+
+    def _followed(self, new: TreeDimension, old: TreeCategory, *, is_only: bool) -> tuple[str | None, str, str]:
+        """The key to begin with, a reason and its clause (empty: nothing changed for the reader)."""
+        assert self.way is not None
+        found = self.way.follow(new.key, old.key)
+        subject = "it" if is_only else old.name
+        if isinstance(found, Blocked):
+            into = _listed([new.by_key[key].name if key in new.by_key else key for key in found.into])
+            ends = {"split": f"was split into {into}", "retired": "was retired", "merged": f"was merged from {into}"}
+            return None, found.reason, f"{subject} {ends.get(found.reason, 'is not there')}"
+        category = new.by_key[found]
+        if not category.selectable:
+            return None, "group", f"{subject} only groups others now; choose one below {category.name}"
+        kinds = self.way.kinds_of(new.key, old.key)
+        shown = category.path.replace(" / ", " › ") if category.name == old.name else category.name
+        if category.path != old.path:
+            return found, "renamed", f"{subject} {'became part of' if 'merged' in kinds else 'is now'} {shown}"
+        if "redefined" in kinds:
+            return found, "redefined", f"{subject} is defined anew: look whether it still fits"
+        return found, "", ""
+
+    def _proposed(self, new: TreeDimension, proposal: Proposal) -> tuple[str | None, Mapping[str, object] | None, str]:
+        """The category that a proposal became, or the proposal again where nothing was decided, and its clause."""
+        words = f"{self.who} proposed “{proposal.name}”"
+        outcome = self.settled.outcomes.get(proposal.pk)
+        if outcome is None:
+            again = {"name": proposal.name, "memo": proposal.memo}
+            return None, again, f"{words}; nothing was decided about it yet"
+        if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
+            return None, None, f"{words}; it was declined: {outcome.reason.rstrip('. ')}"
+        key = self.settled.key(outcome, new)
+        name = new.by_key[key].name if key else outcome.category_name
+        is_new = outcome.outcome == ProposalOutcome.Outcome.ACCEPTED
+        said = f"it was accepted as {name}" if is_new else f"{name} stands for it"
+        return key, None, f"{words}; {said}" + ("" if key else ", which this version does not have")
+
+
+def _alike(one: dict[str, object] | None, other: dict[str, object] | None) -> dict[str, object] | None:
+    """What two drafts have in common; nothing where they tell different numbers of parts."""
+    if one is None or other is None:
+        return None
+    parts, others = one["parts"], other["parts"]
+    assert isinstance(parts, list)
+    assert isinstance(others, list)
+    if len(parts) != len(others):
+        return None
+    return one | {
+        "parts": [
+            part
+            | {
+                name: {key: value for key, value in part[name].items() if match[name].get(key) == value}
+                for name in ("labels", "proposals")
+            }
+            for part, match in zip(parts, others, strict=True)
+        ]
+    }
+
+
+def _as_sent(dimension: TreeDimension, values: Values) -> object:
+    """Values in the shape of a request: a list of keys, or a scalar."""
+    return list(values) if dimension.has_categories else values[0]
+
+
+def _old_values(dimension: TreeDimension, given: object) -> Sequence[OldValue]:
+    if given is None:
+        return ()
+    if isinstance(given, list):
+        return [_old_value(each) for each in sorted((dimension.by_key[key] for key in given), key=_by_position)]
+    words = ("yes" if given else "no") if isinstance(given, bool) else f"{given:g}" if isinstance(given, float) else ""
+    words = words or f"“{given}”"
+    return (OldValue("", words, words),)
+
+
+def _by_position(category: TreeCategory) -> int:
+    return category.position
+
+
+def _old_value(category: TreeCategory) -> OldValue:
+    return OldValue(category.key, category.name, category.path.replace(" / ", " › "), category.definition)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
