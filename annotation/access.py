@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Item, Membership, Round, RoundRater, Sample, Study
+from annotation.models import Assignment, Item, Membership, Plan, Round, RoundRater, Sample, Study
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -116,6 +116,17 @@ def get_sample(seat: Seat, identifier: object) -> Sample:
     found = None if number is None else Sample.objects.defer("frame").filter(study=seat.study, pk=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
+    return found
+
+
+def get_plan(seat: Seat, identifier: object) -> Plan:
+    """A plan of the study by what stands in a request; raises NotFound."""
+    number = row_number(identifier)
+    rows = Plan.objects.select_related("from_version", "to_version__taxonomy", "worklist", "run_by", "undone_by")
+    found = None if number is None else rows.filter(study=seat.study, pk=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no plan {str(identifier)[:40]}.")
+    found.study = seat.study
     return found
 
 

@@ -126,6 +126,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
+    "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
 

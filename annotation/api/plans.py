@@ -1,0 +1,203 @@
+"""Plans over REST: a study's move to another version of its taxonomy, previewed, run and undone."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
+from annotation.actions import plans as actions
+from annotation.api.reading import body_of, number_in_address, page_size, seat_of
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.models import Plan
+from annotation.queries import plans as queries
+from annotation.queries.ground import ground_of
+from annotation.queries.needs import affected
+
+
+class PlanShape(serializers.Serializer[Any]):
+    """A plan with what it would do or did."""
+
+    id = serializers.CharField()
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(Plan.State.choices)
+    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose labels it takes along.")
+    labels = serializers.DictField(help_text="Labels by what becomes of them; total and following, too.")
+    changes = serializers.ListField(child=serializers.DictField())
+    dimensions = serializers.ListField(child=serializers.DictField(), help_text="Newly required ones.")
+    pending = serializers.DictField(help_text="Labels PENDING by what was answered to the proposal.")
+    recheck = serializers.ListField(child=serializers.DictField(), help_text="Redefined categories, chosen or not.")
+    worklist = serializers.DictField()
+    warnings = serializers.ListField(child=serializers.CharField())
+    why_not_run = serializers.CharField(allow_null=True)
+    why_not_undo = serializers.CharField(allow_null=True)
+
+
+class PlanLineShape(serializers.Serializer[Any]):
+    """A plan in a list."""
+
+    id = serializers.CharField()
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(Plan.State.choices)
+    worklist = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    run_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+    undone_at = serializers.DateTimeField(allow_null=True)
+
+
+class PlanBody(serializers.Serializer[Any]):
+    """Where the study is to move."""
+
+    to = serializers.IntegerField(help_text="The number of the version.")
+    recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
+
+
+class RunBody(serializers.Serializer[Any]):
+    """What is chosen when a plan is run; both may be left out."""
+
+    recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
+    stand_ins = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+def require_all_answers(seat: Seat) -> None:
+    """Raises Forbidden for who reads only their own answers."""
+    if not seat.user.is_staff:
+        seat.require(OWNER, ADJUDICATOR, READER)
+
+
+def plan_answer(plan: Plan) -> dict[str, Any]:
+    """A plan: what it would do now where it was not run yet, else what it did."""
+    told = plan.preview if plan.preview else queries.preview_of(plan).as_document()
+    why_not_run, why_not_undo = queries.why_not_run(plan), queries.why_not_undo(plan)
+    worklist = plan.worklist
+    return {
+        "id": str(plan.pk),
+        "number": plan.number,
+        "state": plan.state,
+        **told,
+        "worklist": {**told["worklist"], "round": worklist.number if worklist else None},
+        "items_done": plan.n_done,
+        "created_at": plan.created_at,
+        "run_at": plan.run_at,
+        "done_at": plan.done_at,
+        "undone_at": plan.undone_at,
+        "why_not_run": why_not_run or None,
+        "why_not_undo": why_not_undo or None,
+    }
+
+
+def plan_line(plan: Plan) -> dict[str, Any]:
+    """A plan in a list, without its counts."""
+    return {
+        "id": str(plan.pk),
+        "number": plan.number,
+        "state": plan.state,
+        "from": plan.from_version.number,
+        "to": plan.to_version.number,
+        "worklist": {"round": plan.worklist.number if plan.worklist else None, "items": plan.n_total},
+        "created_at": plan.created_at,
+        "run_at": plan.run_at,
+        "done_at": plan.done_at,
+        "undone_at": plan.undone_at,
+    }
+
+
+class Plans(APIView):
+    """A study's plans, the newest first; a new one is a preview that changes nothing."""
+
+    permission_classes = [scope("manage")]
+    ordering = ("-number",)
+
+    @extend_schema(responses=pages_of(PlanLineShape), parameters=PAGE, operation_id="studies_plans_list")
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        seat.require_reading()
+        return paged(self, request, queries.plans(seat.study), plan_line)
+
+    @extend_schema(request=PlanBody, responses={201: PlanShape})
+    def post(self, request: Request, slug: str) -> Response:
+        body = body_of(request)
+        plan = actions.preview_plan(seat=seat_of(request, slug), to=body.get("to"), recheck=body.get("recheck"))
+        return Response(plan_answer(plan), status=201)
+
+
+class OnePlan(APIView):
+    """A plan with its counts."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=PlanShape)
+    def get(self, request: Request, slug: str, plan_id: str) -> Response:
+        seat = seat_of(request, slug)
+        seat.require_reading()
+        return Response(plan_answer(get_plan(seat, plan_id)))
+
+
+class PlanItems(APIView):
+    """The items that a plan would ask again and why, or that it did; not for raters, who see their own answers only."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(
+        parameters=[*PAGE, OpenApiParameter("after", int), OpenApiParameter("why", str)],
+        responses={200: OpenApiTypes.OBJECT},
+    )
+    def get(self, request: Request, slug: str, plan_id: str) -> Response:
+        seat = seat_of(request, slug)
+        require_all_answers(seat)
+        plan = get_plan(seat, plan_id)
+        after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
+        if plan.worklist_id and plan.state not in Plan.AT_WORK:
+            given = queries.worklist_items(plan, after=after, size=size)
+            lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
+            last = given[-1].position if given else 0
+        else:
+            why = request.query_params.get("why", "")
+            found = affected(ground_of(plan), plan.recheck, why=why, after=after, size=size)
+            lines = [
+                {
+                    "item": each.item.identifier,
+                    "reasons": [
+                        {"why": reason, "dimension": dimension, "category": path or None, "raters": list(raters)}
+                        for reason, dimension, path, raters in each.reasons
+                    ],
+                }
+                for each in found
+            ]
+            last = found[-1].item.pk if found else 0
+        following = request.build_absolute_uri(f"?after={last}&page_size={size}") if len(lines) == size else None
+        return Response({"results": lines, "next": following})
+
+
+class RunPlan(APIView):
+    """Queues the job of a plan."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=RunBody, responses={202: PlanShape})
+    def post(self, request: Request, slug: str, plan_id: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        plan = actions.run_plan(
+            seat=seat,
+            plan=get_plan(seat, plan_id),
+            recheck=body.get("recheck"),
+            stand_ins=body.get("stand_ins") or (),
+        )
+        return Response(plan_answer(plan), status=202)
+
+
+class UndoPlan(APIView):
+    """Undoes a plan, until the next round opens."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=PlanShape)
+    def post(self, request: Request, slug: str, plan_id: str) -> Response:
+        seat = seat_of(request, slug)
+        return Response(plan_answer(actions.undo_plan(seat=seat, plan=get_plan(seat, plan_id))))

@@ -1,0 +1,19 @@
+"""What workers do for studies: one plan to a task, and the clock's look after plans that nobody works on."""
+
+from celery import shared_task
+
+from annotation import moving
+
+LOST_SECONDS = 30
+
+
+@shared_task
+def run_plan(plan_id: int) -> None:
+    moving.work(plan_id)
+
+
+@shared_task
+def pick_up_plans() -> None:
+    """Sends plans whose message or worker was lost to workers again."""
+    for plan_id in moving.lost(LOST_SECONDS):
+        run_plan.delay(plan_id)

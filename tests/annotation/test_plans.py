@@ -1,0 +1,393 @@
+"""A study moves to another version of its taxonomy by a plan: previewed, run as one job, undone until a round opens."""
+
+from typing import Any
+
+import pytest
+
+from annotation import moving
+from annotation.access import get_round
+from annotation.actions.plans import preview_plan, run_plan, undo_plan
+from annotation.actions.resolving import resolve
+from annotation.actions.rounds import close_round, open_round
+from annotation.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    Item,
+    Plan,
+    ProposalOutcome,
+    Rating,
+    Round,
+    RoundItem,
+    Study,
+)
+from annotation.queries.ground import ground_of
+from annotation.queries.needs import affected, items_labelled
+from annotation.queries.plans import preview_of, why_not_undo
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+
+SECOND = """
+slug: symptoms
+title: Symptoms
+dimensions:
+  - key: symptom
+    title: Symptom
+    kind: single
+    categories:
+      - {key: failure, name: Failure, was: [crash]}
+      - {key: early-hang, name: Early hang, was: [hang]}
+      - {key: late-hang, name: Late hang, was: [hang]}
+"""
+SLOW_STAYS = SECOND + "      - {key: slow, name: Slow}\n"
+TABLE = """
+    item  bob    carol
+    1     crash  crash
+    2     hang   hang
+    3     hang   crash
+    4     slow   slow
+    5     crash  crash
+"""
+
+
+@pytest.fixture
+def study() -> Study:
+    return make.study()
+
+
+def rated(study: Study, table: str = TABLE, n_items: int = 5) -> Round:
+    return make.rate(make.open_round(study, n_items), table)
+
+
+def planned(study: Study, to: int = 2, **more: Any) -> Plan:
+    return preview_plan(seat=make.owner_seat(study), to=to, **more)
+
+
+def ran(study: Study, to: int = 2, **more: Any) -> Plan:
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study, to), **more)
+    moving.work(plan.pk)
+    plan.refresh_from_db()
+    return plan
+
+
+def given_out(plan: Plan) -> dict[str, list[str]]:
+    """Item → names of the raters who have it in the worklist."""
+    found: dict[str, list[str]] = {}
+    rows = Assignment.objects.filter(round=plan.worklist).order_by("item", "slot")
+    for item, name in rows.values_list("item__identifier", "rater__user__username"):
+        found.setdefault(item.rpartition("#")[2], []).append(name)
+    return found
+
+
+def asked(plan: Plan) -> dict[str, list[list[Any]]]:
+    rows = RoundItem.objects.filter(round=plan.worklist)
+    return {item.rpartition("#")[2]: places for item, places in rows.values_list("item__identifier", "asked")}
+
+
+def test_a_preview_counts_what_becomes_of_each_label_and_changes_nothing(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    told = preview_of(planned(study)).as_document()
+    assert (told["from"], told["to"], told["rounds"]) == (1, 2, [1])
+    assert told["labels"] == {"total": 10, "following": 5, "renamed": 5, "split": 3, "retired": 2}
+    changes = {each["old"]: (each["kind"], each["new"], each["labels"], each["items"]) for each in told["changes"]}
+    assert changes == {
+        "crash": ("renamed", "failure", 5, 3),
+        "hang": ("split", None, 3, 2),
+        "slow": ("retired", None, 2, 1),
+    }
+    assert told["worklist"] == {
+        "items": 3,
+        "raters": [{"rater": "R1", "items": 3, "absent": False}, {"rater": "R2", "items": 2, "absent": False}],
+    }
+    assert study.rounds.count() == 1 and Plan.objects.get().state == "previewed"
+
+
+def test_the_affected_items_are_listed_with_the_reason_and_the_raters_concerned(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    found = ground_of(planned(study))
+    listed = {each.item.identifier[-1]: each.reasons for each in affected(found)}
+    assert listed == {
+        "2": [("split", "symptom", "Hang", ("R1", "R2"))],
+        "3": [("split", "symptom", "Hang", ("R1",))],
+        "4": [("retired", "symptom", "Slow", ("R1", "R2"))],
+    }
+    assert [each.item.identifier[-1] for each in affected(found, why="retired")] == ["4"]
+    first = affected(found, size=1)[0].item
+    assert [each.item.identifier[-1] for each in affected(found, after=first.pk, size=1)] == ["3"]
+    crash = next(pk for pk, fate in found.fates.items() if fate.category.key == "crash")
+    assert [item.identifier[-1] for item in items_labelled(found, [crash])] == ["1", "3", "5"]
+
+
+def test_a_plan_gives_out_just_the_affected_items_to_just_the_raters_concerned(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    plan = ran(study)
+    worklist = plan.worklist
+    assert plan.state == "done" and worklist is not None
+    assert (worklist.number, worklist.kind, worklist.state, worklist.taxonomy_version.number) == (
+        2,
+        "relabel",
+        "open",
+        2,
+    )
+    assert given_out(plan) == {"2": ["bob", "carol"], "3": ["bob"], "4": ["bob", "carol"]}
+    assert asked(plan) == {"2": [[1, "symptom"]], "3": [], "4": [[1, "symptom"]]}
+    assert AuditEvent.objects.filter(verb="plan run").count() == 1
+
+
+def test_no_rating_is_written_or_touched_by_a_plan_or_its_undoing(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    before = (list(Annotation.objects.values()), list(Rating.objects.values()))
+    plan = ran(study)
+    undo_plan(seat=make.owner_seat(study), plan=plan)
+    assert (list(Annotation.objects.values()), list(Rating.objects.values())) == before
+
+
+def test_a_plan_without_anything_to_ask_makes_no_worklist(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.next_version(study, SECOND)
+    plan = ran(study)
+    assert (plan.state, plan.worklist, study.rounds.count()) == ("done", None, 1)
+
+
+def test_a_resolution_that_can_not_be_followed_brings_the_item_to_all_of_its_raters(study: Study) -> None:
+    round_ = rated(study, "item bob carol\n1 crash slow\n2 crash crash", 2)
+    item = Item.objects.get(identifier="acme/rocket#1")
+    resolve(seat=make.seat(study, "ada"), round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
+    make.next_version(study, SLOW_STAYS)
+    plan = ran(study)
+    assert given_out(plan) == {"1": ["bob", "carol"]}
+    assert asked(plan) == {"1": [[1, "symptom"]]}
+
+
+def test_redefined_categories_are_looked_at_again_only_where_that_is_wanted(study: Study) -> None:
+    rated(study)
+    text = make.SYMPTOMS.replace("name: Crash}", "name: Crash, definition: A process ends with an error.}")
+    make.next_version(study, text)
+    assert preview_of(planned(study)).as_document()["recheck"] == [
+        {"dimension": "symptom", "category": "crash", "items": 3, "chosen": False}
+    ]
+    with pytest.raises(Invalid) as refused:
+        planned(study, recheck=[["symptom", "hang"]])
+    assert "recheck" in refused.value.fields
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study), recheck=[["symptom", "crash"]])
+    moving.work(plan.pk)
+    plan.refresh_from_db()
+    assert given_out(plan) == {"1": ["bob", "carol"], "3": ["carol"], "5": ["bob", "carol"]}
+    assert asked(plan) == {"1": [[1, "symptom"]], "3": [], "5": [[1, "symptom"]]}
+
+
+def test_a_newly_required_question_asks_where_it_applies_and_has_no_answer() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 2)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"kind": ["fault"], "symptom": ["crash"], "distributed": True})
+        make.submit(round_, name, 2, {"kind": ["how-to"]})
+    more = "  - {key: stage, title: Stage, kind: single, applies_when: {dimension: kind, is: [fault]}, categories: "
+    make.next_version(study, make.FAULTS + more + "[{key: setup, name: Setup}]}\n")
+    told = preview_of(planned(study)).as_document()
+    assert told["dimensions"] == [{"dimension": "stage", "title": "Stage", "kind": "required", "items": 1}]
+    plan = ran(study)
+    assert given_out(plan) == {"1": ["bob", "carol"]} and asked(plan) == {"1": [[1, "stage"]]}
+
+
+def test_a_question_that_becomes_required_asks_only_those_who_left_it_blank() -> None:
+    text = make.SYMPTOMS + "  - {key: note, title: Note, kind: text, required: false}\n"
+    study = make.study(text=text)
+    round_ = make.open_round(study, 1)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"], "note": "odd"})
+    make.submit(round_, "carol", 1, {"symptom": ["crash"]})
+    make.next_version(study, text.replace("required: false", "required: true"))
+    assert given_out(ran(study)) == {"1": ["carol"]}
+
+
+def test_what_is_pending_comes_back_once_its_proposal_was_answered(study: Study) -> None:
+    rated(study, "item bob carol\n1 PENDING crash\n2 crash PENDING\n3 crash crash", 3)
+    proposal = Rating.objects.get(proposal__isnull=False, item__identifier="acme/rocket#1").proposal
+    assert proposal is not None
+    ProposalOutcome.objects.create(
+        proposal=proposal, outcome="accepted", version_number=2, category_key="new", category_name="New"
+    )
+    make.next_version(study, make.SYMPTOMS + "      - {key: new, name: New}\n")
+    told = preview_of(planned(study)).as_document()
+    assert told["pending"] == {"accepted": 1, "open": 1}
+    plan = ran(study)
+    assert given_out(plan) == {"1": ["bob"]} and asked(plan) == {"1": [[1, "symptom"]]}
+
+
+def test_what_was_accepted_into_a_later_version_does_not_come_back_yet(study: Study) -> None:
+    rated(study, "item bob carol\n1 PENDING crash", 1)
+    proposal = Rating.objects.get(proposal__isnull=False).proposal
+    assert proposal is not None
+    ProposalOutcome.objects.create(
+        proposal=proposal, outcome="accepted", version_number=3, category_key="new", category_name="New"
+    )
+    make.next_version(study, SECOND)
+    assert ran(study).worklist is None
+
+
+def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    carol = make.member(study, "carol")
+    carol.roles = ["reader"]
+    carol.save()
+    told = preview_of(planned(study)).as_document()
+    assert told["worklist"]["raters"][1] == {"rater": "R2", "items": 2, "absent": True}
+    assert "R2" in told["warnings"][0]
+    plan = ran(study)
+    assert given_out(plan) == {"2": ["bob"], "3": ["bob"], "4": ["bob"]}
+    undo_plan(seat=make.owner_seat(study), plan=plan)
+    make.studies.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
+    assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
+
+
+def test_an_undone_plan_leaves_no_worklist_that_counts_and_its_number_is_not_used_again(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    plan = undo_plan(seat=make.owner_seat(study), plan=ran(study))
+    worklist = plan.worklist
+    assert plan.state == "undone" and worklist is not None
+    worklist.refresh_from_db()
+    assert worklist.state == "undone"
+    again = ran(study)
+    assert again.number == 2 and again.worklist is not None and again.worklist.number == 3
+
+
+def test_a_plan_can_be_undone_until_the_next_round_opens(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.next_version(study, SECOND)
+    plan = ran(study)
+    assert why_not_undo(plan) == ""
+    make.open_round(study, 1, first=9)
+    assert "Round 2 was opened" in why_not_undo(plan)
+    with pytest.raises(WrongState):
+        undo_plan(seat=make.owner_seat(study), plan=plan)
+
+
+def test_plans_are_undone_from_the_last_one_backwards(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.next_version(study, SECOND)
+    first = ran(study)
+    make.next_version(study, SECOND.replace("name: Failure", "name: Fault"))
+    second = ran(study, 3)
+    assert (second.from_version.number, second.to_version.number) == (2, 3)
+    with pytest.raises(WrongState, match="Plan 2 was run after it"):
+        undo_plan(seat=make.owner_seat(study), plan=first)
+    undo_plan(seat=make.owner_seat(study), plan=second)
+    assert undo_plan(seat=make.owner_seat(study), plan=first).state == "undone"
+
+
+def test_a_plan_waits_for_open_rounds_and_a_published_version(study: Study) -> None:
+    make.open_round(study, 1)
+    make.next_version(study, SECOND)
+    with pytest.raises(Conflict, match="nothing to move"):
+        planned(study)
+    close = make.rate(get_round(make.owner_seat(study), 1), "item bob carol\n1 crash crash")
+    close_round(seat=make.owner_seat(study), number=close.number)
+    make.open_round(study, 1, first=7)
+    with pytest.raises(WrongState, match="Round 2 is open"):
+        run_plan(seat=make.owner_seat(study), plan=planned(study))
+
+
+def test_a_draft_can_be_previewed_and_not_run(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=SECOND)
+    plan = planned(study)
+    assert preview_of(plan).by_kind == {"renamed": 2}
+    with pytest.raises(WrongState, match="publish it first"):
+        run_plan(seat=make.owner_seat(study), plan=plan)
+
+
+@pytest.mark.parametrize("to", [0, 3, 2**40, "2", None, True])
+def test_a_version_that_is_not_there_is_refused(study: Study, to: object) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.next_version(study, SECOND)
+    with pytest.raises(Invalid) as refused:
+        preview_plan(seat=make.owner_seat(study), to=to)
+    assert "to" in refused.value.fields
+
+
+def test_only_the_owner_makes_runs_and_undoes_plans(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.next_version(study, SECOND)
+    plan = planned(study)
+    for name in ("bob", "ada", "rea"):
+        with pytest.raises(Forbidden):
+            preview_plan(seat=make.seat(study, name), to=2)
+        with pytest.raises(Forbidden):
+            run_plan(seat=make.seat(study, name), plan=plan)
+        with pytest.raises(Forbidden):
+            undo_plan(seat=make.seat(study, name), plan=plan)
+
+
+def test_asking_again_gives_the_same_preview_and_running_again_the_same_run(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    assert planned(study).pk == planned(study).pk
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
+    assert run_plan(seat=make.owner_seat(study), plan=plan).pk == plan.pk
+    moving.work(plan.pk)
+    moving.work(plan.pk)
+    plan.refresh_from_db()
+    assert Round.objects.filter(kind="relabel").count() == 1 and len(given_out(plan)) == 3
+
+
+def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing_twice(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    monkeypatch.setattr(moving, "BATCH", 1)
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
+    batch, turns = moving._batch, []
+
+    def killed(*arguments: Any) -> bool:
+        turns.append(1)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+        return batch(*arguments)
+
+    monkeypatch.setattr(moving, "_batch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        moving.work(plan.pk)
+    plan.refresh_from_db()
+    assert (plan.state, plan.n_done, plan.n_total) == ("running", 2, 3)
+    with pytest.raises(Conflict, match="moving the study"):
+        open_round(seat=make.owner_seat(study), number=2)
+    moving.work(plan.pk)
+    plan.refresh_from_db()
+    assert given_out(plan) == {"2": ["bob", "carol"], "3": ["bob"], "4": ["bob", "carol"]}
+    assert [*RoundItem.objects.filter(round=plan.worklist).values_list("position", flat=True)] == [1, 2, 3]
+
+
+def test_a_plan_at_work_can_be_stopped_and_leaves_nothing(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    monkeypatch.setattr(moving, "BATCH", 1)
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
+    batch = moving._batch
+    monkeypatch.setattr(moving, "_batch", lambda *arguments: batch(*arguments) and False)
+    moving.work(plan.pk)
+    plan = undo_plan(seat=make.owner_seat(study), plan=Plan.objects.get())
+    assert (plan.state, plan.worklist, study.rounds.count()) == ("undone", None, 1)
+
+
+def test_lost_plans_are_found(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
+    assert moving.lost(60) == [] and moving.lost(-1) == [plan.pk]
+
+
+def test_only_the_newest_answers_of_an_item_count(study: Study) -> None:
+    close_round(seat=make.owner_seat(study), number=rated(study, "item bob carol\n1 hang hang\n2 hang hang", 2).number)
+    second = make.open_round(study, 1)
+    make.rate(second, "item bob carol\n1 crash crash")
+    make.next_version(study, SECOND)
+    assert given_out(ran(study)) == {"2": ["bob", "carol"]}
