@@ -10,6 +10,7 @@ from rapidfuzz import fuzz, process
 from taxonomy import reading, schema
 from taxonomy.errors import Problem
 from taxonomy.reading import Mapping, Node, Scalar
+from taxonomy.syntax import quoted
 
 PROBLEMS_MAX = 100
 SUGGESTIONS_MAX = 20
@@ -17,6 +18,24 @@ LIKENESS_MIN = 60
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 BARE = re.compile(r"[A-Za-z0-9][\w ./()+-]*(?<! )")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+OTHER_KINDS = {
+    "binary": "boolean",
+    "bool": "boolean",
+    "categorical": "single",
+    "choice": "single",
+    "float": "number",
+    "int": "number",
+    "integer": "number",
+    "likert": "ordinal",
+    "multiple": "multi",
+    "multiple choice": "multi",
+    "nominal": "single",
+    "numeric": "number",
+    "scale": "ordinal",
+    "single choice": "single",
+    "string": "text",
+    "yes/no": "boolean",
+}
 OTHER_WORDS = {
     "children": "categories",
     "comment": "note",
@@ -146,6 +165,8 @@ class Structure:
             told(place, error)
 
     def _unknown_field(self, place: Place, error: ValidationError) -> None:
+        if place in self.flawed:
+            return
         fields, what = error.schema["properties"], error.schema["title"]
         node = self.node(place)
         for key, _ in node.entries if isinstance(node, Mapping) else ():
@@ -163,6 +184,10 @@ class Structure:
             self.add((*place, name), sentence, "" if hopeless else name, fields, node=key)
 
     def _missing_field(self, place: Place, error: ValidationError) -> None:
+        if error.schema is PARTS["condition"] and (written := _as_condition(error.instance)):
+            self.flawed.add(place)
+            self.add(place, f"A condition names a dimension and its answers; write {written}.")
+            return
         for name in error.validator_value:
             if name in error.instance:
                 continue
@@ -183,8 +208,8 @@ class Structure:
         wanted, value = _as_list(error.validator_value), error.instance
         node = self.node(place)
         if "object" in wanted:
-            sentence = f"Here {in_words(error.schema)} is expected, with fields such as "
-            sentence += f"{listed(list(error.schema['properties'])[:3])}"
+            fields = listed([*dict.fromkeys([*error.schema["required"], *error.schema["properties"]])][:3])
+            sentence = f"Here {in_words(error.schema)} is expected, with fields such as {fields}"
             self.add(place, f"{sentence}{_as_object(error.schema, value)}.")
         elif "array" in wanted and value is None:
             self._too_few(place, error)
@@ -192,15 +217,18 @@ class Structure:
             if "title" not in error.schema:  # a text told of already stands where these kinds need categories
                 return
             what = error.schema["title"].lower()
-            self.add(place, f"Here a list of {what} is expected; write {_as_list_entry(node)}.")
+            self.add(place, f"Here a list of {what} is expected; write {_as_list_entry(node, value)}.")
         elif wanted == ["boolean"]:
             hint = OTHER_BOOLEANS.get(node.text.lower(), "") if isinstance(node, Scalar) else ""
             self.add(place, f"Here true or false is expected{f'; write {hint}' if hint else ''}.")
         elif value is None:
-            self.add(place, "An empty entry; leave it out." if isinstance(place[-1], int) else NOTHING)
+            self.add(place, EMPTY_ENTRY if isinstance(place[-1], int) else NOTHING)
         elif isinstance(value, bool):
             written = self.text(place, value)
-            self.add(place, f"Here “{written}” would mean yes or no; write it in quotes: '{written}'.")
+            self.add(place, f"Here “{written}” would mean yes or no; write it in quotes: {quoted(written)}.")
+        elif isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), str):
+            text = quoted(short(f"{next(iter(value))}: {inner}"))
+            self.add(place, f"Here a text is expected; put one that holds “: ” in quotes: {text}.")
         else:
             self.add(place, "Here a text is expected; write it after the colon, in quotes if it holds “: ”.")
 
@@ -211,7 +239,10 @@ class Structure:
             self.add(place, f"Nothing that names a kind stands here; kinds are {kinds}.")
         else:
             sentence = f"“{short(node.text)}” is no kind of dimension; kinds are {kinds}."
-            self.add(place, sentence, node.text.strip().lower(), error.validator_value)
+            word = node.text.strip().lower()
+            if meant := OTHER_KINDS.get(word):
+                sentence += f" Did you mean “{meant}”?"
+            self.add(place, sentence, "" if meant else word, error.validator_value)
 
     def _another_pattern(self, place: Place, error: ValidationError) -> None:
         text: str = error.instance
@@ -225,12 +256,12 @@ class Structure:
         elif error.schema is PARTS["sign"]:
             self.add(place, "A shortcut is one letter, digit or sign.")
         elif isinstance(place[-1], int):
-            self.add(place, "An empty entry; leave it out.")
+            self.add(place, EMPTY_ENTRY)
         else:
             self.add(place, "This must be one line without tabs." if text.strip() else NOTHING)
 
     def _empty(self, place: Place, error: ValidationError) -> None:
-        self.add(place, "An empty entry; leave it out." if isinstance(place[-1], int) else NOTHING)
+        self.add(place, EMPTY_ENTRY if isinstance(place[-1], int) else NOTHING)
 
     def _too_long(self, place: Place, error: ValidationError) -> None:
         if error.schema is PARTS["sign"]:
@@ -282,7 +313,8 @@ SENTENCES = {
 
 PARTS: dict[str, Any] = schema.SCHEMA["$defs"]
 OBJECTS = (schema.SCHEMA, PARTS["dimension"], PARTS["category"], PARTS["condition"])
-NOTHING = "Nothing stands here; write a text."
+NOTHING = "Nothing stands here; write a text, in quotes if it begins with “#”."
+EMPTY_ENTRY = "An empty entry; leave it out, or put its text in quotes if it begins with “#”."
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
@@ -321,14 +353,18 @@ def _as_list(wanted: str | list[str]) -> list[str]:
     return [wanted] if isinstance(wanted, str) else wanted
 
 
-def _as_list_entry(node: Node) -> str:
+def _as_list_entry(node: Node, value: Plain) -> str:
     """How a value that is no list would be written as one."""
+    if isinstance(value, dict) and value and "key" not in value:
+        name, inner = next(iter(value.items()))
+        named = f", name: {short(inner)}" if isinstance(inner, str) else ""
+        return f"- {{key: {short(name)}{named}}}" if named else f"- key: {short(name)}, and its fields below"
     if not isinstance(node, Scalar):
         return "“- ” before each entry"
     text = node.text.strip()
     if len(text) > 40 or "\n" in text:
         return "each entry in a line of its own below, after “- ”"
-    return f"[{text}]" if BARE.fullmatch(text) else "['" + text.replace("'", "''") + "']"
+    return f"[{text}]" if BARE.fullmatch(text) else f"[{quoted(text)}]"
 
 
 def _as_object(part: Any, value: Plain) -> str:
@@ -342,6 +378,17 @@ def _as_object(part: Any, value: Plain) -> str:
         answers = ", ".join(word for word in words[1:] if word not in {"is", "in", "or", "and"})
         return f"; write {{dimension: {words[0]}, is: [{answers}]}}" if answers else ""
     return ""
+
+
+def _as_condition(value: dict[str, Plain]) -> str:
+    """How {kind: fault} or {kind: [fault]} would be written."""
+    if len(value) != 1:
+        return ""
+    name, answers = next(iter(value.items()))
+    words = answers if isinstance(answers, list) else [answers]
+    if name in PARTS["condition"]["properties"] or not words or not all(isinstance(word, str) for word in words):
+        return ""
+    return short(f"{{dimension: {name}, is: [{', '.join(str(word) for word in words)}]}}")
 
 
 # The library makes a validator anew for every value below a value. Each part of the schema has one here that is kept,

@@ -11,6 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from taxonomy import syntax
 from taxonomy.errors import UnreadableDocument
 
 BYTES_MAX = 2_000_000
@@ -88,32 +89,14 @@ def _read_yaml(text: str) -> Node:
         events = YAML(typ="safe", pure=True).parse(text)
         return _YamlReader(events).document()
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = {"line": mark.line + 1, "column": mark.column + 1} if mark else {}
-        raise UnreadableDocument(
-            f"This is not YAML: {_plain_words(error.problem or error.context)}.", **where
-        ) from None
+        sentence, line, column = syntax.told(text, error)
+        raise UnreadableDocument(f"This is not YAML: {sentence}.", line=line, column=column) from None
     except YAMLError as error:
         position = getattr(error, "position", 0) or 0
         line, column = _place(text, position if isinstance(position, int) else 0)
         raise UnreadableDocument(
             "This is not YAML: it holds a character that text files don't have.", line=line, column=column
         ) from None
-
-
-def _plain_words(problem: str | None) -> str:
-    words = (problem or "it can't be parsed").strip()
-    hints = {
-        "mapping values are not allowed here": "a colon too many; put text that holds “: ” in quotes",
-        "could not find expected ':'": "a key without a colon; check the indentation and the colon after the key",
-        "found character '\\t' that cannot start any token": "a tab; indent with spaces",
-        "did not find expected '-' indicator": "a line stands at the wrong depth; check the indentation",
-        "expected <block end>, but found": "a line stands at the wrong depth; check the indentation",
-    }
-    for found, hint in hints.items():
-        if found in words:
-            return f"{words} ({hint})"
-    return words
 
 
 class _YamlReader:
@@ -145,11 +128,15 @@ class _YamlReader:
         name = type(event).__name__
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         if name == "AliasEvent":
-            self._refuse(event, f"*{event.anchor} is an alias; write the text out instead.")
+            self._refuse(
+                event, f"*{event.anchor} would be an alias; write the text out, in quotes if it begins with *."
+            )
         if event.anchor:
-            self._refuse(event, f"&{event.anchor} is an anchor; a taxonomy is written without.")
+            self._refuse(
+                event, f"&{event.anchor} would be an anchor; leave it out, or put text that begins with & in quotes."
+            )
         if event.tag and event.tag != "!":
-            self._refuse(event, f"{event.tag} is a tag; a taxonomy is written without.")
+            self._refuse(event, f"{event.tag} would be a tag; leave it out, or put text that begins with ! in quotes.")
         if depth > DEPTH_MAX:
             self._refuse(event, "This is nested too deeply; thirty levels of categories are the most.")
         if name == "ScalarEvent":
@@ -205,6 +192,8 @@ class _JsonReader:
         try:
             return scanstring(self.text, at + 1, True)
         except json.JSONDecodeError as error:
+            if error.msg.startswith("Unterminated"):
+                self._refuse(at, "the text that begins here has no closing quote")
             self._refuse(error.pos, error.msg[0].lower() + error.msg[1:])
             raise
 
