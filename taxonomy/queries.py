@@ -3,11 +3,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, Prefetch, QuerySet
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 
 from accounts.models import User
-from taxonomy import comparison, migration, tree
+from taxonomy import appendix, comparison, migration, side_by_side, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
 from taxonomy.migration import Link, Route, Told
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
@@ -284,6 +287,31 @@ def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
         tuple(comparison.compare_dimensions(before, after)),
         tuple(comparison.compare(before, after, _sources_between(old, new, before, after))),
     )
+
+
+def appendix_of(found: Comparison) -> str:
+    """A comparison as Markdown for the appendix of a paper; no query where the versions came by access.get_version."""
+    old, new = found.old_document, found.new_document
+    return appendix.appendix(
+        new.title,
+        new.slug,
+        appendix.Heading(found.old.number, _said(found.old), old.note),
+        appendix.Heading(found.new.number, _said(found.new), new.note),
+        side_by_side.counts(found.changes),
+        side_by_side.sections(old, new, found.dimensions, found.changes),
+    )
+
+
+def _said(version: TaxonomyVersion) -> str:
+    """What is said of a version in words: "published on 3 May 2026", "draft, written on 4 May 2026"."""
+    if version.published_at is None:
+        return f"draft, written on {_day(version.edited_at or version.created_at)}"
+    retired = f", retired on {_day(version.retired_at)}" if version.retired_at else ""
+    return f"published on {_day(version.published_at)}{retired}"
+
+
+def _day(when: datetime) -> str:
+    return date_format(localtime(when), "j F Y")
 
 
 def _sources_between(old: TaxonomyVersion, new: TaxonomyVersion, before: Document, after: Document) -> Sources | None:

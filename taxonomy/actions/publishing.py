@@ -4,7 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
-from taxonomy.actions.rows import locked, no_draft, write_changes
+from taxonomy.actions.rows import locked, no_draft, require_revision, write_changes
 from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
@@ -12,17 +12,19 @@ from taxonomy.queries import forget_trees, newest_published
 
 
 @transaction.atomic
-def publish_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVersion:
+def publish_version(*, user: User | None, version: TaxonomyVersion, expected: int | None = None) -> TaxonomyVersion:
     """Freezes a draft for good, so that rounds can use it; its changes are those from the version published last.
 
-    A parent that was retired meanwhile stays the parent, for the draft's `was` names what stands there. Raises
-    TaxonomyConflict where it is no draft any more, or where a later version was published already, and
-    InvalidDocument where another version was published meanwhile that lacks what its `was` names.
+    `expected` is the revision that was read: raises StaleDraft where the draft has another one by now. A parent that
+    was retired meanwhile stays the parent, for the draft's `was` names what stands there. Raises TaxonomyConflict
+    where it is no draft any more, or where a later version was published already, and InvalidDocument where another
+    version was published meanwhile that lacks what its `was` names.
     """
     version = locked(version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "published again")
+    require_revision(version, expected)
     parent = newest_published(taxonomy)
     if parent and parent.number > version.number:
         raise TaxonomyConflict(

@@ -8,6 +8,7 @@ from accounts.models import User
 from taxonomy import comparison
 from taxonomy.errors import StaleDraft, TaxonomyConflict, TaxonomyNotFound
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
+from taxonomy.queries import PEOPLE
 from taxonomy.schema import CategorySpec, Document
 
 
@@ -17,7 +18,7 @@ def locked(version: TaxonomyVersion) -> TaxonomyVersion:
     Raises TaxonomyNotFound where it was discarded meanwhile.
     """
     taxonomy = Taxonomy.objects.select_for_update().filter(pk=version.taxonomy_id).first()
-    rows = TaxonomyVersion.objects.select_related("parent__taxonomy", "edited_by")
+    rows = TaxonomyVersion.objects.select_related("parent__taxonomy", *PEOPLE)
     found = rows.filter(pk=version.pk).first() if taxonomy else None
     if taxonomy is None or found is None:
         raise TaxonomyNotFound(f"Version {version.number} was discarded meanwhile.")

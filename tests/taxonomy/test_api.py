@@ -9,6 +9,7 @@ from django.test import Client
 from accounts.actions import make_token
 from accounts.models import User
 from taxonomy import schema
+from taxonomy.api import BESIDE
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from tests.asserts import assert_queries
@@ -55,8 +56,16 @@ def otto() -> Caller:
 def test_a_document_becomes_a_draft_and_comes_back_whole(maria: Caller) -> None:
     status, answer = maria.send(text=WHOLE)
     assert status == 201
-    assert (answer.pop("number"), answer.pop("state"), answer.pop("published_at")) == (1, "draft", None)
+    said = {name: answer.pop(name) for name in BESIDE}
     assert answer == schema.plain(load(WHOLE))
+    assert said.pop("created_at") <= said.pop("edited_at")
+    assert {name: value for name, value in said.items() if value is not None} == {
+        "number": 1,
+        "state": "draft",
+        "revision": 1,
+        "created_by": "maria",
+        "edited_by": "maria",
+    }
     status, answer = maria.get("training-faults/versions/1/")
     assert (status, answer["dimensions"][1]["categories"][0]["was"]) == (200, ["comm-setup"])
 
@@ -156,10 +165,101 @@ def test_the_difference_of_two_versions_is_told(maria: Caller) -> None:
         "new": "stop",
         "old_path": ["Hang"],
         "new_path": ["Stop"],
+        "fields": ["key", "name"],
+        "differences": {"key": {"old": "hang", "new": "stop"}, "name": {"old": "Hang", "new": "Stop"}},
     }
     assert maria.get("s/versions/1/diff/3/")[1]["counts"] == {"merged": 2, "added": 1, "retired": 1}
     assert maria.get("s/versions/2/diff/2/")[1]["changes"] == []
     assert maria.get("s/versions/1/diff/9/")[0] == 404
+
+
+def test_what_was_redefined_stands_in_the_difference_and_examples_alone_redefine_nothing(maria: Caller) -> None:
+    maria.send(text=FIRST.replace("name: Hang", "name: Hang, definition: It stands., examples: [x]"))
+    maria.send("s/versions/1/publish/")
+    text = FIRST.replace("name: Hang", "name: Hang, definition: It stands still., examples: [x]").replace(
+        "name: Crash", "name: Crash, examples: [y, z]"
+    )
+    maria.send("s/versions/", text.replace("title: D\n", "title: Symptom\n"))
+    answer = maria.get("s/versions/1/diff/2/")[1]
+    assert answer["counts"] == {"redefined": 1, "kept": 2}
+    assert [(change["new"], change["kind"], change["differences"]) for change in answer["changes"]] == [
+        ("hang", "redefined", {"definition": {"old": "It stands.", "new": "It stands still."}}),
+        ("crash", "kept", {"examples": {"old": [], "new": ["y", "z"]}}),
+    ]
+    assert [(each["number"], each["state"], each["edited_by"]) for each in answer["versions"]] == [
+        (1, "published", "maria"),
+        (2, "draft", "maria"),
+    ]
+    (dimension,) = answer["dimensions"]
+    assert dimension["differences"] == {"title": {"old": "D", "new": "Symptom"}}
+    back = maria.get("s/versions/2/diff/1/")[1]
+    assert back["changes"][0]["differences"] == {"definition": {"old": "It stands still.", "new": "It stands."}}
+
+
+def test_the_difference_comes_as_markdown_too(maria: Caller) -> None:
+    maria.send(text=FIRST)
+    maria.send("s/versions/1/publish/")
+    maria.send("s/versions/", SECOND)
+    answer = maria.client.get(ROOT + "s/versions/1/diff/2/?format=md", headers=maria.headers)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/markdown; charset=utf-8")
+    assert "| merged, renamed | Hang (`hang`); Crash (`crash`) | Stop (`stop`) |" in answer.content.decode()
+    assert maria.get("s/versions/1/diff/2/?format=pdf")[0] == 422
+
+
+def test_a_write_names_the_revision_it_read_and_a_stale_one_is_told_what_is_newer(maria: Caller) -> None:
+    maria.send(text=FIRST)
+    otto = Caller("otto", staff=True)
+
+    def write(caller: Caller, method: str, path: str, text: str, revision: str):  # type: ignore[no-untyped-def]
+        headers = caller.headers | {"If-Match": revision}
+        return caller.client.generic(method, ROOT + path, text, content_type="application/yaml", headers=headers)
+
+    page = "s/versions/1/"
+    assert maria.client.get(ROOT + page, headers=maria.headers)["ETag"] == '"1"'
+    answer = write(otto, "PUT", page, FIRST, '"1"')
+    assert (answer.status_code, answer["ETag"], answer.json()["edited_by"]) == (200, '"2"', "otto")
+    for method, path in [("PUT", page), ("DELETE", page), ("POST", page + "publish/")]:
+        for revision in ('"1"', 'W/"1"', "1"):
+            answer = write(maria, method, path, SECOND.replace(", was:", " #"), revision)
+            body = answer.json()
+            assert (answer.status_code, body["code"], answer["ETag"]) == (409, "stale", '"2"')
+            assert set(body) == {"code", "message", "fields", "newer"}
+            assert (body["newer"]["revision"], body["newer"]["edited_by"]) == (2, "otto")
+            assert body["newer"]["edited_at"].startswith("20")
+    assert write(maria, "PUT", page, FIRST, "nonsense").status_code == 400
+    assert write(maria, "PUT", page, FIRST, "*")["ETag"] == '"3"'
+    answer = write(maria, "POST", page + "publish/", "", '"3"')
+    assert (answer.status_code, answer.has_header("ETag")) == (200, False)
+
+
+def test_a_draft_is_started_and_discarded_and_a_published_version_retired(maria: Caller) -> None:
+    maria.send(text=FIRST)
+    assert maria.send("s/drafts/")[1]["code"] == "nothing_published"
+    maria.send("s/versions/1/publish/")
+    status, answer = maria.send("s/drafts/")
+    assert (status, answer["number"], answer["state"], answer["revision"]) == (201, 2, "draft", 1)
+    for expected in (204, 404):
+        gone = maria.client.delete(ROOT + "s/versions/2/", headers=maria.headers)
+        assert gone.status_code == expected
+    assert maria.send("s/drafts/")[1]["number"] == 3
+    assert maria.send("s/versions/1/", method="DELETE")[1]["code"] == "no_draft"
+    assert maria.send("s/versions/3/retire/")[1]["code"] == "not_published"
+    status, answer = maria.send("s/versions/1/retire/")
+    assert (status, answer["state"], answer["retired_by"], answer["retired_at"][:2]) == (200, "retired", "maria", "20")
+    assert maria.send("s/versions/1/retire/")[0] == 409
+
+
+def test_who_only_reads_starts_discards_and_retires_nothing(maria: Caller, otto: Caller) -> None:
+    maria.send(text=FIRST)
+    maria.send("s/versions/1/publish/")
+    maria.send("s/drafts/")
+    for method, path in [("POST", "s/drafts/"), ("POST", "s/versions/1/retire/"), ("DELETE", "s/versions/1/")]:
+        assert otto.send(path, method=method)[0] == 403
+        assert Client().generic(method, ROOT + path).status_code == 401
+        assert maria.send(path.replace("s/", "none/", 1), method=method)[0] == 404
+        assert Caller("maria", "read").send(path, method=method)[1]["code"] == "scope_too_small"
+    assert otto.send("s/versions/2/", method="DELETE")[0] == otto.send("s/versions/2/retire/")[0] == 404
+    assert TaxonomyVersion.objects.count() == 2
 
 
 def test_a_draft_is_hidden_from_others_and_a_published_version_is_only_read_by_them(
