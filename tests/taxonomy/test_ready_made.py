@@ -276,3 +276,4 @@ def test_the_page_offers_each_with_its_counts_its_note_folded_and_whether_it_is_
         folded = row[row.index('<details class="fold"><summary>') : row.index("</details>")]
         assert "written for Concord" in folded
         assert ("what is missing" in folded) is each.is_partial
+        assert folded.count("<p>") == len(each.document.note.split("\n\n")) > 1
