@@ -16,6 +16,7 @@ from accounts.errors import Unreadable
 from accounts.models import User
 from taxonomy.access import get_maintained_version
 from taxonomy.actions import new_draft, replace_draft
+from taxonomy.checking import load
 from taxonomy.editing import opened, told
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict
 from taxonomy.models import TaxonomyVersion
@@ -114,12 +115,27 @@ def _saved(request: HttpRequest, version: TaxonomyVersion) -> HttpResponse:
     try:
         version = replace_draft(user=cast(User, request.user), version=version, text=text, expected=revision)
     except StaleDraft as error:
+        if _says_the_same(text, version):
+            return _accepted(version)
         fresh = TaxonomyVersion.objects.select_related("edited_by").get(pk=version.pk)
         return JsonResponse({"code": error.code, "message": error.message, "newer": _state(fresh)}, status=409)
     except TaxonomyConflict as error:
         return JsonResponse({"code": error.code, "message": error.message}, status=409)
     except InvalidDocument as error:
         return _problems(error)
+    return _accepted(version)
+
+
+def _says_the_same(text: str, version: TaxonomyVersion) -> bool:
+    """Whether this very text is stored: the answer to it got lost on the way, and it is sent again."""
+    try:
+        return load(text) == document_of(version)
+    except (InvalidDocument, TaxonomyVersion.DoesNotExist):
+        return False
+
+
+def _accepted(version: TaxonomyVersion) -> JsonResponse:
+    version = TaxonomyVersion.objects.select_related("parent", "edited_by", "created_by").get(pk=version.pk)
     parent = version.parent
     return JsonResponse({**told(document_of(parent) if parent else None, document_of(version)), **_state(version)})
 
