@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import changes, choosing, labelling, resolving, results, studies, usage
+from annotation.views import changes, choosing, labelling, proposals, resolving, results, studies, usage
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -28,6 +28,8 @@ urlpatterns = [
     path(STUDY + "changes/", changes.changes, name="changes"),
     path(STUDY + "changes/repin/", changes.repin_all, name="repin_all"),
     path(STUDY + "changes/check/", changes.ask_github, name="ask_github"),
+    path(STUDY + "proposals/", proposals.proposals, name="proposals"),
+    path(STUDY + "proposals/<int:pk>/", proposals.proposal, name="proposal"),
     path(STUDY + "audit/", studies.audit, name="audit"),
     path(STUDY + "rounds/", studies.rounds, name="rounds"),
     path(STUDY + "rounds/new/", studies.new_round, name="new_round"),

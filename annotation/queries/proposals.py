@@ -137,6 +137,11 @@ class Told:
         return self.state == OPEN
 
     @property
+    def words(self) -> str:
+        """The answer without the word for it: its state stands before."""
+        return self.sentence.partition(" ")[2] if self.outcome else ""
+
+    @property
     def sentence(self) -> str:
         """What became of it, without its name."""
         if self.outcome is not None:
