@@ -69,11 +69,11 @@ def _recheck(found: Ground, given: object) -> list[list[str]]:
 
 
 @transaction.atomic
-def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: object = ()) -> Plan:
+def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: object = (), send: bool = True) -> Plan:
     """Queues the job of a plan; what it will do is kept with it. A plan at work is handed back as it is.
 
     `stand_ins` are user names or codes of raters who answer in the place of those that can't sign in. Raises Invalid,
-    or Conflict where it can't be run now.
+    or Conflict where it can't be run now. Without `send` no worker is told.
     """
     seat.require(OWNER)
     study = _held(seat)
@@ -105,7 +105,8 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
         to_version=plan.to_version.number,
         items_asked_again=plan.n_total,
     )
-    transaction.on_commit(lambda: tasks.run_plan.delay(plan.pk))
+    if send:
+        transaction.on_commit(lambda: tasks.run_plan.delay(plan.pk))
     return plan
 
 

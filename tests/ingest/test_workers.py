@@ -18,8 +18,8 @@ from ingest.models import FetchRun, SearchEntry, Unsearchable
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, World, made_up
 from tests.ingest.looking import all_counts, counts, empty_tables, everything
-from tests.ingest.mortal import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Death, Nursery, Report
 from tests.ingest.ways import BY_GRAPHQL, WAYS, Case, Way, rows, whole
+from tests.mortal import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Death, Nursery, Report
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 LONG_AGO = "2020-01-01T00:00:00Z"

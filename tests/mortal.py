@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BASE_DIR = Path(__file__).resolve().parents[2]
+BASE_DIR = Path(__file__).resolve().parents[1]
 STATEMENT, COMMIT, READING, CALL, MOMENT = PLACES = ("statement", "commit", "reading", "call", "moment")
 READERS = ("/http/client.py", "/ingest/files.py", "/ingest/tables/", "/ingest/webhooks.py", "/ingest/github/client.py")
 ANSWER_SECONDS = 60
+BATCH_ITEMS = 5
 BATCH_ROWS = 200  # so that a small file has many batches
 
 
@@ -47,7 +48,7 @@ class Nursery:
     """Makes workers on the database and the GitHub that `environment` names, for as long as the block lasts."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "tests.ingest.mortal"]
+        command = [sys.executable, "-m", "tests.mortal"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=BASE_DIR, env=environment, stdin=pipe, stdout=pipe, text=True)
 
@@ -78,11 +79,13 @@ def _serve() -> None:
     import django
 
     django.setup()
-    from ingest import files, indexing, sync  # so that each fork has them already
+    from annotation import moving  # so that each fork has them already
+    from ingest import files, indexing, sync
     from ingest.tables import issues
 
     files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
-    tasks = {"work": sync.work, "index": indexing.index}
+    moving.BATCH = BATCH_ITEMS
+    tasks = {"work": sync.work, "index": indexing.index, "plan": moving.work}
     for line in sys.stdin:
         order = json.loads(line)
         ours, theirs = os.pipe()
