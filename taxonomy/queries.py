@@ -262,7 +262,10 @@ def read_dimensions(document: Document) -> tuple[ReadDimension, ...]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two versions of a taxonomy and what became of each dimension and category from the first to the second."""
+    """Two versions of a taxonomy and what became of each dimension and category from the first to the second.
+
+    `is_followed` is false where no recorded changes join the two, so that keys were compared.
+    """
 
     old: TaxonomyVersion
     new: TaxonomyVersion
@@ -270,6 +273,7 @@ class Comparison:
     new_document: Document
     dimensions: tuple[DimensionChange, ...]
     changes: tuple[Change, ...]
+    is_followed: bool = True
 
 
 def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
@@ -279,13 +283,15 @@ def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
     which both came, and on from there (twelve queries). Where nothing joins them keys are compared.
     """
     before, after = document(old), document(new)
+    told = _sources_between(old, new, after)
     return Comparison(
         old,
         new,
         before,
         after,
         tuple(comparison.compare_dimensions(before, after)),
-        tuple(comparison.compare(before, after, _sources_between(old, new, before, after))),
+        tuple(comparison.compare(before, after, told)),
+        told is not None,
     )
 
 
@@ -314,7 +320,7 @@ def _day(when: datetime) -> str:
     return date_format(localtime(when), "j F Y")
 
 
-def _sources_between(old: TaxonomyVersion, new: TaxonomyVersion, before: Document, after: Document) -> Sources | None:
+def _sources_between(old: TaxonomyVersion, new: TaxonomyVersion, after: Document) -> Sources | None:
     """Where each category of the one version comes from in the other by the recorded changes; None without a way."""
     if old.pk == new.pk:
         return {

@@ -72,6 +72,11 @@ class Row:
     news: tuple[Side, ...]
     changes: tuple[Change, ...]
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether one category stands beside one, elsewhere in the tree."""
+        return len(self.changes) == 1 and "moved" in (self.kind, *self.also)
+
 
 @dataclass(frozen=True)
 class Told:

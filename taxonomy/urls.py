@@ -31,5 +31,22 @@ urlpatterns = [
     path(
         "taxonomies/<slug:slug>/versions/<int:number>/document.yaml", views.taxonomy_document, name="taxonomy_document"
     ),
+    path("taxonomies/<slug:slug>/drafts/", views.start_taxonomy_draft, name="start_taxonomy_draft"),
+    path(
+        "taxonomies/<slug:slug>/versions/<int:number>/discard/",
+        views.discard_taxonomy_draft,
+        name="discard_taxonomy_draft",
+    ),
+    path(
+        "taxonomies/<slug:slug>/versions/<int:number>/retire/",
+        views.retire_taxonomy_version,
+        name="retire_taxonomy_version",
+    ),
+    path("taxonomies/<slug:slug>/diff/", views.compare_taxonomy_versions, name="compare_taxonomy_versions"),
     path("taxonomies/<slug:slug>/diff/<int:old>..<int:new>/", views.taxonomy_diff, name="taxonomy_diff"),
+    path(
+        "taxonomies/<slug:slug>/diff/<int:old>..<int:new>/appendix.md",
+        views.taxonomy_appendix,
+        name="taxonomy_appendix",
+    ),
 ]

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from accounts.errors import ConcordError
+from accounts.errors import ConcordError, Unreadable
 from accounts.models import User
-from taxonomy import queries, schema
+from taxonomy import queries, schema, side_by_side
 from taxonomy.access import (
     get_maintained_taxonomy,
     get_maintained_version,
@@ -19,13 +19,23 @@ from taxonomy.access import (
     get_version,
     may_maintain,
 )
-from taxonomy.actions import load_document, new_draft, publish_version, replace_draft
+from taxonomy.actions import (
+    discard_draft,
+    load_document,
+    new_draft,
+    publish_version,
+    replace_draft,
+    retire_version,
+    start_draft,
+)
 from taxonomy.forms import DocumentForm
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import (
+    appendix_of,
     compared,
     document,
     loaded_slugs,
+    n_changes,
     read_dimensions,
     taxonomy_with_versions,
     version_before,
@@ -78,12 +88,23 @@ def taxonomy(request: HttpRequest, slug: str) -> HttpResponse:
     found = taxonomy_with_versions(get_taxonomy(user, slug), user)
     versions = found.readable_versions  # type: ignore[attr-defined]  # by with_versions
     is_maintained = may_maintain(user, found)
+    changed = n_changes(versions)
+    by_id = {version.pk: version for version in versions}
+    drafts = [version for version in versions if version.is_draft]
     context |= {
         "taxonomy": found,
         "versions": [
-            (version, next((older for older in versions if older.number == version.number - 1), None))
+            (
+                version,
+                by_id.get(version.parent_id),
+                changed.get(version.pk, 0),
+            )  # a parent was published, so all read it
             for version in versions
         ],
+        "newest": versions[0],
+        "older": versions[1] if len(versions) > 1 else None,
+        "draft": drafts[0] if drafts else None,
+        "may_start": any(version.state == TaxonomyVersion.State.PUBLISHED for version in versions),
         "is_maintained": is_maintained,
         "form": context.get("form") or _filled(versions[0]) if is_maintained else None,
     }
@@ -100,12 +121,15 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
     version = get_version(user, slug, number)
     if request.method == "POST":
         version = get_maintained_version(user, slug, number)
-        draft = version
-        made, context = _stored(request, lambda text: replace_draft(user=user, version=draft, text=text))
+        draft, expected = version, _expected(request)
+        made, context = _stored(
+            request, lambda text: replace_draft(user=user, version=draft, text=text, expected=expected)
+        )
         if made is not None:
             messages.success(request, f"The draft of version {number} is replaced.")
             return redirect("taxonomy_version", slug, number)
         status = context["error"].status
+        version = get_version(user, slug, number)
     is_maintained = may_maintain(user, version.taxonomy)
     found = document(version)
     context |= {
@@ -135,41 +159,103 @@ def taxonomy_document(request: HttpRequest, slug: str, number: int) -> HttpRespo
 @login_required
 @require_POST
 def publish_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Freezes a draft."""
+    """Freezes a draft, unless it was written after the page with the button was made."""
     user = cast(User, request.user)
-    publish_version(user=user, version=get_maintained_version(user, slug, number))
+    version = get_maintained_version(user, slug, number)
+    publish_version(user=user, version=version, expected=_expected(request))
     messages.success(request, f"Version {number} is published. Rounds can use it; nobody can change it any more.")
     return redirect("taxonomy_version", slug, number)
 
 
 @login_required
+@require_POST
+def start_taxonomy_draft(request: HttpRequest, slug: str) -> HttpResponse:
+    """The newest published version as the next draft, and on to its editor."""
+    user = cast(User, request.user)
+    made = start_draft(user=user, taxonomy=get_maintained_taxonomy(user, slug))
+    messages.success(
+        request, f"Version {made.number} is a draft. It says what the version before says; change it here."
+    )
+    return redirect("edit_taxonomy_version", slug, made.number)
+
+
+@login_required
+@require_POST
+def discard_taxonomy_draft(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Deletes a draft, unless it was written after the page with the button was made."""
+    user = cast(User, request.user)
+    discard_draft(user=user, version=get_maintained_version(user, slug, number), expected=_expected(request))
+    messages.success(request, f"The draft of version {number} is discarded.")
+    is_left = Taxonomy.objects.readable_by(user).filter(slug=slug).exists()
+    return redirect("taxonomy", slug) if is_left else redirect("taxonomies")
+
+
+@login_required
+@require_POST
+def retire_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Takes a published version out of use."""
+    user = cast(User, request.user)
+    retire_version(user=user, version=get_maintained_version(user, slug, number))
+    messages.success(request, f"Version {number} is retired. No new round uses it; what was labelled under it stays.")
+    return redirect("taxonomy", slug)
+
+
+@login_required
+@require_GET
+def compare_taxonomy_versions(request: HttpRequest, slug: str) -> HttpResponse:
+    """From two numbers chosen on a page to the address of their comparison."""
+    numbers = [request.GET.get(name, "") for name in ("old", "new")]
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise Unreadable("Choose two versions to compare.")
+    return redirect("taxonomy_diff", slug, *(int(number) for number in numbers))
+
+
+@login_required
 @require_GET
 def taxonomy_diff(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
-    """Two versions side by side."""
+    """Two versions side by side; `?kind=` shows one kind of change, `kept` what did not change."""
     user = cast(User, request.user)
     found = compared(get_version(user, slug, old), get_version(user, slug, new))
-    specs = [
-        {(dimension.key, spec.key): spec for dimension in each.dimensions for spec, _ in dimension.walk()}
-        for each in (found.old_document, found.new_document)
-    ]
-    titles = {each.key: each.title for each in (*found.old_document.dimensions, *found.new_document.dimensions)}
-    sections = []
-    for key, title in titles.items():
-        changes = [change for change in found.changes if change.dimension == key]
-        rows = [
-            {
-                "change": change,
-                "old": specs[0].get((key, change.old or "")),
-                "new": specs[1].get((key, change.new or "")),
-                "differs": "redefined" in (change.kind, *change.also),
-            }
-            for change in changes
-            if change.kind != "kept" or change.also
-        ]
-        fields = next((change for change in found.dimensions if change.dimension == key), None)
-        sections.append({"title": title, "rows": rows, "n_kept": len(changes) - len(rows), "dimension": fields})
-    context = {"taxonomy": found.old.taxonomy, "found": found, "sections": sections}
+    counts = side_by_side.counts(found.changes)
+    kind = request.GET.get("kind", "")
+    kind = kind if kind in counts else ""
+    shown = side_by_side.sections(
+        found.old_document,
+        found.new_document,
+        found.dimensions,
+        found.changes,
+        frozenset([kind] if kind else side_by_side.SEEN_KINDS),
+    )
+    taxonomy = taxonomy_with_versions(found.old.taxonomy, user)
+    context = {
+        "taxonomy": taxonomy,
+        "versions": taxonomy.readable_versions,  # type: ignore[attr-defined]  # by with_versions
+        "found": found,
+        "found_versions": (found.old, found.new),
+        "sections": [section for section in shown if not kind or section.rows],
+        "kind": kind,
+        "kinds": [(each, counts[each]) for each in side_by_side.SEEN_KINDS if counts[each]],
+        "n_changes": sum(counts.values()) - counts["kept"],
+        "n_kept": counts["kept"],
+    }
     return render(request, "taxonomy/diff.html", context)
+
+
+@login_required
+@require_GET
+def taxonomy_appendix(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
+    """What changed between two versions as Markdown, as a file."""
+    user = cast(User, request.user)
+    text = appendix_of(compared(get_version(user, slug, old), get_version(user, slug, new)))
+    answer = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{slug}-v{old}-to-v{new}.md"'
+    return answer
+
+
+def _expected(request: HttpRequest) -> int | None:
+    """The revision of the draft that the page with the form showed, where it says one."""
+    given = request.POST.get("expected", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
 
 def _stored(

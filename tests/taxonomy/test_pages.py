@@ -6,7 +6,7 @@ from django.test import Client
 
 from accounts.models import User
 from taxonomy.actions import load_document, new_draft, publish_version
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import presets
 from tests.asserts import assert_queries
 from tests.taxonomy.test_documents import WHOLE, dimension
@@ -35,7 +35,14 @@ def second(maria: Client) -> TaxonomyVersion:
     return new_draft(user=user, taxonomy=first.taxonomy, text=SECOND)
 
 
-PAGES = ["/taxonomies/", "/taxonomies/s/", "/taxonomies/s/versions/2/", "/taxonomies/s/diff/1..2/"]
+PAGES = [
+    "/taxonomies/",
+    "/taxonomies/s/",
+    "/taxonomies/s/versions/2/",
+    "/taxonomies/s/diff/1..2/",
+    "/taxonomies/s/diff/2..1/",
+    "/taxonomies/s/diff/1..2/appendix.md",
+]
 
 
 @pytest.mark.parametrize("page", [*PAGES, "/taxonomies/s/versions/2/document.yaml"])
@@ -60,15 +67,36 @@ def test_others_read_what_is_published_and_change_nothing(second: TaxonomyVersio
     assert "Version 2" not in listed
     assert "New version" not in listed
     assert otto.get("/taxonomies/s/versions/1/").status_code == 200
-    for hidden in ("/taxonomies/s/versions/2/", "/taxonomies/s/diff/1..2/", "/taxonomies/s/versions/2/document.yaml"):
+    for hidden in [*PAGES[2:], "/taxonomies/s/versions/2/document.yaml"]:
         assert otto.get(hidden).status_code == 404
+    for refused in ("drafts/", "versions/1/retire/", "versions/1/discard/"):
+        assert otto.post("/taxonomies/s/" + refused).status_code == 403
+    for hidden in ("versions/2/retire/", "versions/2/discard/"):
+        assert otto.post("/taxonomies/s/" + hidden).status_code == 404
+    for word in ("Retire", "Discard", "Start the next version", "Edit"):
+        assert f">{word}<" not in listed
     assert otto.post("/taxonomies/s/", {"text": SECOND}).status_code == 403
     assert otto.post("/taxonomies/s/versions/2/", {"text": SECOND}).status_code == 404
     assert otto.post("/taxonomies/s/versions/2/publish/").status_code == 404
     assert TaxonomyVersion.objects.get(pk=second.pk).is_draft
 
 
-@pytest.mark.parametrize("page", ["/taxonomies/none/", "/taxonomies/s/versions/9/", "/taxonomies/s/diff/1..9/"])
+@pytest.mark.parametrize("action", ["drafts/", "versions/1/retire/", "versions/2/discard/", "versions/2/publish/"])
+def test_nobody_anonymous_changes_anything(second: TaxonomyVersion, action: str) -> None:
+    answer = Client().post("/taxonomies/s/" + action)
+    assert (answer.status_code, answer["Location"].startswith("/sign-in")) == (302, True)
+    assert {version.state for version in TaxonomyVersion.objects.all()} == {"published", "draft"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/taxonomies/none/",
+        "/taxonomies/s/versions/9/",
+        "/taxonomies/s/diff/1..9/",
+        "/taxonomies/s/diff/9..1/appendix.md",
+    ],
+)
 def test_nonsense_is_not_found(maria: Client, second: TaxonomyVersion, page: str) -> None:
     assert maria.get(page).status_code == 404
 
@@ -131,6 +159,78 @@ def test_a_draft_is_replaced_and_published_from_its_page(maria: Client, second: 
     assert "Change this draft" not in maria.get(page).content.decode()
 
 
+def test_a_draft_is_started_by_one_button_and_gone_on_with(maria: Client, second: TaxonomyVersion) -> None:
+    page = maria.get("/taxonomies/s/").content.decode()
+    assert "Go on with the draft of version 2" in page
+    assert "Start the next version" not in page
+    assert maria.post("/taxonomies/s/versions/2/publish/").status_code == 302
+    assert "Start the next version" in maria.get("/taxonomies/s/").content.decode()
+    answer = maria.post("/taxonomies/s/drafts/")
+    assert (answer.status_code, answer["Location"]) == (302, "/taxonomies/s/versions/3/edit/")
+    page = maria.get("/taxonomies/s/").content.decode()
+    assert "since version 2" in page
+    assert '<a class="nowrap" href="/taxonomies/s/diff/2..3/">0 changes' in page
+    assert '<a class="nowrap" href="/taxonomies/s/diff/1..2/">5 changes' in page
+
+
+def test_a_draft_that_was_written_meanwhile_is_not_overwritten_published_or_discarded(
+    maria: Client, second: TaxonomyVersion
+) -> None:
+    page = "/taxonomies/s/versions/2/"
+    assert 'name="expected" value="1"' in maria.get(page).content.decode()
+    assert signed_in("stefan", staff=True).post(page, {"text": SECOND, "expected": "1"}).status_code == 302
+    answer = maria.post(page, {"text": FIRST, "expected": "1"})
+    shown = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Version 2 was written by stefan meanwhile" in shown
+    assert "- {key: crash, name: Crash}" in shown
+    assert 'name="expected" value="2"' in shown
+    for action in ("publish/", "discard/"):
+        assert maria.post(page + action, {"expected": "1"}).status_code == 409
+    assert Category.objects.filter(dimension__version=second, key="stop").exists()
+    assert maria.post(page, {"text": FIRST, "expected": "2"}).status_code == 302
+
+
+def test_a_draft_is_discarded_and_a_version_retired_from_the_pages(maria: Client, second: TaxonomyVersion) -> None:
+    assert maria.post("/taxonomies/s/versions/1/discard/").status_code == 409
+    assert maria.post("/taxonomies/s/versions/2/retire/").status_code == 409
+    assert maria.post("/taxonomies/s/versions/2/discard/", {"expected": "1"})["Location"] == "/taxonomies/s/"
+    assert maria.get("/taxonomies/s/versions/2/").status_code == 404
+    assert maria.post("/taxonomies/s/versions/1/retire/")["Location"] == "/taxonomies/s/"
+    page = maria.get("/taxonomies/s/versions/1/").content.decode()
+    assert "Retired" in page
+    assert ">Retire<" not in page
+    alone = load_document(user=second.created_by, text=FIRST.replace("slug: s", "slug: alone"))
+    assert maria.post(f"/taxonomies/alone/versions/{alone.number}/discard/")["Location"] == "/taxonomies/"
+
+
+def test_two_versions_stand_side_by_side_with_the_words_that_differ(maria: Client, second: TaxonomyVersion) -> None:
+    text = FIRST.replace("name: Slow", "name: Very slow, definition: '<b>It</b> goes on.'")
+    maria.post(
+        "/taxonomies/s/versions/2/", {"text": text.replace("title: D\n", "title: Symptom\n    required: false\n")}
+    )
+    page = maria.get("/taxonomies/s/diff/1..2/").content.decode()
+    for told in ("all changes <span", "renamed <span", "kept as they were <span", 'id="d.slow"', "&lt;b&gt;"):
+        assert told in page, told
+    assert '<ins><span class="visually-hidden">[new: </span>Very slow<span' in page
+    assert '<del><span class="visually-hidden">[gone: </span>yes<span' in page
+    assert "Hang" not in page
+    assert "Hang" in maria.get("/taxonomies/s/diff/1..2/?kind=kept").content.decode()
+    assert "Very" not in maria.get("/taxonomies/s/diff/1..2/?kind=kept").content.decode()
+    assert "Very" in maria.get("/taxonomies/s/diff/1..2/?kind=nonsense").content.decode()
+    assert "Nothing differs." not in page
+
+
+def test_any_two_versions_are_chosen_and_compared(maria: Client, second: TaxonomyVersion) -> None:
+    assert 'id="compare-old"' in maria.get("/taxonomies/s/").content.decode()
+    assert maria.get("/taxonomies/s/diff/?old=2&new=1")["Location"] == "/taxonomies/s/diff/2..1/"
+    assert maria.get("/taxonomies/s/diff/?old=x&new=1").status_code == 400
+    assert maria.get("/taxonomies/s/diff/1..1/").status_code == 200
+    answer = maria.get("/taxonomies/s/diff/1..2/appendix.md")
+    assert answer["Content-Disposition"] == 'attachment; filename="s-v1-to-v2.md"'
+    assert answer.content.decode().startswith("# T: version 1 to version 2\n")
+
+
 def test_the_next_version_is_stored_from_the_page_of_the_taxonomy(maria: Client, second: TaxonomyVersion) -> None:
     assert maria.post("/taxonomies/s/", {"text": FIRST})["Location"] == "/taxonomies/s/versions/3/"
     answer = maria.post("/taxonomies/s/", {"text": WHOLE})
@@ -158,8 +258,13 @@ def test_pages_take_as_many_queries_for_three_hundred_categories_as_for_three(ma
         load_document(user=user, text=text(slug, n))
         with assert_queries(8):
             assert maria.get(f"/taxonomies/{slug}/versions/1/").status_code == 200
-        with assert_queries(10):
+        with assert_queries(11):
             assert maria.get(f"/taxonomies/{slug}/").status_code == 200
+        publish_version(user=user, version=TaxonomyVersion.objects.get(taxonomy__slug=slug))
+        redefined = text(slug, n).replace("}", ", definition: So and so.}")
+        new_draft(user=user, taxonomy=Taxonomy.objects.get(slug=slug), text=redefined)
+        with assert_queries(15):
+            assert maria.get(f"/taxonomies/{slug}/diff/1..2/").status_code == 200
     with assert_queries(6):
         maria.get("/taxonomies/")
     for number in range(60):
