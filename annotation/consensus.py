@@ -5,13 +5,15 @@ rating), `(True,)`, `(3.5,)` or `("words",)` for the others, and `PENDING` among
 dimension that a rater left blank is missing from the part's mapping: a blank is no rating.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 PENDING = "PENDING"
 
 Values = tuple[str | bool | float, ...]
 Part = Mapping[str, Values]
+Place = tuple[int, str]
+"""A part and the key of a dimension."""
 Applies = Callable[[str, Mapping[str, Values]], bool]
 
 
@@ -73,11 +75,23 @@ class Given:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a value that a worklist carries on was agreed: in which round and version, by whom, and as what."""
+
+    round: int
+    version: int
+    version_id: int
+    raters: tuple[str, ...]
+    values: Values
+
+
+@dataclass(frozen=True)
 class Verdict:
     """How one part of an item stands on one dimension.
 
     `reason` is differ, parts, one_sided, skipped or pending where the raters do not agree, else None. `values` are the
     agreed ones, None where nothing is agreed (yet). `state` is agreed, open (waits for a decision) or resolved.
+    `origin` tells of what was agreed in an earlier round than the one that is judged.
     """
 
     part: int
@@ -88,28 +102,57 @@ class Verdict:
     method: str | None
     ratings: Sequence[Given] = field(default=())
     decision: Decision | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Base:
+    """What was agreed on an item of a worklist before, in terms of the worklist's version.
+
+    `carried` stands as it was agreed. The places in `asked` are judged anew, those in `unsettled` (nothing was agreed,
+    or it can't be followed) only if they are asked. `new` are questions that there were not before, `n_parts` is how
+    many parts the item had. `before` is all that was agreed, also where the values can't be followed (None).
+    """
+
+    carried: Mapping[Place, Verdict] = field(default_factory=dict)
+    asked: frozenset[Place] = frozenset()
+    unsettled: frozenset[Place] = frozenset()
+    new: frozenset[str] = frozenset()
+    n_parts: int = 0
+    before: Mapping[Place, Verdict] = field(default_factory=dict)
+
+    def is_judged(self, part: int, question: Question, judged: Set[str]) -> bool:
+        """Whether the answers of the worklist count at a place that is not carried; `judged` are those of the part."""
+        if (part, question.key) in self.asked:
+            return True
+        if (part, question.key) in self.unsettled:
+            return False
+        return part > self.n_parts or question.key in self.new or question.hangs_on in judged
 
 
 def verdicts(
     questions: Sequence[Question],
     applies: Applies,
     answers: Sequence[Answer],
-    decisions: Mapping[tuple[int, str], Decision],
+    decisions: Mapping[Place, Decision],
     n_raters: int,
+    base: Base | None = None,
 ) -> list[Verdict]:
     """How each part of an item stands on each dimension that applies under the agreed values.
 
     `questions` come in the order of the version, each after the one it hangs on. `answers` holds one entry per rater
     who is done; `n_raters` is how many were planned: one of one is `single`, two of two alike are `unanimous`. A
     dimension that hangs on an open one is left out until that one is decided. An item that everybody skipped has no
-    verdict but those decided anyway.
+    verdict but those decided anyway. With a `base` (of a worklist) what was agreed before stays so where it still
+    applies and nothing else was decided; the answers count only where they were asked for, or newly have to be given.
     """
     given = [answer for answer in answers if not answer.skip_reason]
-    n_parts = max([len(answer.parts) for answer in given] + [part for part, _ in decisions], default=0)
+    n_base = max((part for part, _ in base.carried), default=0) if base else 0
+    n_parts = max([n_base, *(len(answer.parts) for answer in given), *(part for part, _ in decisions)])
     return [
         verdict
         for part in range(1, n_parts + 1)
-        for verdict in _verdicts_of_part(part, questions, applies, answers, decisions, n_raters)
+        for verdict in _verdicts_of_part(part, questions, applies, answers, decisions, n_raters, base)
     ]
 
 
@@ -118,13 +161,15 @@ def _verdicts_of_part(
     questions: Sequence[Question],
     applies: Applies,
     answers: Sequence[Answer],
-    decisions: Mapping[tuple[int, str], Decision],
+    decisions: Mapping[Place, Decision],
     n_raters: int,
+    base: Base | None,
 ) -> list[Verdict]:
     found: list[Verdict] = []
     agreed: dict[str, Values] = {}
     undecided: set[str] = set()
     unanswered: set[str] = set()
+    judged: set[str] = set()
     for question in questions:
         if question.hangs_on in undecided:
             undecided.add(question.key)
@@ -134,8 +179,15 @@ def _verdicts_of_part(
             question = replace(question, required=False)
         elif question.hangs_on is not None and not applies(question.key, agreed):
             continue
-        is_new = question.required and (part, question.hangs_on) in decisions
-        verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new)
+        verdict: Verdict | None
+        if base and (part, question.key) not in decisions and (part, question.key) in base.carried:
+            verdict = base.carried[part, question.key]
+        elif base and (part, question.key) not in decisions and not base.is_judged(part, question, judged):
+            verdict = None
+        else:
+            judged.add(question.key)
+            is_new = question.required and (part, question.hangs_on) in decisions
+            verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new)
         if verdict is None:
             unanswered.add(question.key)
             continue

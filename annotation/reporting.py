@@ -1,6 +1,6 @@
 """The numbers of a study: from the database's rating patterns to the agreement entries of pages and API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,9 +10,13 @@ from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns
+from annotation.queries.standing import way
 from annotation.queries.verdicts import code_order
+from annotation.reporting_versions import Told
+from taxonomy.migration import Route
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
-from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
+from taxonomy.tree import TreeCategory, TreeDimension
 
 CHOICES = {
     "when": ("before", "after"),
@@ -27,13 +31,17 @@ FALLBACK = "krippendorff_alpha"
 
 @dataclass(frozen=True)
 class Asked:
-    """What agreement was asked for; Invalid tells what can't be asked."""
+    """What agreement was asked for: each round in its own version, or all in terms of `version`.
+
+    Invalid tells what can't be asked.
+    """
 
     dimension: str | None = None
     level: str = "leaf"
     metric: str | None = None
     resamples: int = 1000
     slice: Slice = field(default_factory=Slice)
+    version: TaxonomyVersion | None = None
 
     @classmethod
     def read(cls, given: dict[str, str]) -> "Asked":
@@ -59,56 +67,95 @@ class Asked:
 
 @dataclass(frozen=True)
 class Counted:
-    """The rating patterns of a dimension in one round, at the level asked for, and how many units were left out."""
+    """The rating patterns of a dimension in one round, at the level asked for, and how many units were left out.
+
+    `told` leads from the round's own version to `dimension`; `lost` counts the ratings that can't be told there, by
+    category and reason.
+    """
 
     round: Round
-    dimension: TreeDimension
+    told: Told
     rows: Sequence[PatternRow]
     n_left_out: int
+    lost: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def dimension(self) -> TreeDimension:
+        return self.told.dimension
 
 
 @dataclass(frozen=True)
 class Across:
-    """A dimension, as the newest version that has it says, with its patterns in each round that has it."""
+    """A dimension, as the version asked for or the newest one says, with its patterns in each round that has it.
+
+    `astray` are the rounds from whose version no mapping leads to the one asked for.
+    """
 
     dimension: TreeDimension
     counted: Sequence[Counted]
+    astray: Sequence[Round] = ()
 
     def only(self, rounds: Sequence[Round]) -> "Across":
         """The same in some of the rounds."""
         wanted = {round_.pk for round_ in rounds}
-        return Across(self.dimension, [each for each in self.counted if each.round.pk in wanted])
+        return Across(
+            self.dimension,
+            [each for each in self.counted if each.round.pk in wanted],
+            [each for each in self.astray if each.pk in wanted],
+        )
 
     @property
     def categories(self) -> dict[str, TreeCategory]:
         """The categories by key; those that only an older version has come last."""
         found: dict[str, TreeCategory] = dict(self.dimension.by_key)
         for each in sorted(self.counted, key=lambda each: -each.round.number):
-            for key, category in each.dimension.by_key.items():
+            for key, category in each.told.own.by_key.items():
                 found.setdefault(key, category)
         return found
 
 
 def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
-    """Patterns per dimension and round, in the order of the newest version that has the dimension.
+    """Patterns per dimension and round, in the order of the version asked for, else of the newest that has it.
 
     Raises Invalid for a dimension that none of the rounds has. Cost: one query per round and dimension, two where
-    ratings are left out by choice.
+    ratings are left out by choice; telling them in terms of a version costs none for each pattern.
     """
-    trees = {round_.pk: published_version(round_.taxonomy_version_id) for round_ in rounds}
-    newest_first = sorted(rounds, key=lambda each: -each.number)
-    dimensions: dict[str, TreeDimension] = {}
-    for round_ in newest_first:
-        for dimension in trees[round_.pk].dimensions:
-            dimensions.setdefault(dimension.key, dimension)
+    dimensions = dimensions_of(rounds, asked.version)
     if asked.dimension is not None:
         if asked.dimension not in dimensions:
             raise no_such_dimension(asked.dimension)
         dimensions = {asked.dimension: dimensions[asked.dimension]}
+    ways = {round_.pk: way(round_, asked.version) for round_ in rounds}
+    astray = [round_ for round_ in rounds if ways[round_.pk] is None]
     return [
-        Across(dimension, [each for round_ in rounds if (each := _counted(round_, trees[round_.pk], dimension, asked))])
+        Across(
+            dimension,
+            [each for round_ in rounds if (each := _counted(round_, ways[round_.pk], dimension, asked))],
+            astray,
+        )
         for dimension in dimensions.values()
     ]
+
+
+def dimensions_of(rounds: Sequence[Round], version: TaxonomyVersion | None) -> dict[str, TreeDimension]:
+    """The dimensions of these rounds by key: as `version` has them, and those it has not as the newest round does."""
+    trees = [published_version(each.taxonomy_version_id) for each in sorted(rounds, key=lambda each: -each.number)]
+    asked = {dimension.key for tree in trees for dimension in tree.dimensions}
+    found: dict[str, TreeDimension] = {}
+    for tree in [published_version(version.pk), *trees] if version else trees:
+        for dimension in tree.dimensions:
+            if dimension.key in asked:
+                found.setdefault(dimension.key, dimension)
+    return found
+
+
+def told_in(round_: Round, route: Route | None, dimension: TreeDimension, asked: Asked) -> Told | None:
+    """How a round's values on a dimension are told; None where the round has no such dimension, or no way there."""
+    own = published_version(round_.taxonomy_version_id).by_key.get(dimension.key)
+    if own is None or route is None or (route.is_empty and own.kind != dimension.kind):
+        return None
+    number = asked.version.number if asked.version else round_.taxonomy_version.number
+    return Told(own, own if route.is_empty else dimension, route, number)
 
 
 def no_such_dimension(key: str) -> Invalid:
@@ -116,16 +163,18 @@ def no_such_dimension(key: str) -> Invalid:
     return Invalid("This agreement can't be asked for.", fields={"dimension": words})
 
 
-def _counted(round_: Round, tree: VersionTree, dimension: TreeDimension, asked: Asked) -> Counted | None:
-    own = tree.by_key.get(dimension.key)
-    if own is None or own.kind != dimension.kind:
+def _counted(round_: Round, route: Route | None, dimension: TreeDimension, asked: Asked) -> Counted | None:
+    told = told_in(round_, route, dimension, asked)
+    if told is None:
         return None
+    tree, own = published_version(round_.taxonomy_version_id), told.own
     here = patterns(round_.pk, tree, own, asked.slice)
     n_left_out = 0
     if asked.slice.parts == "single" or asked.slice.pending == "left_out":
         whole = replace(asked.slice, parts="aligned", pending="category")
         n_left_out = n_units(patterns(round_.pk, tree, own, whole)) - n_units(here)
-    return Counted(round_, own, at_level(own, here, asked.level), n_left_out)
+    rows, n_lost = told.rows(here)
+    return Counted(round_, told, at_level(told.dimension, rows, asked.level), n_left_out + n_lost, told.lost(here))
 
 
 def rater_codes(seat: Seat) -> dict[int, str]:
@@ -135,7 +184,7 @@ def rater_codes(seat: Seat) -> dict[int, str]:
 
 
 def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
-    """One entry per dimension over these rounds together, in the order of the newest version that has it.
+    """One entry per dimension over these rounds together, in the order of the version asked for or of the newest.
 
     `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
     their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
@@ -147,18 +196,42 @@ def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number
 
 def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:
     """What the REST contract says of one dimension."""
+    numbers = summary(
+        _patterns_of(found, codes, asked),
+        kind=found.dimension.kind,
+        metric=_metric(found.dimension, asked),
+        resamples=asked.resamples,
+        left_out=sum(each.n_left_out for each in found.counted),
+    )
+    numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
     return {
         "dimension": found.dimension.key,
         "round": round_number,
         "when": asked.slice.when,
-        **summary(
-            _patterns_of(found, codes, asked),
-            kind=found.dimension.kind,
-            metric=_metric(found.dimension, asked),
-            resamples=asked.resamples,
-            left_out=sum(each.n_left_out for each in found.counted),
-        ),
+        "version": asked.version.number if asked.version else None,
+        **numbers,
+        "unmapped": _unmapped(found),
     }
+
+
+def left_astray(round_: Round, asked: Asked) -> str:
+    """Says that no mapping leads from a round's version to the one asked for."""
+    number = asked.version.number if asked.version else round_.taxonomy_version.number
+    own = round_.taxonomy_version.number
+    return f"Round {round_.number} is left out: no mapping leads from version {own} to version {number}."
+
+
+def _unmapped(found: Across) -> list[dict[str, Any]]:
+    """The ratings that can't be told in terms of the version asked for, by category, its version and the reason."""
+    counted: dict[tuple[str, int, str], int] = {}
+    for each in found.counted:
+        for (category, reason), n in each.lost.items():
+            place = (category, each.round.taxonomy_version.number, reason)
+            counted[place] = counted.get(place, 0) + n
+    return [
+        {"category": category, "version": version, "reason": reason, "ratings": n}
+        for (category, version, reason), n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+    ]
 
 
 def _metric(dimension: TreeDimension, asked: Asked) -> str | None:
@@ -232,14 +305,12 @@ def at_level(dimension: TreeDimension, rows: Sequence[PatternRow], level: str) -
     return [PatternRow(row.raters, tuple(lift(value) for value in row.values), row.n) for row in rows]
 
 
-def visible_rounds(seat: Seat, number: int | None = None, version: int | None = None) -> list[Round]:
-    """The rounds whose ratings this person may see together: neither drafts, nor blind ones, nor relabel rounds.
+def visible_rounds(seat: Seat, number: int | None = None) -> list[Round]:
+    """The rounds whose ratings this person may see together: no drafts, no undone, blind or relabel rounds.
 
-    With `number` that one round, which raises Blind where it is hidden; with `version` those under that version.
+    With `number` that one round, which raises Blind where it is hidden.
     """
     rounds = Round.objects.filter(study=seat.study).select_related("taxonomy_version")
-    if version is not None:
-        rounds = rounds.filter(taxonomy_version__number=version)
     if number is not None:
         found = list(rounds.filter(number=number))
         for round_ in found:
@@ -247,7 +318,7 @@ def visible_rounds(seat: Seat, number: int | None = None, version: int | None = 
         return found
     return [
         round_
-        for round_ in rounds.exclude(state=Round.State.DRAFT)
+        for round_ in rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
         if round_.pk not in seat.blind_round_ids and round_.kind in (Round.Kind.PILOT, Round.Kind.MAIN)
     ]
 

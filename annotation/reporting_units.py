@@ -1,7 +1,7 @@
 """The units that a number of agreement rests on: which items, and what their raters gave."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from annotation.access import Seat
 from annotation.agreement import category_label
@@ -9,7 +9,18 @@ from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Item, Round
 from annotation.queries.patterns import PatternRow, Unit, Value, units, units_left_out
-from annotation.reporting import Across, Asked, Counted, at_level, no_such_dimension, rater_codes
+from annotation.queries.standing import way
+from annotation.reporting import (
+    Across,
+    Asked,
+    Counted,
+    at_level,
+    dimensions_of,
+    no_such_dimension,
+    rater_codes,
+    told_in,
+)
+from annotation.reporting_versions import Lost, Told
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
@@ -84,7 +95,11 @@ def _place(given: dict[str, str]) -> Place:
 
 @dataclass(frozen=True)
 class UnitLine:
-    """A unit with its item and what each rater gave, in the order of their codes."""
+    """A unit with its item and what each rater gave, in the order of their codes.
+
+    A value that can't be told in terms of the version asked for stands as it was given (under the dimension `own`),
+    with the reason by code in `unmapped`.
+    """
 
     item: Item
     title: str
@@ -92,6 +107,12 @@ class UnitLine:
     round: Round
     dimension: TreeDimension
     given: Sequence[tuple[str, tuple[str | bool | float, ...]]]
+    own: TreeDimension
+    unmapped: Mapping[str, str] = field(default_factory=dict)
+
+    def dimension_of(self, code: str) -> TreeDimension:
+        """The dimension as the version says in whose terms a rater's value stands here."""
+        return self.own if code in self.unmapped else self.dimension
 
 
 @dataclass(frozen=True)
@@ -106,11 +127,11 @@ class FoundUnits:
 def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behind, *, size: int = PAGE) -> FoundUnits:
     """The units of a dimension that are meant, round by round in their order; rounds must be such as may be seen.
 
-    Raises Invalid for a dimension that no round has. Cost: at most two queries per round, one for the raters, one for
-    the items.
+    They are those that the numbers in terms of `asked.version` rest on. Raises Invalid for a dimension that no round
+    has. Cost: at most two queries per round, one for the raters, one for the items.
     """
     codes = rater_codes(seat)
-    having = _having(rounds, asked.dimension or "")
+    having = _having(rounds, asked)
     if not having.counted:
         raise no_such_dimension(asked.dimension or "")
     gathered: list[tuple[Counted, Unit]] = []
@@ -122,10 +143,12 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
         tree = published_version(each.round.taxonomy_version_id)
         limit = size + 1 - len(gathered)
         if behind.show == "left_out":
-            found = units_left_out(each.round.pk, tree, each.dimension, asked.slice, after=after, limit=limit)
+            told = None if each.told.route.is_empty else each.told.row
+            own = each.told.own
+            found = units_left_out(each.round.pk, tree, own, asked.slice, told=told, after=after, limit=limit)
         else:
-            wanted = _wanted(each.dimension, asked.level, codes, behind)
-            found = units(each.round.pk, tree, each.dimension, asked.slice, wanted=wanted, after=after, limit=limit)
+            wanted = _wanted(each.told, asked.level, codes, behind)
+            found = units(each.round.pk, tree, each.told.own, asked.slice, wanted=wanted, after=after, limit=limit)
         gathered.extend((each, unit) for unit in found)
         if len(gathered) > size:
             break
@@ -139,25 +162,23 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
     return FoundUnits(having, lines, following)
 
 
-def _having(rounds: Sequence[Round], key: str) -> Across:
+def _having(rounds: Sequence[Round], asked: Asked) -> Across:
     """The dimension in the rounds that have it, without its patterns."""
-    newest: TreeDimension | None = None
+    key = asked.dimension or ""
+    dimensions = dimensions_of(rounds, asked.version)
+    if key not in dimensions:
+        raise no_such_dimension(key)
     found = []
     for round_ in sorted(rounds, key=lambda each: -each.number):
-        own = published_version(round_.taxonomy_version_id).by_key.get(key)
-        newest = newest or own
-        if own is not None and newest is not None and own.kind == newest.kind:
-            found.append(Counted(round_, own, [], 0))
-    if newest is None:
-        raise no_such_dimension(key)
-    return Across(newest, found)
+        told = told_in(round_, way(round_, asked.version), dimensions[key], asked)
+        if told is not None:
+            found.append(Counted(round_, told, [], 0))
+    return Across(dimensions[key], found)
 
 
-def _wanted(
-    dimension: TreeDimension, level: str, codes: dict[int, str], behind: Behind
-) -> Callable[[PatternRow], bool]:
+def _wanted(told: Told, level: str, codes: dict[int, str], behind: Behind) -> Callable[[PatternRow], bool]:
     def wanted(row: PatternRow) -> bool:
-        (lifted,) = at_level(dimension, [row], level)
+        (lifted,) = at_level(told.dimension, [told.row(row)], level)
         said = dict(zip(lifted.raters, lifted.values, strict=True))
         return behind.wants([(code, said[pk]) for pk, code in codes.items() if pk in said])
 
@@ -166,13 +187,25 @@ def _wanted(
 
 def _line(each: Counted, unit: Unit, item: Item, codes: dict[int, str]) -> UnitLine:
     said = dict(zip(unit.raters, unit.values, strict=True))
+    given, unmapped = [], {}
+    for pk, code in codes.items():
+        if pk not in said:
+            continue
+        told = each.told.value(said[pk])
+        if isinstance(told, Lost):
+            unmapped[code] = told.words
+            given.append((code, _plain(each.told.own, said[pk])))
+        else:
+            given.append((code, _plain(each.dimension, told)))
     return UnitLine(
-        item,
-        item.snapshot.title if item.snapshot else "",
-        unit.part,
-        each.round,
-        each.dimension,
-        [(code, _plain(each.dimension, said[pk])) for pk, code in codes.items() if pk in said],
+        item=item,
+        title=item.snapshot.title if item.snapshot else "",
+        part=unit.part,
+        round=each.round,
+        dimension=each.dimension,
+        given=given,
+        own=each.told.own,
+        unmapped=unmapped,
     )
 
 

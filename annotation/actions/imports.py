@@ -338,6 +338,9 @@ class _Import:
         if round_.state == Round.State.DRAFT:
             for key in keys:
                 self._refuse_all(label, key, f"Round {number} is a draft; open it before answers come in.")
+        elif round_.state == Round.State.UNDONE:
+            for key in keys:
+                self._refuse_all(label, key, f"Round {number} was undone; it takes no answers.")
         else:
             reader = self._reader(round_.taxonomy_version_id)
             writer = RoundWriter(round_, reader.tree, self.seat.user)

@@ -47,10 +47,11 @@ def resolve(
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")
     state = Round.objects.values_list("state", flat=True).get(pk=round_.pk)
     standing = _standing(round_, item)
-    if state == Round.State.DRAFT or (
+    if state in (Round.State.DRAFT, Round.State.UNDONE) or (
         state == Round.State.OPEN and not (seat.study.resolve_when == Study.ResolveWhen.ITEM and standing.is_complete)
     ):
-        raise WrongState(f"Round {round_.number} is {state}; decisions are taken when its raters are done.")
+        when = "" if state == Round.State.UNDONE else "; decisions are taken when its raters are done"
+        raise WrongState(f"Round {round_.number} is {state}{when}.")
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     if dimension not in tree.by_key:

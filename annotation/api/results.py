@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -31,6 +32,7 @@ from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
+from annotation.queries.telling import told_version
 from annotation.queries.verdicts import resolution_values
 from annotation.reporting import Asked, agreement, visible_rounds
 from taxonomy.queries import published_version
@@ -38,6 +40,12 @@ from taxonomy.queries import published_version
 PAGE, MOST_PER_PAGE = 500, 5000
 ROUND = OpenApiParameter("round", int, description="Only this round.")
 DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
+VERSION = OpenApiParameter(
+    "version",
+    int,
+    description="In terms of this version of the taxonomy; where no mapping leads there, values are null with the "
+    "reason in `unmapped`.",
+)
 FORMAT = OpenApiParameter("format", str, enum=list(FORMATS), description="Streams all rows as a file.")
 ROW_PAGES = {
     "type": "object",
@@ -118,7 +126,7 @@ class Ratings(APIView):
     parser_classes = SHEET_PARSERS
 
     @extend_schema(
-        parameters=[ROUND, DIMENSION, FORMAT, OpenApiParameter("revision", str, enum=["blind", "current"])],
+        parameters=[ROUND, DIMENSION, VERSION, FORMAT, OpenApiParameter("revision", str, enum=["blind", "current"])],
         responses={200: ROW_PAGES},
     )
     def get(self, request: Request, slug: str) -> Any:
@@ -129,6 +137,7 @@ class Ratings(APIView):
             round_number=number_in_address(request, "round"),
             dimension=request.query_params.get("dimension") or None,
             revision=choice_in_address(request, "revision", ("blind", "current"), None),
+            version=number_in_address(request, "version"),
             after=(0, 0) if format else cursor_of(request),
         )
         return rows.streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
@@ -242,8 +251,8 @@ def round_for(seat: Seat, item: Item, number: object) -> Round:
     states = [Round.State.RESOLVING, Round.State.CLOSED]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
-    rounds = RoundItem.objects.filter(item=item).order_by("-round__number").values_list("round__number", "round__state")
-    numbers = list(rounds)
+    places = RoundItem.objects.filter(item=item).exclude(round__state=Round.State.UNDONE).order_by("-round__number")
+    numbers = list(places.values_list("round__number", "round__state"))
     chosen = next((number for number, state in numbers if state in states), numbers[0][0] if numbers else 0)
     return get_round(seat, chosen)
 
@@ -271,7 +280,7 @@ class Labels(APIView):
     permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
-    @extend_schema(parameters=[ROUND, DIMENSION, FORMAT], responses={200: ROW_PAGES})
+    @extend_schema(parameters=[ROUND, DIMENSION, VERSION, FORMAT], responses={200: ROW_PAGES})
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
@@ -279,6 +288,7 @@ class Labels(APIView):
             seat,
             round_number=number_in_address(request, "round"),
             dimension=request.query_params.get("dimension") or None,
+            version=number_in_address(request, "version"),
             after=(0, 0) if format else cursor_of(request),
         )
         return rows.streamed(seat, "labels", format, found) if format else page_of_items(request, found)
@@ -308,7 +318,9 @@ class AgreementOfStudy(APIView):
             ROUND,
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
-            OpenApiParameter("version", int),
+            OpenApiParameter(
+                "version", int, description="All rounds in terms of this version; else each round in its own."
+            ),
             OpenApiParameter("level", str, enum=["leaf", "parent", "root"]),
             OpenApiParameter("parts", str, enum=["aligned", "single"]),
             OpenApiParameter("pending", str, enum=["category", "left_out"]),
@@ -322,5 +334,6 @@ class AgreementOfStudy(APIView):
         seat.require_reading()
         asked = Asked.read({name: str(value) for name, value in request.query_params.items()})
         round_ = round_in_address(request, seat)
-        rounds = visible_rounds(seat, round_.number if round_ else None, number_in_address(request, "version"))
+        asked = replace(asked, version=told_version(seat, number_in_address(request, "version")))
+        rounds = visible_rounds(seat, round_.number if round_ else None)
         return Response(agreement(seat, rounds, asked, round_number=round_.number if round_ else None))

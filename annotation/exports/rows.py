@@ -11,6 +11,8 @@ from annotation.exports.pseudonyms import Pseudonyms
 from annotation.exports.writers import CONTENT_TYPES, write
 from annotation.models import Round, Study
 from annotation.queries import results
+from annotation.queries.standing import standing_version
+from annotation.queries.telling import told_version
 from annotation.queries.texts import IssueRow, issue_rows
 
 Found = Iterable[tuple[results.Place, list[Any]]]
@@ -23,11 +25,22 @@ def own_only(seat: Seat) -> bool:
 
 
 def labels(
-    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, after: results.Place = (0, 0)
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    version: int | None = None,
+    after: results.Place = (0, 0),
 ) -> Found:
-    """Agreed labels of the rounds that this person may see. Raises Forbidden, NotFound, Blind."""
+    """Agreed labels of the rounds that this person may see, in terms of a version or as the study stands.
+
+    Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has not.
+    """
     seat.require_reading()
-    return results.labels(_in_sight(seat, round_number), dimension=dimension, after=after)
+    told_in = told_version(seat, version)
+    rounds = _in_sight(seat, round_number)
+    standing = standing_version(seat.study) if told_in is None else None
+    return results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
 
 
 def ratings(
@@ -36,10 +49,15 @@ def ratings(
     round_number: int | None = None,
     dimension: str | None = None,
     revision: str | None = None,
+    version: int | None = None,
     after: results.Place = (0, 0),
 ) -> Found:
-    """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own. Raises NotFound."""
-    rounds = _not_drafts(seat, round_number)
+    """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own.
+
+    As given, or in terms of a version. Raises NotFound, and Invalid for a version that the taxonomy has not.
+    """
+    told_in = told_version(seat, version)
+    rounds = _counting(seat, round_number)
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
     return results.ratings(
@@ -49,6 +67,7 @@ def ratings(
         own=seat if is_own or own_rounds else None,
         own_round_ids=own_rounds,
         after=after,
+        version=told_in,
     )
 
 
@@ -86,28 +105,43 @@ def pseudonyms_of(study: Study) -> Pseudonyms | None:
     return Pseudonyms(study.pseudonym_key) if study.pseudonymise else None
 
 
-def of_kind(what: str, seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
-    """Labels, ratings, resolutions or (of all rounds) issues. Raises KeyError for anything else."""
+def of_kind(
+    what: str,
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    version: int | None = None,
+) -> Found:
+    """Labels, ratings (both in terms of a version), resolutions or (of all rounds) issues.
+
+    Raises KeyError for anything else.
+    """
     if what == "issues":
         return issues(seat)
-    read = {"labels": labels, "ratings": ratings, "resolutions": resolutions}[what]
-    return read(seat, round_number=round_number, dimension=dimension)
+    if what == "resolutions":
+        return resolutions(seat, round_number=round_number, dimension=dimension)
+    read = {"labels": labels, "ratings": ratings}[what]
+    return read(seat, round_number=round_number, dimension=dimension, version=version)
 
 
 def _in_sight(seat: Seat, number: int | None) -> list[Round]:
-    """Rounds of every kind that are not drafts and not blind. Raises Blind for one that was asked for and is."""
-    rounds = _not_drafts(seat, number)
+    """Rounds of every kind that count and are not blind. Raises Blind for one that was asked for and is."""
+    rounds = _counting(seat, number)
     if number is not None:
         for round_ in rounds:
             seat.require_sight(round_)
     return [round_ for round_ in rounds if round_.pk not in seat.blind_round_ids]
 
 
-def _not_drafts(seat: Seat, number: int | None) -> list[Round]:
+def _counting(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds that are neither drafts nor undone; one that was undone is read by its number."""
     rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
     if number is not None:
         get_round(seat, number)
         rounds = rounds.filter(number=number)
+    else:
+        rounds = rounds.exclude(state=Round.State.UNDONE)
     return list(rounds.select_related("taxonomy_version").order_by("number"))
 
 

@@ -34,6 +34,9 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "taxonomy_version": pa.int32(),
         "resolved_at": pa.timestamp("us", tz="UTC"),
         "raters": pa.list_(pa.string()),
+        "original_values": pa.list_(pa.string()),
+        "original_version": pa.int32(),
+        "unmapped": pa.string(),
     },
     "ratings": {
         "item": pa.string(),
@@ -45,6 +48,10 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "memo": pa.string(),
         "seconds": pa.int32(),
         "revision": pa.string(),
+        "taxonomy_version": pa.int32(),
+        "original_values": pa.list_(pa.string()),
+        "original_version": pa.int32(),
+        "unmapped": pa.string(),
     },
     "resolutions": {
         "item": pa.string(),
@@ -198,6 +205,6 @@ def _parquet(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    if name == "values":
-        return [[word(value) for value in row[name]] for row in rows]
+    if name in ("values", "original_values"):
+        return [None if row[name] is None else [word(value) for value in row[name]] for row in rows]
     return [row[name] for row in rows]

@@ -118,7 +118,7 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
     is_hidden = round_.pk in seat.blind_round_ids
-    if is_hidden or round_.state == Round.State.DRAFT:
+    if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
         return ItemInRound(round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own)
     found = next(iter(round_verdicts(round_, items=[place.item_id])))
     tree = published_version(round_.taxonomy_version_id)
@@ -155,6 +155,8 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
     how = METHODS.get(verdict.method or "", verdict.method or "")
     if verdict.state == "open":
         how = REASONS.get(verdict.reason or "", verdict.reason or "")
+    elif verdict.origin is not None:
+        how = f"{how}, in round {verdict.origin.round}"
     return DimensionLine(
         title=dimension.title,
         position=dimension.position,

@@ -71,13 +71,7 @@ def units(
 ) -> list[Unit]:
     """The units whose pattern is wanted, in the round's order, after a (position, part); two queries."""
     unit, params = _units(round_id, tree, dimension, part)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT raters, given_values, count(*), raters::text, given_values::text"
-            f" FROM ({unit}) AS unit GROUP BY 1, 2",
-            params,
-        )
-        kept = [(row[3], row[4]) for row in cursor.fetchall() if wanted(_pattern(dimension, *row[:3]))]
+    kept = _texts_of(dimension, unit, params, wanted)
     if not kept:
         return []
     where = "(raters::text, given_values::text) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
@@ -91,17 +85,41 @@ def units_left_out(
     dimension: TreeDimension,
     part: Slice,
     *,
+    told: Callable[[PatternRow], PatternRow] | None = None,
     after: tuple[int, int] = (0, 0),
     limit: int,
 ) -> list[Unit]:
-    """The units with a rating that are not compared: fewer than two ratings are left there; one query."""
+    """The units with a rating that are not compared: fewer than two ratings are left there; one query.
+
+    `told` leaves out of a pattern what can't be told in another version; with it two queries.
+    """
     unit, params = _units(round_id, tree, dimension, replace(part, parts="aligned", pending="category"))
     compared, more = _units(round_id, tree, dimension, part)
     where = (
         "NOT EXISTS (SELECT FROM (" + compared + ") AS compared WHERE compared.item_id = unit.item_id"
-        " AND compared.part = unit.part AND cardinality(compared.raters) > 1)"
+        " AND compared.part = unit.part AND cardinality(compared.raters) > 1"
     )
-    return _places(round_id, dimension, unit, params, where, more, after, limit)
+    if told is not None:
+        lost = _texts_of(dimension, compared, more, lambda row: len(told(row).raters) < 2)
+        where += (
+            " AND (compared.raters::text, compared.given_values::text)"
+            " NOT IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
+        )
+        more = [*more, [raters for raters, _ in lost], [values for _, values in lost]]
+    return _places(round_id, dimension, unit, params, where + ")", more, after, limit)
+
+
+def _texts_of(
+    dimension: TreeDimension, unit: str, params: list[Any], wanted: Callable[[PatternRow], bool]
+) -> list[tuple[str, str]]:
+    """Raters and values, as the database writes them, of the patterns that are wanted; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT raters, given_values, count(*), raters::text, given_values::text"
+            f" FROM ({unit}) AS unit GROUP BY 1, 2",
+            params,
+        )
+        return [(row[3], row[4]) for row in cursor.fetchall() if wanted(_pattern(dimension, *row[:3]))]
 
 
 def _places(

@@ -197,7 +197,12 @@ def queue_of(round_: Round) -> Queue:
 
 def _changed(round_: Round, since: object) -> set[int]:
     """Ids of the items that were decided or answered since."""
-    decided = Resolution.objects.filter(round=round_, created_at__gte=since).values_list("item_id", flat=True)
+    decisions = Resolution.objects.filter(created_at__gte=since)
+    if round_.kind == Round.Kind.RELABEL:  # A worklist rests on what is decided in the rounds before it, too.
+        decisions = decisions.filter(item__in=RoundItem.objects.filter(round=round_).values("item"))
+    else:
+        decisions = decisions.filter(round=round_)
+    decided = decisions.values_list("item_id", flat=True)
     answered = Assignment.objects.filter(round=round_, current__created_at__gte=since).values_list("item_id", flat=True)
     return {*decided, *answered}
 
@@ -210,7 +215,7 @@ def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
             for verdict in each.verdicts
             if verdict.reason is not None
         )
-        skipped_by_all = each.is_complete and not each.verdicts
+        skipped_by_all = each.is_complete and all(verdict.origin is not None for verdict in each.verdicts)
         if places or skipped_by_all:
             yield Line(each.round_item.item_id, each.round_item.position, each.identifier, places)
 

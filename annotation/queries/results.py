@@ -1,5 +1,6 @@
 """What came out of a study, row by row: agreed labels, ratings, disagreements, resolutions; read in steady memory."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +9,10 @@ from typing import Any
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
 from annotation.access import Seat
-from annotation.consensus import Verdict
+from annotation.consensus import Values, Verdict
 from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem, Study
+from annotation.queries.standing import label_version
+from annotation.queries.telling import Telling
 from annotation.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
@@ -20,6 +23,7 @@ from annotation.queries.verdicts import (
 )
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
 Place = tuple[int, int]
@@ -28,7 +32,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class LabelRow:
-    """One agreed label."""
+    """One agreed label; `values` in terms of `taxonomy_version`, None where `unmapped` says why they can't be."""
 
     item: str
     repository: str | None
@@ -36,26 +40,33 @@ class LabelRow:
     part: int
     round: int
     dimension: str
-    values: list[str | bool | float]
+    values: list[str | bool | float] | None
     method: str
     taxonomy_version: int
     resolved_at: datetime | None
     raters: list[str]
+    original_values: list[str | bool | float]
+    original_version: int
+    unmapped: str | None
 
 
 @dataclass(frozen=True)
 class RatingRow:
-    """What one rater gave on one dimension of a part; `revision` is blind or current."""
+    """What one rater gave on one dimension of a part; `revision` is blind or current, versions are as in LabelRow."""
 
     item: str
     part: int
     round: int
     rater: str
     dimension: str
-    values: list[str | bool | float]
+    values: list[str | bool | float] | None
     memo: str
     seconds: int | None
     revision: str
+    taxonomy_version: int
+    original_values: list[str | bool | float]
+    original_version: int
+    unmapped: str | None
 
 
 @dataclass(frozen=True)
@@ -75,41 +86,83 @@ class ResolutionRow:
 
 
 def labels(
-    rounds: Sequence[Round], *, dimension: str | None = None, after: Place = (0, 0)
+    rounds: Sequence[Round],
+    *,
+    dimension: str | None = None,
+    after: Place = (0, 0),
+    version: TaxonomyVersion | None = None,
+    standing: TaxonomyVersion | None = None,
 ) -> Iterator[tuple[Place, list[LabelRow]]]:
-    """Item by item the agreed labels of these rounds; an item in several of them counts in the newest closed one."""
+    """Item by item the agreed labels of these rounds; an item in several of them counts in the newest closed one.
+
+    They are told in terms of `version`; without it in those of their round, or of `standing`, to which a plan moved the
+    study, where that is newer.
+    """
+    tellings: dict[int, Telling] = {}
     for round_ in rounds:
         if round_.number < after[0]:
             continue
+        told_in = version or label_version(round_, standing)
+        telling = tellings.setdefault(told_in.pk, Telling(told_in))
         start = after[1] if round_.number == after[0] else 0
         items = _settled_here(round_, rounds) if len(rounds) > 1 else None
         for each in round_verdicts(round_, items=items, after_position=start):
-            rows = [
-                label_row(round_, each, verdict)
-                for verdict in each.verdicts
-                if verdict.values is not None
-                and verdict.state != "open"
-                and (dimension is None or verdict.dimension == dimension)
-            ]
-            yield (round_.number, each.round_item.position), rows
+            rows = label_rows(round_, each, telling)
+            yield (
+                (round_.number, each.round_item.position),
+                [row for row in rows if dimension is None or row.dimension == dimension],
+            )
 
 
-def label_row(round_: Round, each: ItemVerdicts, verdict: Verdict) -> LabelRow:
+def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[LabelRow]:
+    """The agreed labels of an item in terms of a version, without those whose dimension does not apply under them."""
     repository, number = _named(each.round_item.item)
-    decision = verdict.decision
-    return LabelRow(
-        item=each.identifier,
-        repository=repository,
-        number=number,
-        part=verdict.part,
-        round=round_.number,
-        dimension=verdict.dimension,
-        values=list(verdict.values or ()),
-        method=verdict.method or "",
-        taxonomy_version=round_.taxonomy_version.number,
-        resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
-        raters=[rating.rater for rating in verdict.ratings if rating.values is not None],
-    )
+    rows = []
+    told: dict[int, dict[str, Values]] = defaultdict(dict)
+    is_moved = False
+    for verdict in _settled(round_, each):
+        origin = verdict.origin
+        version_id = origin.version_id if origin else round_.taxonomy_version_id
+        original = origin.values if origin else verdict.values or ()
+        found = telling.tell(version_id, verdict.dimension, original)
+        is_moved = is_moved or version_id != telling.version.pk
+        if not isinstance(found, str):
+            told[verdict.part][verdict.dimension] = found
+        decision = verdict.decision
+        rows.append(
+            LabelRow(
+                item=each.identifier,
+                repository=repository,
+                number=number,
+                part=verdict.part,
+                round=origin.round if origin else round_.number,
+                dimension=verdict.dimension,
+                values=None if isinstance(found, str) else list(found),
+                method=verdict.method or "",
+                taxonomy_version=telling.version.number,
+                resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
+                raters=list(origin.raters) if origin else [r.rater for r in verdict.ratings if r.values is not None],
+                original_values=list(original),
+                original_version=origin.version if origin else round_.taxonomy_version.number,
+                unmapped=found if isinstance(found, str) else None,
+            )
+        )
+    return [row for row in rows if telling.counts(row.dimension, told[row.part])] if is_moved else rows
+
+
+def _settled(round_: Round, each: ItemVerdicts) -> list[Verdict]:
+    """The verdicts with a value; in a worklist also what stood before where none came in its place."""
+    found = [verdict for verdict in each.verdicts if verdict.values is not None and verdict.state != "open"]
+    if each.base is None or not each.is_complete:
+        return found
+    here = {(verdict.part, verdict.dimension) for verdict in found}
+    found += [
+        verdict
+        for place, verdict in each.base.before.items()
+        if place not in here and (place in each.base.asked or verdict.values is None)
+    ]
+    order = {key: number for number, key in enumerate(published_version(round_.taxonomy_version_id).by_key)}
+    return sorted(found, key=lambda verdict: (verdict.part, order.get(verdict.dimension, len(order))))
 
 
 def _named(item: Item) -> tuple[str | None, int | None]:
@@ -124,12 +177,20 @@ def _named(item: Item) -> tuple[str | None, int | None]:
 
 
 def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
-    """Items of a round for which none of the other rounds comes first: closed before not closed, then newest."""
+    """Items of a round for which none of the other rounds comes first: closed before not closed, then newest.
+
+    A worklist that is not closed comes last: what it rests on still stands.
+    """
 
     def rank(prefix: str) -> Case:
-        return Case(When(**{f"{prefix}state": Round.State.CLOSED}, then=Value(1)), default=Value(0), output_field=_INT)
+        return Case(
+            When(**{f"{prefix}state": Round.State.CLOSED}, then=Value(2)),
+            When(**{f"{prefix}kind": Round.Kind.RELABEL}, then=Value(0)),
+            default=Value(1),
+            output_field=_INT,
+        )
 
-    own = 1 if round_.state == Round.State.CLOSED else 0
+    own = 2 if round_.state == Round.State.CLOSED else 0 if round_.kind == Round.Kind.RELABEL else 1
     better = (
         RoundItem.objects.filter(item=OuterRef("item"), round__in=[each.pk for each in rounds])
         .exclude(round=round_)
@@ -150,16 +211,20 @@ def ratings(
     own: Seat | None = None,
     own_round_ids: frozenset[int] = frozenset(),
     after: Place = (0, 0),
+    version: TaxonomyVersion | None = None,
 ) -> Iterator[tuple[Place, list[RatingRow]]]:
     """Item by item what raters gave, the blind revision, and the current one where it is another.
 
-    With `revision` all of that one. With `own` only that person's ratings in the rounds of `own_round_ids`, or in all
-    of them when it is empty.
+    With `version` in its terms, else as given. With `revision` all of that one. With `own` only that person's ratings
+    in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
+    telling: Telling | None = None
     for round_ in rounds:
         if round_.number < after[0]:
             continue
         tree = published_version(round_.taxonomy_version_id)
+        own_version = round_.taxonomy_version
+        telling = telling if version and telling else Telling(version or own_version)
         position = after[1] if round_.number == after[0] else 0
         places = RoundItem.objects.filter(round=round_).select_related("item").order_by("position")
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
@@ -179,7 +244,19 @@ def ratings(
             for place in chunk:
                 rows = [
                     RatingRow(
-                        place.item.identifier, part, round_.number, code, key, list(given_values), memo, seconds, name
+                        item=place.item.identifier,
+                        part=part,
+                        round=round_.number,
+                        rater=code,
+                        dimension=key,
+                        values=None if isinstance(told, str) else list(told),
+                        memo=memo,
+                        seconds=seconds,
+                        revision=name,
+                        taxonomy_version=telling.version.number,
+                        original_values=list(given_values),
+                        original_version=own_version.number,
+                        unmapped=told if isinstance(told, str) else None,
                     )
                     for code, blind, current in sorted(
                         by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
@@ -188,6 +265,7 @@ def ratings(
                     for part, memo, seconds in said[annotation]
                     for key, given_values in values.get((annotation, part), {}).items()
                     if dimension is None or key == dimension
+                    for told in [telling.tell(own_version.pk, key, given_values)]
                 ]
                 rows.sort(key=lambda row: (row.part, tree.by_key[row.dimension].position))
                 yield (round_.number, place.position), rows

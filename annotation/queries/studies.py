@@ -78,6 +78,7 @@ class RoundLine:
             Round.State.DRAFT: f"Round {number} is a draft",
             Round.State.RESOLVING: f"Round {number} is being resolved",
             Round.State.CLOSED: f"Round {number} is closed",
+            Round.State.UNDONE: f"Round {number} was undone",
         }[Round.State(state)]
 
 
@@ -201,10 +202,11 @@ class StudyLine:
 def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
     """One line for each study; two queries."""
     mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=[each.pk for each in studies])}
-    newest = Round.objects.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
+    counting = Round.objects.exclude(state=Round.State.UNDONE)
+    newest = counting.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
     telling = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
     by_study: dict[int, list[RoundLine]] = defaultdict(list)
-    for line in reversed(round_lines(Round.objects.filter(telling, study__in=[each.pk for each in studies]))):
+    for line in reversed(round_lines(counting.filter(telling, study__in=[each.pk for each in studies]))):
         by_study[line.round.study_id].append(line)
     return [StudyLine(each, mine.get(each.pk), _telling(by_study[each.pk])) for each in studies]
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, F, OuterRef, Q, QuerySet
 
 from annotation.answers import applies
-from annotation.consensus import PENDING, Answer, Decision, ProposalAsked, Question, Values, Verdict, verdicts
+from annotation.consensus import PENDING, Answer, Base, Decision, ProposalAsked, Question, Values, Verdict, verdicts
 from annotation.models import (
     Assignment,
     Proposal,
@@ -19,6 +19,7 @@ from annotation.models import (
     Round,
     RoundItem,
 )
+from annotation.queries.carrying import base_verdicts
 from annotation.queries.proposals import OPEN, with_states
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -28,11 +29,12 @@ CHUNK = 1000
 
 @dataclass(frozen=True)
 class ItemVerdicts:
-    """An item of a round with the verdicts of all its parts and dimensions."""
+    """An item of a round with the verdicts of all its parts and dimensions; in a worklist, what was agreed before."""
 
     round_item: RoundItem
     verdicts: Sequence[Verdict]
     is_complete: bool
+    base: Base | None = None
 
     @property
     def identifier(self) -> str:
@@ -61,7 +63,7 @@ def round_verdicts(
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
     `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
-    nothing was decided.
+    nothing was decided. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
     """
     rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
     if items is not None:
@@ -76,17 +78,18 @@ def round_verdicts(
         position = chunk[-1].position
         answers, unfinished = _answers(round_, tree, [row.item_id for row in chunk])
         decisions = _decisions(round_, tree, [row.item_id for row in chunk])
+        bases = base_verdicts(round_, chunk, round_verdicts)
         for row in chunk:
-            given = answers.get(row.item_id, [])
+            given, base = answers.get(row.item_id, []), bases.get(row.item_id)
             is_complete = round_.state != Round.State.OPEN or (
                 row.item_id not in unfinished and len(given) >= row.n_raters
             )
             judged = (
-                verdicts(asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters)
+                verdicts(asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters, base)
                 if is_complete
                 else []
             )
-            yield ItemVerdicts(row, judged, is_complete)
+            yield ItemVerdicts(row, judged, is_complete, base)
         if len(chunk) < CHUNK:
             return
 

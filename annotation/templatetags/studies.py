@@ -15,6 +15,7 @@ STATES = {
     Round.State.OPEN: "state-now",
     Round.State.RESOLVING: "state-warn",
     Round.State.CLOSED: "state-closed",
+    Round.State.UNDONE: "state-off",
 }
 
 

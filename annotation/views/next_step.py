@@ -27,6 +27,7 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
     `lines` are the study's rounds with their raters, newest first. Reads the disagreements of one round at most.
     """
     slug = seat.study.slug
+    lines = [line for line in lines if line.round.state != Round.State.UNDONE]
     for line in reversed(lines):
         if own := _own(seat, line):
             number = line.round.number

@@ -148,7 +148,7 @@ def _may_look(here: Here) -> bool:
     """Answers are shown when the round is over, or item by item where the study says so."""
     if here.round.state == Round.State.OPEN:
         return here.seat.study.resolve_when == Study.ResolveWhen.ITEM
-    return here.round.state != Round.State.DRAFT
+    return here.round.state not in (Round.State.DRAFT, Round.State.UNDONE)
 
 
 def _with(address: str, asked: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from annotation.reporting_units import Behind, units_behind
 from annotation.views.agreement_tables import Links, Names, section, trend
 
 MOST = 2**31 - 1
+NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
 SLICE = ("round", "when", "parts", "pending", "applies", "level", "metric")
 WORDS = {
     "when": ("Discussion", {"before": "before", "after": "after"}),
@@ -155,7 +156,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     chosen = [round_] if round_ else rounds
     reports = report(seat, rounds, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
-    apart = [each for each in apart if each.state != Round.State.DRAFT and each.pk not in seat.blind_round_ids]
+    apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.blind_round_ids]
     sections = [section(each, links) for each in reports]
     return _page(
         request,

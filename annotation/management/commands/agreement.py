@@ -3,18 +3,24 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
 from annotation.access import get_round, get_whole_study
 from annotation.agreement import TITLES
+from annotation.queries.telling import told_version
 from annotation.reporting import CHOICES, FALLBACK, Asked, agreement, visible_rounds
 
 
 class Command(BaseCommand):
     help = "Print the agreement of a study: per dimension ten coefficients, or the reason why one is undefined."
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Lets `--version` name a taxonomy's version instead of Django's."""
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", metavar="STUDY", help="its slug")
@@ -22,6 +28,9 @@ class Command(BaseCommand):
         parser.add_argument("--dimension", metavar="KEY", help="only this dimension")
         for name, choices in CHOICES.items():
             parser.add_argument(f"--{name}", choices=choices, default=choices[0])
+        parser.add_argument(
+            "--version", type=int, metavar="N", help="all in terms of this version; else each round in its own"
+        )
         parser.add_argument("--metric", help="the distance of Krippendorff's alpha, where another than the kind's own")
         parser.add_argument(
             "--json", action="store_true", dest="as_json", help="print the list of the REST answer alone"
@@ -32,7 +41,8 @@ class Command(BaseCommand):
         try:
             seat = get_whole_study(study)
             rounds = [get_round(seat, number)] if (number := options["round"]) is not None else visible_rounds(seat)
-            entries = agreement(seat, rounds, Asked.read(words), round_number=number)
+            asked = replace(Asked.read(words), version=told_version(seat, options["version"]))
+            entries = agreement(seat, rounds, asked, round_number=number)
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
@@ -46,6 +56,8 @@ class Command(BaseCommand):
 
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
+        if entry["version"] is not None:
+            where += f" in terms of version {entry['version']}"
         self.stdout.write(
             f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by {entry['raters']} "
             f"raters, {entry['left_out']} left out"
@@ -65,5 +77,8 @@ class Command(BaseCommand):
             f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
             f"{'' if fixed else ', as none was fixed beforehand'}"
         )
+        for each in entry["unmapped"]:
+            n = f"{each['ratings']} rating{'' if each['ratings'] == 1 else 's'}"
+            self.stdout.write(f"  - {each['category']} (version {each['version']}), {n}: {each['reason']}")
         for warning in entry["warnings"]:
             self.stdout.write(f"  ! {warning}")
