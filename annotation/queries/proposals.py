@@ -225,9 +225,9 @@ class Answered:
 
     part: int
     dimension: str
-    name: str
     words: str
     take: str
+    take_name: str
 
 
 def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
@@ -239,7 +239,9 @@ def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
     for row in listed:
         outcome, key = outcomes[row.outcome_pk], tree.by_id[row.dimension_id].key
         take = outcome.category_key if choosable(tree, key, outcome.category_key) else ""
-        found.append(Answered(row.part or 1, key, row.name, words_of(outcome, tree, key), take))
+        told_before, verb = words_of(outcome, tree, key), outcome.outcome
+        words = f"“{row.name}”: the owner {verb} it{told_before[len(verb) :]}"
+        found.append(Answered(row.part or 1, key, words, take, outcome.category_name if take else ""))
     return found
 
 
@@ -254,6 +256,11 @@ class CameBack:
     @property
     def n(self) -> int:
         return len(self.items)
+
+    @property
+    def first(self) -> int:
+        """The assignment to begin with."""
+        return self.items[0][0]
 
 
 def came_back(user: User, round_: Round | None = None) -> list[CameBack]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import cast
 
 from django.conf import settings
@@ -25,6 +25,7 @@ from annotation.asking import description, prompts
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
+from annotation.queries import proposals
 from annotation.queries.carried import carried_answer, plan_of
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
@@ -200,6 +201,7 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
         "lines": lines,
         "before": _place_before(near),
+        "came_back": _came_back(seat, round_) if assignment is None or _any_proposed(near) else None,
         "previous_url": lines[here - 1].url if here and lines else None,
         "assignment": assignment,
         "is_first_answer": assignment is not None and assignment.state in Assignment.UNFINISHED,
@@ -256,7 +258,26 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> d
         "carried": carried.draft if carried else None,
         "before": carried.before_as_documents if carried else [],
         "may_change": _may_change(round_, assignment),
+        "outcomes": _outcomes(round_, assignment),
     }
+
+
+def _outcomes(round_: Round, assignment: Assignment) -> list[dict[str, object]]:
+    """What was answered to the proposals in the rater's own answer, for the questions of the page."""
+    answer = assignment.current
+    if answer is None or not answer.n_proposals:
+        return []
+    found = proposals.answered_in(answer.pk, published_version(round_.taxonomy_version_id))
+    return [asdict(each) for each in found]
+
+
+def _any_proposed(near: list[Assignment]) -> bool:
+    return any(each.current is not None and each.current.n_proposals for each in near)
+
+
+def _came_back(seat: Seat, round_: Round) -> proposals.CameBack | None:
+    """The rater's items of this round whose proposals were answered."""
+    return next(iter(proposals.came_back(seat.user, round_)), None)
 
 
 def _may_change(round_: Round, assignment: Assignment) -> bool:

@@ -26,6 +26,7 @@ from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.labelling import comments_of
+from annotation.queries.proposals import came_back
 from annotation.queries.verdicts import n_open_proposals
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.paging import page_of
@@ -52,7 +53,13 @@ def home(request: HttpRequest) -> HttpResponse:
     ]
     lines = queries.study_lines(user, list(queries.studies_of(user)[:20]))
     steps = None if lines else queries.first_steps(user)
-    context = {"waiting": waiting, "to_resolve": to_resolve, "lines": lines, "steps": steps}
+    context = {
+        "waiting": waiting,
+        "to_resolve": to_resolve,
+        "lines": lines,
+        "steps": steps,
+        "came_back": came_back(user),
+    }
     return render(request, "annotation/studies/home.html", context)
 
 

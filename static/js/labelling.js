@@ -56,7 +56,7 @@ function startPage() {
     isUntouched = true;
     const draft = drafts.start(turn);
     const state = draft ?? startOf(turn);
-    answers.load(state ? readState(state) : emptyState(), turn.may_change, turn.before);
+    answers.load(state ? readState(state) : emptyState(), turn.may_change, turn.before, turn.outcomes);
     stopwatch.reset(Number.isFinite(draft?.seconds) ? draft.seconds : 0);
     showBar(draft);
     showCounts();
@@ -251,7 +251,7 @@ function startPage() {
     if (target.name === "reason" && !target.value) byId("skip-more").focus();
   });
   byId("discard").addEventListener("click", () => {
-    answers.load(startOf(turn) ? readState(startOf(turn)) : emptyState(), true, turn.before);
+    answers.load(startOf(turn) ? readState(startOf(turn)) : emptyState(), true, turn.before, turn.outcomes);
     drafts.changed();
     byId("discard").hidden = true;
     answers.focusFirst();

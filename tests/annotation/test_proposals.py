@@ -416,9 +416,9 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
         [each] = queries.answered_in(proposal.annotation_id, tree)
         told.append((each.words, each.take))
     assert told == [
-        ("mapped to Hang", "hang"),
-        ("declined: too narrow", ""),
-        ("accepted into version 2 as X; it can be chosen when the study moves there", ""),
+        ("“Ring stall”: the owner mapped it to Hang", "hang"),
+        ("“Ring stall”: the owner declined it: too narrow", ""),
+        ("“Ring stall”: the owner accepted it into version 2 as X; it can be chosen when the study moves there", ""),
     ]
 
 

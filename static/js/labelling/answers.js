@@ -2,6 +2,7 @@
 
 import { resetDefinition } from "./definitions.js";
 import { isAskedHere, nextAsked, partsAsked, showBefore } from "./before.js";
+import { showOutcome } from "./outcomes.js";
 import { Question } from "./question.js";
 import { emptyPart, emptyState, isEmptyPart } from "./state.js";
 
@@ -16,6 +17,7 @@ export class Answers {
     this.state = emptyState();
     this.at = 0;
     this.before = [];
+    this.outcomes = [];
     this.wrong = [];
     this.questions = version.dimensions.map((dimension) => new Question(byId(`question-${dimension.number}`), dimension, {
       part: () => this.part,
@@ -55,9 +57,10 @@ export class Answers {
     return this.questions.filter(({ element }) => !element.hidden);
   }
 
-  /** Fills the form for another issue; `before` is what was said earlier of its places, in a worklist. */
-  load(state, mayChange = true, before = []) {
+  /** Fills the form for another issue; `before` is what was said earlier of its places, in a worklist, `outcomes` what was answered to proposals. */
+  load(state, mayChange = true, before = [], outcomes = []) {
     this.state = state;
+    this.outcomes = outcomes;
     this.before = before;
     this.at = before.length ? Math.min(...partsAsked(before, state), state.parts.length - 1) : 0;
     this.blame([]);
@@ -76,6 +79,7 @@ export class Answers {
     for (const question of this.questions) {
       question.show();
       showBefore(question, this.before, this.at);
+      showOutcome(question, this.outcomes, this.at);
     }
     byId("parts").hidden = parts.length < 2;
     byId("part-tabs").replaceChildren(...parts.map((_, number) => {

@@ -52,6 +52,13 @@ export class Question {
     else this.set([...chosen, key]);
   }
 
+  /** In the place of the proposal that stands here. */
+  take(key) {
+    delete this.hooks.part().proposals[this.dimension.key];
+    const chosen = this.isMulti && Array.isArray(this.value) ? this.value : [];
+    this.set(chosen.includes(key) ? chosen : [...chosen, key]);
+  }
+
   propose(name) {
     const { labels, proposals } = this.hooks.part();
     if (!this.isMulti) delete labels[this.dimension.key];
