@@ -200,15 +200,19 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[Side, ...], tu
         )
     differ = {name for old, _ in olds for new, _ in news for name in differing(old, new, SHOWN)}
     shown = [name for name in SHOWN if name in differ or not (olds and news)]
-    return tuple(_whole_side(each, shown) for each in olds), tuple(_whole_side(each, shown) for each in news)
+    is_alone = not (olds and news)
+    return (
+        tuple(_whole_side(each, shown, is_alone) for each in olds),
+        tuple(_whole_side(each, shown, is_alone) for each in news),
+    )
 
 
-def _whole_side(placed: Placed, shown: Sequence[str]) -> Side:
+def _whole_side(placed: Placed, shown: Sequence[str], is_alone: bool) -> Side:
     spec, above = placed
     fields = tuple(
         Shown(name, FIELD_WORDS[name], tuple(whole(text, False) for text in texts), False)
         for name in shown
-        if (texts := _texts(spec, name))
+        if (texts := _texts(spec, name)) and not (is_alone and name == "selectable" and spec.selectable)
     )
     return Side(whole(spec.key, False), above, whole(spec.name, False), fields, spec)
 
@@ -227,7 +231,7 @@ def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[Shown, Shown]]
 
 
 def _texts(spec: CategorySpec, name: str) -> tuple[str, ...]:
-    """A field as a list of texts; nothing where it says nothing of its own."""
+    """A field as a list of texts."""
     value = getattr(spec, name)
     if name == "selectable":
         return ("yes",) if value else ("no, only what is below it",)

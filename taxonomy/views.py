@@ -232,7 +232,8 @@ def taxonomy_diff(request: HttpRequest, slug: str, old: int, new: int) -> HttpRe
         "versions": taxonomy.readable_versions,  # type: ignore[attr-defined]  # by with_versions
         "found": found,
         "found_versions": (found.old, found.new),
-        "sections": [section for section in shown if not kind or section.rows],
+        "sections": [section for section in shown if section.rows or (section.fields and not kind)],
+        "unchanged": [section for section in shown if not (section.rows or section.fields or kind)],
         "kind": kind,
         "kinds": [(each, counts[each]) for each in side_by_side.SEEN_KINDS if counts[each]],
         "n_changes": sum(counts.values()) - counts["kept"],

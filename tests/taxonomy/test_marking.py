@@ -1,0 +1,58 @@
+"""Words that differ between two texts are marked, and nothing is lost on the way."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taxonomy.marking import Marked, marked, marked_lists
+
+TEXTS = st.text(alphabet="ab ,.\n", max_size=40)
+
+
+def shown(pieces: Marked) -> str:
+    return "".join(f"[{text}]" if alone else text for alone, text in pieces)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("It hangs.", "It hangs.", ("It hangs.", "It hangs.")),
+        ("It hangs.", "It never ends.", ("It [hangs].", "It [never ends].")),
+        ("", "It hangs.", ("", "[It hangs.]")),
+        ("one two three", "one three", ("one [two ]three", "one three")),
+        ("hang", "hangs", ("[hang]", "[hangs]")),
+        ("a  b", "a b", ("a  b", "a b")),
+    ],
+)
+def test_words_of_one_side_alone_are_marked(old: str, new: str, expected: tuple[str, str]) -> None:
+    assert tuple(shown(side) for side in marked(old, new)) == expected
+
+
+def test_an_entry_reworded_in_its_place_is_compared_with_what_it_was() -> None:
+    old, new = marked_lists(("one", "it hangs", "last"), ("one", "it stops", "more", "last"))
+    assert [shown(text) for text in old] == ["one", "it [hangs]", "last"]
+    assert [shown(text) for text in new] == ["one", "it [stops]", "[more]", "last"]
+
+
+@given(TEXTS, TEXTS)
+def test_both_texts_come_out_whole_and_what_is_not_marked_is_common(old: str, new: str) -> None:
+    sides = marked(old, new)
+    assert tuple("".join(text for _, text in side) for side in sides) == (old, new)
+    common = ["".join(text for alone, text in side if not alone).split() for side in sides]
+    assert "".join(common[0]) == "".join(common[1])
+
+
+@given(st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6))
+def test_both_lists_come_out_whole(old: list[str], new: list[str]) -> None:
+    for given_, side in zip((old, new), marked_lists(old, new), strict=True):
+        assert ["".join(text for _, text in entry) for entry in side] == given_
+
+
+def test_texts_of_any_length_are_compared_quickly() -> None:
+    began = time.monotonic()
+    old, new = "a b " * 100_000, "b a " * 100_000 + "c"
+    marked(old, new)
+    marked_lists(["a", "b"] * 10_000, ["b", "a"] * 10_000)
+    assert time.monotonic() - began < 5
