@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from taxonomy.schema import CategorySpec
 from taxonomy.side_by_side import DETAILS, SEEN_KINDS, Row, Section, Side
 
-KIND_WORDS = {DETAILS: "other examples or shortcut"}
+KIND_WORDS = {DETAILS: "other details"}
 NOTHING = "—"
 MEANING_CHANGED = frozenset({"added", "redefined"})
 
@@ -32,7 +32,7 @@ def appendix(
         "",
         f"Taxonomy `{slug}`. Version {old.number}: {escaped(old.said)}. Version {new.number}: {escaped(new.said)}.",
         "",
-        f"Changes: {_counted(counts)}.",
+        f"Changes of categories: {_counted(counts)}.",
         "",
     ]
     if new.note.strip():
@@ -95,10 +95,16 @@ def _has_new_meaning(row: Row) -> bool:
 
 
 def _definition(spec: CategorySpec) -> str:
-    parts = [escaped(spec.definition) if spec.definition.strip() else "No definition."]
+    parts = [_sentence(spec.definition) if spec.definition.strip() else "No definition."]
     for words, texts in (("Belongs here", spec.include), ("Not here", spec.exclude), ("Examples", spec.examples)):
         if texts:
-            parts.append(f"{words}: {'; '.join(escaped(text) for text in texts)}.")
+            parts.append(_sentence(f"{words}: {'; '.join(texts)}"))
     if not spec.selectable:
         parts.append("Only what is below it can be chosen.")
     return " ".join(parts)
+
+
+def _sentence(text: str) -> str:
+    """A text that ends as a sentence does."""
+    text = escaped(text)
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

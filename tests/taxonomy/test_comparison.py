@@ -110,3 +110,27 @@ def test_a_dimension_tells_which_of_its_fields_changed() -> None:
     old, new = (Document(slug="s", title="S", dimensions=(each,)) for each in (one, other))
     (change,) = compare_dimensions(old, new)
     assert change == comparison.DimensionChange("changed", "x", ("title", "required", "applies_when"))
+
+
+def test_examples_and_a_shortcut_alone_redefine_nothing_but_are_told() -> None:
+    def with_(**fields: object) -> Document:
+        spec = CategorySpec(key="a", name="A", **fields)  # type: ignore[arg-type]
+        return Document(
+            slug="s", title="S", dimensions=(DimensionSpec(key="d", title="D", kind="single", categories=(spec,)),)
+        )
+
+    (change,) = compare(with_(examples=("x",)), with_(examples=("y",), shortcut="a"))
+    assert (change.kind, change.also, change.fields, change.is_seen) == ("kept", (), ("examples", "shortcut"), True)
+    for field, value in [("definition", "x"), ("include", ("x",)), ("exclude", ("x",)), ("selectable", False)]:
+        (change,) = compare(with_(), with_(**{field: value, "examples": ("y",)}))
+        assert (change.kind, change.fields) == ("redefined", (field, "examples"))
+    (change,) = compare(with_(), with_())
+    assert (change.fields, change.is_seen) == ((), False)
+
+
+def test_the_fields_that_differ_are_named_for_each_pair() -> None:
+    changes = compare(taxonomy("a = A : x", "b = B : y"), taxonomy("c = C < a b : x"))
+    assert [(change.old, change.fields) for change in changes] == [
+        ("a", ("key", "name")),
+        ("b", ("key", "name", "definition")),
+    ]
