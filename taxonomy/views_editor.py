@@ -73,7 +73,8 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
             "save": reverse("edit_taxonomy_version", args=place),
             "state": reverse("taxonomy_draft_state", args=place),
             "copy": reverse("copy_taxonomy_draft", args=place),
-            "usage": _usage_url(slug, parent),
+            "usage": _elsewhere("taxonomy_usage", slug, query=f"?version={parent.number}") if parent else "",
+            "plans": _elsewhere("plans_for_version", slug, number) if parent else "",
         },
     }
     context = {
@@ -167,9 +168,9 @@ def _state(version: TaxonomyVersion) -> dict[str, Any]:
     }
 
 
-def _usage_url(slug: str, parent: TaxonomyVersion | None) -> str:
-    """Where ratings are counted: a part of the house that this one doesn't know may answer there."""
+def _elsewhere(name: str, *args: object, query: str = "") -> str:
+    """An address of a part of the house that this one doesn't know; empty where nobody answers it."""
     try:
-        return f"{reverse('taxonomy_usage', args=[slug])}?version={parent.number}" if parent else ""
+        return reverse(name, args=args) + query
     except NoReverseMatch:
         return ""

@@ -76,8 +76,9 @@ def _doubts(dimension: DimensionSpec) -> list[Doubt]:
     specs = [spec for spec, _ in dimension.walk()]
     found = []
     for group in near_identical([spec.name for spec in specs]):
-        if len(group) > 1:
-            names = [f"“{specs[place].name}”" for place in group]
+        # The very same name below another parent is meant so: the path tells the two apart.
+        if len({specs[place].name for place in group}) > 1:
+            names = list(dict.fromkeys(f"“{specs[place].name}”" for place in group))
             told = f"{', '.join(names[:-1])} and {names[-1]} are named almost alike; merge them, or tell them apart."
             found.append(Doubt("alike", dimension.key, tuple(specs[place].key for place in group), told))
     for spec in specs:

@@ -21,7 +21,6 @@ class Usage:
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     n_ratings: int = 0
     n_lost: int = 0
-    studies: list[Seat] = field(default_factory=list)
 
 
 def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
@@ -41,7 +40,7 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
         .annotate(n=Count("pk"))
         .order_by()
     )
-    found = Usage(studies=seats)
+    found = Usage()
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     ways = {}
     for version_id, dimension, key, n in rows:

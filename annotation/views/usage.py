@@ -8,7 +8,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from accounts.models import User
-from annotation.access import OWNER
 from annotation.errors import NotFound
 from annotation.queries.usage import usage
 from taxonomy.access import get_taxonomy, get_version
@@ -31,8 +30,5 @@ def taxonomy_usage(request: HttpRequest, slug: str) -> HttpResponse:
             "counts": found.counts,
             "n_ratings": found.n_ratings,
             "n_lost": found.n_lost,
-            "studies": [
-                {"slug": seat.study.slug, "title": seat.study.title} for seat in found.studies if seat.has_role(OWNER)
-            ],
         }
     )

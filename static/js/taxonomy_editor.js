@@ -378,7 +378,10 @@ class Editor {
     const of = (dimension) => origins.sources(this.doc, dimension, this.past);
     for (const [id, words, isWrong] of margins(this.doc, this.told, this.usage, of, wrong)) this.tree.mark(id, words, isWrong);
     at("bar-changes").textContent = this.begin.before ? this.told.words(this.usage) : "The first version";
-    at("bar-diff").hidden = !this.begin.before || !this.told.changes.length;
+    const isChanged = Boolean(this.begin.before) && this.told.changes.length + this.told.dimensions.length > 0;
+    at("bar-diff").hidden = !isChanged;
+    at("bar-plans").hidden = !isChanged || !this.begin.urls.plans;
+    at("bar-plans").href = this.begin.urls.plans;
     const { length } = this.told.doubts;
     at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "thing" : "things"} to look at` : "";
     this.empty();
@@ -452,13 +455,6 @@ class Editor {
     const { status, body } = await ask(this.begin.urls.usage, cookieName);
     if (status !== 200 || !body) return;
     this.usage = new Usage(body);
-    for (const study of body.studies) {
-      if (!study.plans) continue;
-      const link = document.createElement("a");
-      link.href = study.plans;
-      link.textContent = body.studies.length > 1 ? `plans of ${study.title}` : "preview the plan";
-      at("bar-plans").append(link, " ");
-    }
     this.mark();
   }
 
@@ -481,6 +477,9 @@ class Editor {
       if (what === "type") {
         if (this.doc.nodes.has(this.chosen)) this.tree.rename(this.chosen, event.key);
       } else this.act(what);
+    });
+    tree.addEventListener("focusin", ({ target }) => {
+      if (target.matches("[role=treeitem]") && target.id !== this.chosen) this.tree.choose(target.id, { focus: false });
     });
     tree.addEventListener("focusout", () => (mayLeave = false));
     tree.addEventListener("click", (event) => {

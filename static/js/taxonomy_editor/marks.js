@@ -54,10 +54,10 @@ export class Told {
 
 /** How often each category of the version before was given, as the address of the studies tells it. */
 export class Usage {
-  constructor({ counts, n_ratings: total, studies }) {
+  constructor({ counts, n_ratings: total }) {
     this.counts = counts;
     this.total = total;
-    this.studies = studies;
+
   }
 
   of(dimension, key) {
@@ -86,7 +86,7 @@ export function margins(doc, told, usage, origins, wrong) {
       if (usage?.total && keys.length) {
         const n = keys.reduce((sum, each) => sum + usage.of(dimension.fields.key, each), 0);
         if (n) marks.push(["count", String(n)]);
-        else if (docs.value(node, "selectable")) marks.push(["doubt", DOUBTS.unused]);
+        else if (docs.value(node, "selectable")) marks.push(["unused", DOUBTS.unused]);
       }
       if (wrong.has(node.id)) marks.unshift(["wrong", "to correct"]);
       found.push([node.id, marks, wrong.has(node.id)]);
