@@ -211,6 +211,7 @@ class Section:
     clashes: Sequence[Mapping[str, Any]]
     categories: Sequence[Mapping[str, Any]]
     pairs: Sequence[Mapping[str, Any]]
+    unmapped: Sequence[Mapping[str, Any]]
 
 
 def section(report: DimensionReport, links: Links) -> Section:
@@ -267,6 +268,7 @@ def section(report: DimensionReport, links: Links) -> Section:
             }
             for each in entry["by_pair"]
         ],
+        unmapped=[{**each, "name": names.of(each["category"])} for each in entry["unmapped"]],
     )
 
 

@@ -1,6 +1,7 @@
 """What came out: agreement, the items behind its numbers, and the files to take home."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -16,14 +17,16 @@ from annotation.exports import COLUMNS, FORMATS
 from annotation.exports import rows as export_rows
 from annotation.models import Round
 from annotation.queries.items import value_words
+from annotation.queries.standing import standing_version, way
 from annotation.queries.studies import members_of
+from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.reporting import CHOICES, Asked, report, visible_rounds
 from annotation.reporting_units import Behind, units_behind
 from annotation.views.agreement_tables import Links, Names, section, trend
 
 MOST = 2**31 - 1
 NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
-SLICE = ("round", "when", "parts", "pending", "applies", "level", "metric")
+SLICE = ("round", "version", "when", "parts", "pending", "applies", "level", "metric")
 WORDS = {
     "when": ("Discussion", {"before": "before", "after": "after"}),
     "parts": ("Parts", {"aligned": "aligned by number", "single": "items in one part"}),
@@ -31,6 +34,8 @@ WORDS = {
     "applies": ("Where asked", {"both": "asked of both", "either": "asked of either"}),
     "level": ("Level", {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}),
 }
+TOLD = ("labels", "ratings")
+"""Files whose values can be told in terms of any version."""
 FILES = {
     "labels": {
         "title": "Agreed labels",
@@ -44,9 +49,12 @@ FILES = {
             "dimension": "key",
             "values": "keys of categories, true or false, a number, a text",
             "method": "unanimous, single, discussion, third_rater, majority, owner, imported",
-            "taxonomy_version": "the version it was labelled under",
+            "taxonomy_version": "the version in whose terms the values are",
             "resolved_at": "when it was decided, where it was",
             "raters": "the codes of those who answered",
+            "original_values": "as they were agreed",
+            "original_version": "the version they were agreed under",
+            "unmapped": "why there are no values in this version, where there are none",
         },
         "rest": "labels/",
     },
@@ -63,6 +71,10 @@ FILES = {
             "memo": "what the rater noted",
             "seconds": "spent with the page in sight",
             "revision": "blind or current",
+            "taxonomy_version": "the version in whose terms the values are",
+            "original_values": "as the rater gave them",
+            "original_version": "the version they were given under",
+            "unmapped": "why there are no values in this version, where there are none",
         },
         "rest": "ratings/",
     },
@@ -137,6 +149,7 @@ def _number(request: HttpRequest, name: str) -> int | None:
 def _asked(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
     asked = Asked.read({name: str(value) for name, value in request.GET.items()})
+    asked = replace(asked, version=told_version(seat, _number(request, "version")))
     number = _number(request, "round")
     round_ = None if number is None else get_round(seat, number)
     if round_ is not None:
@@ -158,6 +171,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
     apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.blind_round_ids]
     sections = [section(each, links) for each in reports]
+    versions = versions_to_tell_in(seat)
     return _page(
         request,
         seat,
@@ -171,12 +185,15 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         blind=[each for each in every if each.pk in seat.blind_round_ids],
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=_filters(request, reports),
+        versions=versions if len(versions) > 1 or asked.version else [],
+        astray=[each for each in chosen if way(each, asked.version) is None],
         dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in reports],
         sections=sections,
         has_units=any(each.units or each.left_out for each in sections),
         trend=trend(reports, rounds, chosen, links),
         json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",
         all_url=links.page(round=""),
+        own_versions_url=links.page(version=""),
         wide_url=links.page(),
     )
 
@@ -226,7 +243,14 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
         a=names.of(behind.a) if behind.a else "",
         b=names.of(behind.b) if behind.b else "",
         lines=[
-            (line, [(code, value_words(line.dimension, given)) for code, given in line.given]) for line in found.lines
+            (
+                line,
+                [
+                    (code, value_words(line.dimension_of(code), given), line.unmapped.get(code, ""))
+                    for code, given in line.given
+                ],
+            )
+            for line in found.lines
         ],
         next_url=f"{request.path}?{query.urlencode()}" if found.next else "",
         has_titles=any(line.title for line in found.lines),
@@ -246,13 +270,18 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     """Files to take home, what is in them, and how a script gets the same."""
     seat = get_seat(_me(request), slug)
     seat.require_reading()
+    version = told_version(seat, _number(request, "version"))
+    versions = versions_to_tell_in(seat)
     blind = [each for each in seat.study.rounds.order_by("number") if each.pk in seat.blind_round_ids]
     return _page(
         request,
         seat,
         "exports",
         "exports",
-        files=[{"what": what, **about} for what, about in FILES.items()],
+        files=[{"what": what, "is_told": what in TOLD, **about} for what, about in FILES.items()],
+        version=version,
+        versions=versions if len(versions) > 1 else [],
+        standing=standing_version(seat.study),
         formats=[(name, {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}[name]) for name in FORMATS],
         blind=blind,
         own_only=export_rows.own_only(seat),
@@ -265,11 +294,15 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
-    """A file, written while it is sent; `?round=` and `?dimension=` narrow it down."""
+    """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
     seat = get_seat(_me(request), slug)
     if what not in COLUMNS or format not in FORMATS:
         raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
     found = export_rows.of_kind(
-        what, seat, round_number=_number(request, "round"), dimension=request.GET.get("dimension") or None
+        what,
+        seat,
+        round_number=_number(request, "round"),
+        dimension=request.GET.get("dimension") or None,
+        version=_number(request, "version"),
     )
     return export_rows.streamed(seat, what, format, found)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -449,3 +450,74 @@ def changed(dice: random.Random, keys: list[str], version: int) -> tuple[list[st
     found.append((f"new{version}", []))
     texts = [f"{{key: {key}, name: {key}{', was: [' + ', '.join(was) + ']' if was else ''}}}" for key, was in found]
     return [key for key, _ in found], texts
+
+
+# Pages
+
+
+def visitor(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def test_the_page_of_agreement_offers_the_versions_and_lists_what_can_not_be_told(study: Study) -> None:
+    page = visitor("rea").get("/studies/study/agreement/?version=2").content.decode()
+    assert '<option value="2" selected>version 2</option>' in page and "In terms of version 2." in page
+    assert "Not in version 2" in page and "split in version 2 into early, late" in page
+    assert "/api/v1/studies/study/agreement/?version=2" in page
+    own = visitor("rea").get("/studies/study/agreement/").content.decode()
+    assert "each round’s own" in own and "In terms of" not in own and "Not in version" not in own
+
+
+def test_the_items_behind_a_number_say_what_was_given_and_why_it_can_not_be_told(study: Study) -> None:
+    address = "/studies/study/agreement/items/?version=2&dimension=symptom&show=left_out"
+    page = visitor("rea").get(address).content.decode()
+    assert "in terms of version 2" in page and page.count("split in version 2 into early, late") == 3
+    assert "acme/rocket#2" in page and "acme/rocket#1<" not in page
+
+
+def test_the_page_of_exports_sends_labels_and_ratings_in_terms_of_the_version_chosen(study: Study) -> None:
+    page = visitor("rea").get("/studies/study/exports/?version=2").content.decode()
+    assert "/studies/study/exports/labels.csv?version=2" in page and "ratings.parquet?version=2" in page
+    assert "resolutions.csv?version" not in page and "labels/?format=csv&amp;version=2" in page
+    sent = visitor("rea").get("/studies/study/exports/labels.csv?version=2")
+    assert b"split in version 2" in b"".join(sent.streaming_content)  # type: ignore[attr-defined]
+    plan(study, 1, to=3)
+    assert "version 3, where the study stands" in visitor("rea").get("/studies/study/exports/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["agreement/", "agreement/items/?dimension=symptom", "exports/", "exports/labels.csv"])
+def test_who_may_ask_for_a_version(study: Study, path: str) -> None:
+    address = f"/studies/study/{path}{'&' if '?' in path else '?'}version="
+    for name in ("olga", "ada", "bob", "rea"):
+        assert [visitor(name).get(address + number).status_code for number in ("2", "9", "x")] == [200, 422, 422]
+    assert visitor("stranger").get(address + "2").status_code == 404
+    assert Client().get(address + "2").status_code == 302
+
+
+def test_a_study_with_one_version_has_no_choice() -> None:
+    made = make.study()
+    make.rate(make.open_round(made, 1), "item bob carol\n1 crash crash")
+    for page in ("agreement", "exports"):
+        assert "id_version" not in visitor("rea").get(f"/studies/study/{page}/").content.decode()
+
+
+def test_an_undone_round_is_listed_with_its_state_and_is_no_next_step(study: Study) -> None:
+    worklist = make.worklist(study, 2, "item asked raters\n2 symptom bob")
+    make.submit(worklist, "bob", 2, {"symptom": ["early"]})
+    Round.objects.filter(pk=worklist.pk).update(state=Round.State.UNDONE)
+    for name in ("olga", "ada", "bob", "rea"):
+        client = visitor(name)
+        assert "undone" in client.get("/studies/study/rounds/").content.decode()
+        assert "count nowhere" in client.get("/studies/study/rounds/2/").content.decode()
+        said = re.search(r'next-words">([^<]+)<', client.get("/studies/study/").content.decode())
+        assert said and "ound 2" not in said[1]
+        assert "undone" not in client.get("/").content.decode()
+        assert "Round 2" not in client.get("/studies/study/agreement/").content.decode()
+    found = visitor("rea").get("/api/v1/studies/study/rounds/").json()["results"]
+    assert [(each["number"], each["state"]) for each in found] == [(1, "closed"), (2, "undone")]
+    assert visitor("ada").get("/studies/study/rounds/2/resolve/").status_code == 200
+    item = worklist.round_items.get().item_id
+    assert visitor("ada").get(f"/studies/study/rounds/2/resolve/{item}/").status_code == 409
+    assert "count nowhere" in visitor("rea").get(f"/studies/study/items/{item}/").content.decode()
