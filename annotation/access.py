@@ -130,6 +130,14 @@ def get_plan(seat: Seat, identifier: object) -> Plan:
     return found
 
 
+def get_plan_at(seat: Seat, number: int) -> Plan:
+    """A plan of the study by its number, as its address has it; raises NotFound."""
+    found = Plan.objects.filter(study=seat.study, number=number).values_list("pk", flat=True).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no plan {number}.")
+    return get_plan(seat, found)
+
+
 def get_own_assignment(seat: Seat, identifier: object, *, lock: bool = False) -> Assignment:
     """An assignment of this very person in this study; another's is not found.
 

@@ -305,3 +305,17 @@ class RoundForm(forms.Form):
         if cleaned.get("share_percent"):
             wanted = int(line.sample.size * cleaned["share_percent"] / 100 + 0.5)
         return min(wanted or line.n_unused, line.n_unused)
+
+
+class PlanForm(forms.Form):
+    """To which version a study is to move."""
+
+    to = forms.TypedChoiceField(label="Move to", coerce=int, error_messages={"invalid_choice": "Choose a version."})
+
+    def __init__(self, *given: Any, versions: Sequence[TaxonomyVersion], **more: Any) -> None:
+        super().__init__(*given, **more)
+        fields: Any = self.fields
+        fields["to"].choices = [
+            (each.number, f"version {each.number}" + (" (draft: to look at only)" if each.is_draft else ""))
+            for each in versions
+        ]

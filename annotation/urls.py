@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from annotation.views import changes, choosing, labelling, proposals, resolving, results, studies, usage
+from annotation.views import changes, choosing, labelling, plans, proposals, resolving, results, studies, usage
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
+PLAN = STUDY + "plans/<int:number>/"
 
 urlpatterns = [
     path("", studies.home, name="home"),
@@ -43,6 +44,14 @@ urlpatterns = [
     path(ROUND + "label/<int:pk>/draft/", labelling.keep_draft, name="keep_draft"),
     path(ROUND + "resolve/", resolving.queue, name="resolve"),
     path(ROUND + "resolve/<int:pk>/", resolving.resolve_item, name="resolve_item"),
+    path(STUDY + "plans/", plans.plans, name="plans"),
+    path(PLAN, plans.plan, name="plan"),
+    path(PLAN + "progress/", plans.plan_progress, name="plan_progress"),
+    path(PLAN + "recheck/", plans.recheck_plan, name="recheck_plan"),
+    path(PLAN + "run/", plans.run_plan, name="run_plan"),
+    path(PLAN + "undo/", plans.undo_plan, name="undo_plan"),
+    path(PLAN + "items/", plans.plan_items, name="plan_items"),
+    path("taxonomies/<slug:slug>/versions/<int:number>/plans/", plans.plans_for_version, name="plans_for_version"),
     path(STUDY + "agreement/", results.agreement, name="agreement"),
     path(STUDY + "agreement/items/", results.agreement_items, name="agreement_items"),
     path(STUDY + "exports/", results.exports, name="exports"),

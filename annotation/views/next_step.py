@@ -7,7 +7,9 @@ from django.urls import reverse
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round, Study
+from annotation.queries.moves import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
+from taxonomy.queries import newest_published
 
 
 @dataclass(frozen=True)
@@ -24,16 +26,14 @@ class Step:
 def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_samples: int) -> Step:
     """What is next in a study; own labelling first, then decisions, then what moves a round on.
 
-    `lines` are the study's rounds with their raters, newest first. Reads the disagreements of one round at most.
+    `lines` are the study's rounds with their raters, newest first. Reads the disagreements of one round at most, and
+    for the owner of one whose rounds are all over where its labels stand.
     """
     slug = seat.study.slug
     lines = [line for line in lines if line.round.state != Round.State.UNDONE]
     for line in reversed(lines):
         if own := _own(seat, line):
-            number = line.round.number
-            words = f"{_items(own.n_left)} wait for you in round {number}" if own.n_left else f"Round {number} is open"
-            address = reverse("label", args=[slug, number])
-            return Step(words, f"Label round {number}", address, f"{own.n_finished} done so far.")
+            return _label(line.round, own, slug)
     if seat.has_role(OWNER, ADJUDICATOR):
         for line in reversed(lines):
             if may_decide(seat, line.round) and (waiting := open_disagreements(line.round)).n:
@@ -60,6 +60,16 @@ def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
         return None
     is_pool = line.round.mode == Round.Mode.POOL
     return own if own.n_left or (is_pool and line.n_left) else None
+
+
+def _label(round_: Round, own: RaterLine, slug: str) -> Step:
+    number = round_.number
+    address, hint = reverse("label", args=[slug, number]), f"{own.n_finished} done so far."
+    verb = "waits" if own.n_left == 1 else "wait"
+    if round_.kind == Round.Kind.RELABEL:
+        return Step(f"Worklist: {_items(own.n_left)} {verb} for you", "Answer the worklist", address, hint)
+    words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
+    return Step(words, f"Label round {number}", address, hint)
 
 
 def _items(n: int) -> str:
@@ -116,11 +126,27 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
     newest = lines[0].round
     if newest.state == Round.State.DRAFT:
         return Step(f"Round {newest.number} is being prepared", is_work=False)
+    if is_owner and (step := _next_version(seat)):
+        return step
     return Step(
         f"Round {newest.number} is closed",
         "See the agreement",
         reverse("agreement", args=[slug]),
         f"{'Compare the rounds, and download' if len(lines) > 1 else 'Download'} the agreed labels under Exports.",
+    )
+
+
+def _next_version(seat: Seat) -> Step | None:
+    """The move to a version that was published since the labels were given; three queries."""
+    at = stands_at([seat.study]).get(seat.study.pk)
+    version = newest_published(seat.study.taxonomy)
+    if at is None or version is None or version.number <= at:
+        return None
+    return Step(
+        f"Version {version.number} is published; the labels stand at version {at}",
+        "Preview the move",
+        f"{reverse('plans', args=[seat.study.slug])}?to={version.number}",
+        "A preview counts what becomes of each label, and changes nothing.",
     )
 
 

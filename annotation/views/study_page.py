@@ -17,11 +17,18 @@ def me(request: HttpRequest) -> User:
 
 
 def study_page(
-    request: HttpRequest, seat: Seat, template: str, tab: str, *, status: int = 200, **context: Any
+    request: HttpRequest,
+    seat: Seat,
+    template: str,
+    tab: str,
+    *,
+    folder: str = "studies",
+    status: int = 200,
+    **context: Any,
 ) -> HttpResponse:
-    """A page of a study under its header."""
+    """A page of a study under its header; `folder` holds the template."""
     context |= {"seat": seat, "study": seat.study, "tab": tab, "is_owner": seat.has_role(OWNER)}
-    return render(request, f"annotation/studies/{template}.html", context, status=status)
+    return render(request, f"annotation/{folder}/{template}.html", context, status=status)
 
 
 def status_of(*given: forms.Form) -> int:

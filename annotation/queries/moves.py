@@ -1,0 +1,39 @@
+"""At which version of its taxonomy the labels of a study stand, and where they could be moved."""
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from annotation.access import OWNER
+from annotation.models import Membership, Plan, Round, Study
+from annotation.queries.standing import label_version
+from taxonomy.models import Taxonomy, TaxonomyVersion
+
+
+def stands_at(studies: Sequence[Study]) -> dict[int, int]:
+    """Study id → the lowest version in whose terms its labels stand; left out where it has none yet. Two queries.
+
+    Labels count once their round is being resolved or closed.
+    """
+    ids = [each.pk for each in studies]
+    done = Plan.objects.filter(study__in=ids, state=Plan.State.DONE).select_related("to_version")
+    standing = {plan.study_id: plan.to_version for plan in done.order_by("done_at", "pk")}
+    rounds = Round.objects.filter(study__in=ids, state__in=(Round.State.RESOLVING, Round.State.CLOSED))
+    found: dict[int, int] = {}
+    for each in rounds.exclude(kind=Round.Kind.SCREENING).select_related("taxonomy_version"):
+        number = label_version(each, standing.get(each.study_id)).number
+        found[each.study_id] = min(number, found.get(each.study_id, number))
+    return found
+
+
+def versions_ahead(user: User, taxonomy: Taxonomy, at: int) -> list[TaxonomyVersion]:
+    """The versions above `at` that a plan of this person can lead to, newest first; a draft can only be previewed."""
+    rows = TaxonomyVersion.objects.readable_by(user).filter(taxonomy=taxonomy, number__gt=at)
+    return list(rows.exclude(state=TaxonomyVersion.State.RETIRED).order_by("-number"))
+
+
+def owned_studies(user: User, taxonomy: Taxonomy) -> QuerySet[Study]:
+    """The studies of a taxonomy that this person owns, by title."""
+    own = Membership.objects.filter(user=user, roles__contains=[OWNER]).values("study")
+    return Study.objects.filter(taxonomy=taxonomy, pk__in=own).order_by("title", "slug")
