@@ -1,6 +1,7 @@
 """Versions in the database: documents come out as they came in, what was published stays, changes are recorded."""
 
 import json
+import threading
 from io import StringIO
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict, TaxonomyNotFound
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import presets
-from tests.asserts import assert_queries
+from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.taxonomy.test_documents import WHOLE, dimension
 
 pytestmark = pytest.mark.django_db
@@ -411,3 +412,60 @@ def test_nothing_slips_into_a_version_while_it_is_being_published(maria: User) -
             cursor.execute("UPDATE taxonomy_category SET name = 'x' WHERE dimension_id = %s", [dimension_id])
     finally:
         other.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_write_a_draft_at_once_the_second_is_told(maria: User) -> None:
+    draft = load_document(user=maria, text=FIRST)
+    outcomes: list[object] = []
+
+    def write() -> None:
+        try:
+            outcomes.append(replace_draft(user=maria, version=draft, text=FIRST, expected=1).revision)
+        except StaleDraft as error:
+            outcomes.append(error.newer["revision"])
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        replace_draft(user=maria, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
+        other = threading.Thread(target=write)
+        other.start()
+        wait_until_somebody_waits_for_a_lock()
+        assert outcomes == []
+    other.join(timeout=30)
+    assert outcomes == [2]
+    draft.refresh_from_db()
+    assert draft.revision == 2
+    assert Category.objects.filter(name="Sluggish").count() == 1
+
+
+def test_versions_of_two_branches_are_compared_through_what_both_came_from(maria: User) -> None:
+    first = published(maria, FIRST)
+    left = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
+    right = new_draft(
+        user=maria,
+        taxonomy=first.taxonomy,
+        text=dimension("- {key: stuck, name: Stuck, was: [hang]}", "- {key: slow, name: Slow}"),
+    )
+    with assert_queries(12):
+        found = queries.compared(left, right)
+    assert found.is_followed
+    assert {(change.old, change.new, change.kind) for change in found.changes} == {
+        ("stop", "stuck", "renamed"),
+        ("slow", "slow", "merged"),
+        ("slower", "slow", "merged"),
+        ("oom", None, "retired"),
+    }
+
+
+def test_versions_that_nothing_joins_are_compared_by_their_keys(maria: User) -> None:
+    first = load_document(user=maria, text=FIRST)
+    second = new_draft(user=maria, taxonomy=first.taxonomy, text=FIRST.replace("Hang", "Hangs"))
+    found = queries.compared(first, second)
+    assert not found.is_followed
+    assert {(change.old, change.kind) for change in found.changes} == {
+        ("hang", "renamed"),
+        ("crash", "kept"),
+        ("slow", "kept"),
+    }
