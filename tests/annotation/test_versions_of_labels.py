@@ -484,7 +484,8 @@ def test_the_page_of_exports_sends_labels_and_ratings_in_terms_of_the_version_ch
     sent = visitor("rea").get("/studies/study/exports/labels.csv?version=2")
     assert b"split in version 2" in b"".join(sent.streaming_content)  # type: ignore[attr-defined]
     plan(study, 1, to=3)
-    assert "version 3, where the study stands" in visitor("rea").get("/studies/study/exports/").content.decode()
+    standing = visitor("rea").get("/studies/study/exports/").content.decode()
+    assert "A plan moved the labels to version 3" in standing and "csv?version" not in standing
 
 
 @pytest.mark.parametrize("path", ["agreement/", "agreement/items/?dimension=symptom", "exports/", "exports/labels.csv"])
