@@ -217,7 +217,8 @@ export class Detail {
 
   /** To the field that matters most. */
   enter() {
-    this.forms[this.shown?.kind]?.querySelector("[data-field=definition], [data-field=title], button")?.focus();
+    const form = this.forms[this.shown?.kind];
+    (form?.querySelector("[data-field=definition], [data-field=title]") ?? form?.querySelector("button"))?.focus();
   }
 }
 

@@ -1,0 +1,177 @@
+"""The editor's addresses: who may edit, what a save answers, and that nobody's work is overwritten."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from taxonomy import actions, schema
+from taxonomy.models import CategoryChange, TaxonomyVersion
+from taxonomy.queries import document
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+
+def client(name: str, *, staff: bool = False) -> Client:
+    made = Client()
+    made.force_login(make.user(name, staff=staff))
+    return made
+
+
+def big(n: int) -> str:
+    groups = [
+        {
+            "key": f"group-{group}",
+            "name": f"Group {group}",
+            "definition": "What belongs together here.",
+            "categories": [
+                {"key": f"c-{group}-{each}", "name": f"Category {group} {each}", "definition": "It is this. " * 10}
+                for each in range(9)
+            ],
+        }
+        for group in range(n // 10)
+    ]
+    symptom = {"key": "symptom", "title": "Symptom", "kind": "single", "categories": groups}
+    return json.dumps({"slug": f"big-{n}", "title": "Big", "dimensions": [symptom]})
+
+
+@pytest.fixture
+def draft() -> TaxonomyVersion:
+    """The draft of a version 2 of symptoms, which olga maintains."""
+    published = make.version()
+    return actions.start_draft(user=make.user("olga"), taxonomy=published.taxonomy)
+
+
+EDIT = "/taxonomies/symptoms/versions/2/edit/"
+
+
+def posted(who: Client, text: Any, revision: Any = 1, address: str = EDIT) -> Any:
+    return who.post(address, json.dumps({"document": text, "revision": revision}), content_type="application/json")
+
+
+def renamed(version: TaxonomyVersion, old: str, new: str) -> dict[str, Any]:
+    plain = schema.plain(document(version))
+    next(each for each in plain["dimensions"][0]["categories"] if each["name"] == old)["name"] = new
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("name", "staff", "status"), [("olga", False, 200), ("root", True, 200), ("eve", False, 404), ("ada", False, 404)]
+)
+def test_only_maintainers_and_staff_open_save_and_look_at_a_draft(draft, name, staff, status):
+    who = client(name, staff=staff)
+    assert who.get(EDIT).status_code == status
+    assert who.get(EDIT + "state/").status_code == status
+    assert posted(who, renamed(draft, "Hang", "Stall")).status_code == status
+    draft.refresh_from_db()
+    assert draft.revision == (2 if status == 200 else 1)
+    assert posted(who, renamed(draft, "Slow", "Slower"), address=EDIT + "copy/").status_code == (
+        201 if status == 200 else 404
+    )
+
+
+def test_a_stranger_is_asked_to_sign_in_and_nonsense_is_not_found(draft):
+    assert Client().get(EDIT).status_code == 302
+    assert posted(Client(), renamed(draft, "Hang", "Stall")).status_code == 302
+    for address in ("/taxonomies/symptoms/versions/9/edit/", "/taxonomies/none/versions/1/edit/"):
+        assert client("olga").get(address).status_code == 404
+        assert posted(client("olga"), {}, address=address).status_code == 404
+
+
+def test_a_published_version_leads_to_starting_a_draft(draft):
+    page = client("olga").get("/taxonomies/symptoms/versions/1/edit/", follow=True)
+    assert page.redirect_chain[-1][0] == "/taxonomies/symptoms/versions/1/"
+    assert "Start a draft to change the taxonomy" in page.content.decode()
+    answer = posted(client("olga"), renamed(draft, "Hang", "Stall"), address="/taxonomies/symptoms/versions/1/edit/")
+    assert answer.status_code == 409 and answer.json()["code"] == "no_draft"
+    assert client("eve").get("/taxonomies/symptoms/versions/1/edit/").status_code == 403
+
+
+def test_a_save_answers_with_the_new_revision_and_what_changed(draft):
+    answer = posted(client("olga"), renamed(draft, "Hang", "Stall"))
+    body = answer.json()
+    assert answer.status_code == 200 and body["revision"] == 2 and body["edited_by"] == "olga"
+    assert [(each["kind"], each["old"], each["new"]) for each in body["changes"]] == [("renamed", "hang", "hang")]
+    assert {each["kind"] for each in body["doubts"]} == {"undefined"}
+    assert CategoryChange.objects.get(version=draft, kind="renamed").new.name == "Stall"
+    assert client("olga").get(EDIT + "state/").json()["revision"] == 2
+
+
+def test_a_document_comes_back_as_it_was_shown(draft):
+    before = document(draft)
+    page = client("olga").get(EDIT)
+    assert posted(client("olga"), page.context["begin"]["document"]).status_code == 200
+    assert document(draft) == before
+
+
+def test_what_is_based_on_an_older_revision_is_refused_with_who_and_when(draft):
+    assert posted(client("olga"), renamed(draft, "Hang", "Stall")).status_code == 200
+    answer = posted(client("max", staff=True), renamed(draft, "Slow", "Slower"))
+    assert answer.status_code == 409
+    newer = answer.json()["newer"]
+    assert (newer["revision"], newer["edited_by"], newer["state"]) == (2, "olga", "draft") and newer["edited_at"]
+    names = [spec.name for spec in document(draft).dimensions[0].categories]
+    assert names == ["Crash", "Stall", "Slow"]
+
+
+def test_the_very_same_text_sent_again_is_a_yes(draft):
+    text = renamed(draft, "Hang", "Stall")
+    assert posted(client("olga"), text).json()["revision"] == 2
+    again = posted(client("olga"), text)
+    assert again.status_code == 200 and again.json()["revision"] == 2
+
+
+def test_a_stale_text_that_is_invalid_too_is_stale(draft):
+    assert posted(client("olga"), renamed(draft, "Hang", "Stall")).status_code == 200
+    assert posted(client("olga"), renamed(draft, "Slow", "Crash")).status_code == 409
+
+
+def test_an_invalid_document_names_the_place_and_stores_nothing(draft):
+    answer = posted(client("olga"), renamed(draft, "Hang", "crash"))
+    assert answer.status_code == 422
+    (problem,) = answer.json()["problems"]
+    assert problem["path"] == "dimensions[0].categories[1].name" and "“crash”" in problem["sentence"]
+    draft.refresh_from_db()
+    assert draft.revision == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "[]", "{}", "nonsense", '{"document": [], "revision": 1}', '{"document": {}, "revision": "1"}', "[" * 100_000],
+)
+def test_a_body_that_is_no_save_is_unreadable(draft, body):
+    assert client("olga").post(EDIT, body, content_type="application/json").status_code == 400
+
+
+@pytest.mark.parametrize("document", [{}, {"slug": "symptoms", "title": "\ud800", "dimensions": []}, {"slug": "other"}])
+def test_a_document_that_is_none_is_invalid(draft, document):
+    assert posted(client("olga"), document).status_code == 422
+
+
+def test_a_discarded_draft_is_not_found_when_it_is_saved(draft):
+    text = renamed(draft, "Hang", "Stall")
+    actions.discard_draft(user=make.user("olga"), version=draft)
+    assert posted(client("olga"), text).status_code == 404
+
+
+def test_mine_beside_theirs_becomes_another_draft(draft):
+    answer = posted(client("olga"), renamed(draft, "Hang", "Stall"), address=EDIT + "copy/")
+    assert answer.status_code == 201 and answer.json()["address"] == "/taxonomies/symptoms/versions/3/edit/"
+    made = TaxonomyVersion.objects.get(number=3)
+    assert made.parent.number == 1 and [each.name for each in document(made).dimensions[0].categories][1] == "Stall"
+    assert posted(client("olga"), renamed(draft, "Hang", "crash"), address=EDIT + "copy/").status_code == 422
+
+
+@pytest.mark.parametrize("n", [30, 300])
+def test_the_editor_opens_with_eleven_queries_at_any_size(n):
+    published = make.version(big(n))
+    actions.start_draft(user=make.user("olga"), taxonomy=published.taxonomy)
+    who = client("olga")
+    address = f"/taxonomies/big-{n}/versions/2/edit/"
+    who.get(address)
+    with assert_queries(11):
+        page = who.get(address)
+    assert f"Group {n // 10 - 1}" in page.content.decode()
