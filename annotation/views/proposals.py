@@ -147,12 +147,13 @@ def _room(seat: Seat, newest: VersionTree | None) -> dict[str, Any]:
 
 
 def typed_before(group: Group) -> Typed:
-    """The form as it stands before anybody wrote into it: the most frequent name, the category it is near to."""
+    """The form as it stands before anybody wrote into it: the most frequent name, the first reason, what it is near to."""
     near = group.near[0].path if group.near else ""
     outcome = group.proposals[0].outcome
     if outcome is not None and outcome.category_name:
         near = near or outcome.category_key
-    return Typed("map_to" if near else "accept", name=group.names[0], map_to=near)
+    reason = next((each.memo for each in group.proposals if each.memo), "")
+    return Typed("map_to" if near else "accept", name=group.names[0], definition=reason, map_to=near)
 
 
 def _sections(groups: Sequence[Group]) -> list[tuple[str, list[tuple[Group, Typed]]]]:

@@ -1,0 +1,190 @@
+"""The pages of proposals: who sees what, groups and their form, what raters read, what comes back."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.actions.proposals import settle_proposals
+from annotation.models import Proposal, ProposalOutcome, Round, Study
+from taxonomy.models import TaxonomyVersion
+from tests import builders as make
+from tests.annotation.test_proposals import propose
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/study/proposals/"
+HTMX = {"HX-Request": "true"}
+
+
+def enter(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def text(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+@pytest.fixture
+def study() -> Study:
+    return make.study()
+
+
+@pytest.fixture
+def round_(study: Study) -> Round:
+    return make.open_round(study, 3)
+
+
+def test_who_sees_the_pages_of_proposals(round_: Round) -> None:
+    bobs, carols = propose(round_, "bob", 1, "Ring stall", "no progress"), propose(round_, "carol", 2, "Deadlock")
+    make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"), owner="otto", raters=())
+    for name in ("olga", "ada"):
+        page = text(enter(name).get(PAGE))
+        assert "Ring stall" in page and "Deadlock" in page and "no progress" in page
+    assert "Accept it as a new category" not in text(enter("ada").get(PAGE))
+    page = text(enter("bob").get(PAGE))
+    assert "Ring stall" in page and "Deadlock" not in page and "R2" not in page
+    assert enter("bob").get(f"{PAGE}{carols.pk}/").status_code == 404
+    assert enter("bob").get(f"{PAGE}{bobs.pk}/").status_code == 200
+    assert enter("rea").get(PAGE).status_code == 403
+    assert enter("otto").get(PAGE).status_code == 404
+    assert Client().get(PAGE).status_code == 302
+    assert enter("olga").get(f"{PAGE}999999/").status_code == 404
+    assert enter("olga").get(f"{PAGE}{'9' * 30}/").status_code == 404
+    for name in ("bob", "ada", "rea"):
+        sent = enter(name).post(f"{PAGE}{bobs.pk}/", {"chosen": bobs.pk, "answer": "map_to", "map_to": "hang"})
+        assert sent.status_code == 403
+    assert enter("otto").post(f"{PAGE}{bobs.pk}/", {"chosen": bobs.pk}).status_code == 404
+    assert not ProposalOutcome.objects.exists()
+
+
+def test_an_owner_who_rates_sees_only_their_own_of_the_round_they_are_blind_in(study: Study) -> None:
+    from annotation.actions import studies
+
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = make.open_round(study, 2, raters=("bob", "olga"))
+    bobs = propose(round_, "bob", 1, "Ring stall")
+    propose(round_, "olga", 2, "Deadlock")
+    page = text(enter("olga").get(PAGE))
+    assert "Deadlock" in page and "Ring stall" not in page and "is left out until it is over" in page
+    assert enter("olga").get(f"{PAGE}{bobs.pk}/").status_code == 404
+
+
+def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: Round) -> None:
+    first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "carol", 1, "ring-stall")
+    olga = enter("olga")
+    assert text(olga.get(PAGE)).count("proposal-group") == 1
+    sent = {"member": [first.pk, second.pk], "chosen": [second.pk], "answer": "accept", "name": "Ring stall"}
+    answer = olga.post(f"{PAGE}{first.pk}/", sent, headers=HTMX)
+    assert answer.status_code == 200
+    assert "into version 2 as Ring stall" in text(answer) and f'id="group-{first.pk}"' in text(answer)
+    assert ProposalOutcome.objects.get().proposal == second
+    assert "Ring stall" in text(olga.get(PAGE)) and "Settled" in text(olga.get(PAGE))
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"answer": "accept", "name": ""}, "A category needs a name"),
+        ({"answer": "accept", "name": "hang"}, "“Hang” already"),
+        ({"answer": "accept", "name": "A", "parent": "nowhere"}, "is no category of the draft"),
+        ({"answer": "map_to", "map_to": "nothing"}, "no category “nothing”"),
+        ({"answer": "decline", "decline": ""}, "Say why"),
+        ({}, "just one"),
+    ],
+)
+def test_what_is_wrong_stands_in_the_form_with_what_was_typed(round_: Round, sent: dict[str, str], words: str) -> None:
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    body = {"member": proposal.pk, "chosen": proposal.pk, **sent}
+    for headers in (HTMX, {}):
+        answer = enter("olga").post(f"{PAGE}{proposal.pk}/", body, headers=headers)
+        assert answer.status_code == 422 and words in text(answer)
+        assert ("<html" in text(answer)) == (not headers)
+    none = enter("olga").post(f"{PAGE}{proposal.pk}/", {"member": proposal.pk, **sent}, headers=HTMX)
+    assert none.status_code == 422 and "Choose at least one" in text(none)
+    assert not ProposalOutcome.objects.exists()
+
+
+def test_without_scripts_the_owner_comes_back_to_the_list_and_can_answer_anew(round_: Round) -> None:
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    olga, path = enter("olga"), f"{PAGE}{proposal.pk}/"
+    body = {"member": proposal.pk, "chosen": proposal.pk}
+    answer = olga.post(path, {**body, "answer": "accept", "name": "Ring stall", "definition": "It waits."}, follow=True)
+    assert answer.redirect_chain[0][0] == PAGE and "accepted into version 2" in text(answer)
+    page = text(olga.get(path))
+    assert "Answer anew" in page and "stays in version 2" in page
+    outcome = ProposalOutcome.objects.get()
+    unseen = olga.post(path, {**body, "answer": "decline", "decline": "no"})
+    assert unseen.status_code == 409
+    olga.post(path, {**body, "answer": "decline", "decline": "it is a hang", "expected": outcome.pk})
+    assert "it is a hang" in text(olga.get(path)) and ProposalOutcome.objects.count() == 2
+    assert TaxonomyVersion.objects.filter(state="draft").count() == 1
+
+
+def test_what_is_typed_is_shown_as_text(round_: Round) -> None:
+    proposal = propose(round_, "bob", 1, "<b>Ring</b>", "<script>alert(1)</script>")
+    for path in (PAGE, f"{PAGE}{proposal.pk}/"):
+        page = enter("olga").get(path).content.decode()
+        assert "<b>Ring" not in page and "<script>alert" not in page
+
+
+def test_the_owner_who_does_not_maintain_the_taxonomy_is_offered_no_accepting(round_: Round, study: Study) -> None:
+    propose(round_, "bob", 1, "Ring stall")
+    study.taxonomy.maintainers.clear()
+    page = text(enter("olga").get(PAGE))
+    assert "You don’t maintain the taxonomy" in page and 'name="definition"' not in page
+
+
+def test_the_empty_page_says_where_proposals_come_from(study: Study) -> None:
+    assert "Nothing is proposed." in text(enter("olga").get(PAGE))
+    assert "You have proposed nothing." in text(enter("bob").get(PAGE))
+
+
+def test_a_round_and_a_dimension_narrow_the_page(study: Study) -> None:
+    first = make.open_round(study, 1)
+    propose(first, "bob", 1, "Ring stall")
+    propose(make.open_round(study, 1, first=2), "bob", 2, "Deadlock")
+    page = text(enter("olga").get(f"{PAGE}?round=2"))
+    assert "Deadlock" in page and "Ring stall" not in page
+    for query in ("round=x", f"round={'9' * 30}", "from=999", "from=x", "after=x"):
+        assert "Ring stall" in text(enter("olga").get(f"{PAGE}?{query}"))
+    assert "Nothing was proposed there." in text(enter("olga").get(f"{PAGE}?dimension=none"))
+
+
+def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, study: Study) -> None:
+    first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
+    bob = enter("bob")
+    assert "came back" not in text(bob.get("/"))
+    settle_proposals(seat=make.owner_seat(study), proposals=[first.pk], map_to="hang")
+    settle_proposals(seat=make.owner_seat(study), proposals=[second.pk], decline="too narrow")
+    assert "2 of your items came back" in text(bob.get("/"))
+    assert "came back" not in text(enter("carol").get("/"))
+    label = "/studies/study/rounds/1/label/"
+    assert "2 of your items came back" in text(bob.get(label))
+    page = text(bob.get(f"{label}{first.annotation.assignment_id}/"))
+    assert "the owner mapped it to Hang" in page
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    assert "1 of your items came back" in text(bob.get("/"))
+
+
+def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) -> None:
+    olga, bob = enter("olga"), enter("bob")
+    for n in (3, 30):
+        round_ = make.open_round(study, n)
+        for number in range(1, n + 1):
+            propose(round_, "bob", number, f"Name number {chr(64 + number)}")
+        pks = list(Proposal.objects.filter(outcomes=None).values_list("pk", flat=True))
+        settle_proposals(seat=make.owner_seat(study), proposals=pks[: n // 3], map_to="hang")
+        for client in (olga, bob):
+            client.get(PAGE)
+        with assert_queries(OWNERS):
+            olga.get(PAGE)
+        with assert_queries(RATERS):
+            bob.get(PAGE)
+        with assert_queries(HOME):
+            bob.get("/")
+
+
+OWNERS, RATERS, HOME = 13, 8, 8
