@@ -1,16 +1,21 @@
 """Taxonomies over REST: documents in and out, versions, publishing, differences."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -242,15 +247,19 @@ DIFF_SHAPE = inline_serializer(
         "changes": serializers.ListField(child=serializers.DictField()),
     },
 )
-DOCUMENT_REQUEST = {
-    media_type: OpenApiTypes.OBJECT if media_type == "application/json" else OpenApiTypes.STR
-    for media_type in ("application/json", "application/yaml", "text/yaml", "text/plain")
-} | {
+SCHEMA_ETAG = f'"{hashlib.sha256(schema.SCHEMA_TEXT.encode()).hexdigest()[:32]}"'
+SCHEMA_SECONDS = 3600  # how long a reader may keep the schema without asking
+DOCUMENT_REQUEST = dict.fromkeys(("application/yaml", "text/yaml", "text/plain"), OpenApiTypes.STR) | {
+    "application/json": {
+        "type": "object",
+        "description": schema.SCHEMA["description"],
+        "externalDocs": {"url": "/api/v1/taxonomies/schema.json", "description": "The JSON Schema of a document."},
+    },
     "multipart/form-data": {
         "type": "object",
         "properties": {"file": {"type": "string", "format": "binary"}},
         "required": ["file"],
-    }
+    },
 }
 VERSION_SHAPE = OpenApiResponse(
     OpenApiTypes.OBJECT,
@@ -412,7 +421,20 @@ class Diff(APIView):
         return Response(diff_answer(found))
 
 
+@method_decorator([cache_control(public=True, max_age=SCHEMA_SECONDS), condition(lambda *_: SCHEMA_ETAG)], "dispatch")
+class DocumentSchema(APIView):
+    """The JSON Schema (2020-12) of a document, for editors and checks; anyone may read it, signed in or not."""
+
+    permission_classes = [AllowAny]
+    authentication_classes: list[Any] = []
+
+    @extend_schema(responses={(200, "application/schema+json"): OpenApiTypes.OBJECT}, auth=[])
+    def get(self, request: Request) -> HttpResponse:
+        return HttpResponse(schema.SCHEMA_TEXT, content_type="application/schema+json")
+
+
 urlpatterns = [
+    path("taxonomies/schema.json", DocumentSchema.as_view(), name="api_taxonomy_schema"),
     path("taxonomies/", Taxonomies.as_view(), name="api_taxonomies"),
     path("taxonomies/<slug:slug>/", OneTaxonomy.as_view(), name="api_taxonomy"),
     path("taxonomies/<slug:slug>/versions/", Versions.as_view(), name="api_taxonomy_versions"),

@@ -15,7 +15,7 @@ from taxonomy.syntax import quoted
 PROBLEMS_MAX = 100
 SUGGESTIONS_MAX = 20
 LIKENESS_MIN = 60
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 BARE = re.compile(r"[A-Za-z0-9][\w ./()+-]*(?<! )")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 OTHER_KINDS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 SCHEMA_TEXT = (Path(__file__).parent / "document.schema.json").read_text(encoding="utf-8")
 """The JSON Schema (2020-12) of a document: the one place where fields, kinds, patterns and lengths are said."""
@@ -179,6 +179,8 @@ def _laid_out(value: Any, field: str = "") -> Any:
         if field in {"is", "was"} or not value:
             sequence.fa.set_flow_style()
         return sequence
+    if isinstance(value, str) and re.search("[\r\x85]", value):
+        return DoubleQuotedScalarString(value)  # where a line break of another kind is written as a sign
     if isinstance(value, str) and "\n" in value and _fits_a_block(value):
         return LiteralScalarString(value)
     return value

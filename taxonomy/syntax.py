@@ -11,7 +11,7 @@ ODD_BLANK = re.compile("[ \t]*([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufef
 def told(text: str, error: MarkedYAMLError) -> tuple[str, int, int]:
     """A sentence for a parser's error, and the line and column (from 1) to mend."""
     mark = error.problem_mark or error.context_mark
-    lines = text.splitlines()
+    lines = [*text.splitlines(), ""]
     if mark is None:
         return "it can't be read", 1, 1
     here = (mark.line + 1, mark.column + 1)
@@ -49,8 +49,8 @@ def quoted(text: str) -> str:
 
 def _shown(line: str) -> str:
     """The line with its text in quotes, to be written instead."""
-    found = FIELD.fullmatch(line)
-    if not found or len(line) > 100:
+    found = FIELD.fullmatch(line) if len(line) <= 100 else None
+    if not found:
         return ""
     value = found[3]
     if value[0] in "'\"":
@@ -130,7 +130,7 @@ def _bracket(lines: list[str], problem: str, mark: StreamMark, above: StreamMark
     closing = {"[": "]", "{": "}"}.get(opening, "]")
     if first != number or "stream end" in problem:
         return f"the bracket {opening} of line {first + 1} is never closed; add {closing}"
-    if "got ':'" in problem and (found := re.search(r"([\w-]+)\s*$", lines[number][:column])):
+    if "got ':'" in problem and (found := re.search(r"([\w-]+)\s*$", lines[number][max(0, column - 60) : column])):
         return f"a comma is missing before “{found[1]}”, or quotes around a text that holds “: ”"
     return f"a comma or {closing} is missing before this"
 
