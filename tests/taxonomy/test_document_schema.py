@@ -209,37 +209,8 @@ def test_the_check_finds_fault_with_the_structure_just_where_the_published_schem
         PUBLISHED.validate(schema.plain(load(text)))
 
 
-NO_WORDS = tuple(
-    [
-        "yes",
-        "no",
-        "null",
-        "~",
-        "true",
-        "1.0",
-        "0x1",
-        "1e3",
-        "2020-01-01",
-        "#1",
-        "*x",
-        "&x",
-        "!x",
-        "%x",
-        "@x",
-        "`x`",
-        "'x",
-        '"x',
-        "[a",
-        "{a",
-        "a]",
-        "---",
-        "...",
-        "<<",
-        "=",
-        "?",
-        "-",
-    ]
-)
+WORDS_OF_YAML = "yes no null ~ true 1.0 0x1 1e3 2020-01-01 #1 *x &x !x %x @x `x` 'x \"x [a {a a] --- ... << = ? -"
+NO_WORDS = tuple(WORDS_OF_YAML.split())
 NO_LINES = (
     "a: b",
     "a #b",
