@@ -376,6 +376,9 @@ def test_a_file_is_loaded_and_dumped_in_the_shell(maria: User, tmp_path: Path) -
     assert run("dump_taxonomy", "training-faults", "--version", "1") == schema.dump(load(WHOLE))
     assert load(run("dump_taxonomy", "training-faults")).dimensions[3].title == "Why so"
     assert json.loads(run("dump_taxonomy", "training-faults", "--version", "1", "--json")) == schema.plain(load(WHOLE))
+    said = run("dump_taxonomy", "training-faults", "--diff", "1")
+    assert "version 1 to version 2\n" in said
+    assert "- Title: Why → Why so\n" in said
 
 
 def test_a_ready_made_taxonomy_is_loaded_by_name_even_where_nobody_is_yet() -> None:
@@ -392,6 +395,7 @@ def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
         (["load_taxonomy", "liu"], "neither a file nor a ready-made taxonomy"),
         (["load_taxonomy", presets()[0].name, "--user", "nobody"], "nobody"),
         (["dump_taxonomy", "nothing"], "There is no taxonomy nothing"),
+        (["dump_taxonomy", "nothing", "--diff", "1"], "There is no taxonomy nothing"),
     ]:
         with pytest.raises(CommandError, match=words):
             run(*arguments)

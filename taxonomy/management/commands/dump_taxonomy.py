@@ -41,6 +41,7 @@ class Command(BaseCommand):
         if found is None:
             which = "taxonomy" if number is None else f"version {number} of a taxonomy"
             raise CommandError(f"There is no {which} {slug}.")
+        older: int | None = options["older"]
         if older is not None:
             before = version_of(slug, older)
             if before is None:
