@@ -89,7 +89,9 @@ function startPage() {
     byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : quietWords();
   }
 
-  const quietWords = () => (turn.revision === 0 && turn.carried ? "Filled in from the earlier answer" : "Drafts are saved as you type");
+  function quietWords() {
+    return turn.revision === 0 && turn.carried ? "Filled in from the earlier answer" : "Drafts are saved as you type";
+  }
 
   function changed() {
     isUntouched = false;
@@ -269,7 +271,9 @@ function startPage() {
 }
 
 /** What to begin with: the rater's answer, or in a worklist the earlier one as far as it follows. */
-const startOf = (turn) => turn.answer ?? turn.carried;
+function startOf(turn) {
+  return turn.answer ?? turn.carried;
+}
 
 function since(at) {
   const seconds = Math.max(0, Math.round((Date.now() - at) / 1000));
