@@ -258,6 +258,11 @@ class CameBack:
         return len(self.items)
 
     @property
+    def short_items(self) -> list[tuple[int, str]]:
+        """The same without the owner of the repository, for a narrow list."""
+        return [(pk, name.rpartition("/")[2] or name) for pk, name in self.items]
+
+    @property
     def first(self) -> int:
         """The assignment to begin with."""
         return self.items[0][0]
