@@ -492,7 +492,8 @@ def test_the_page_of_exports_sends_labels_and_ratings_in_terms_of_the_version_ch
 def test_who_may_ask_for_a_version(study: Study, path: str) -> None:
     address = f"/studies/study/{path}{'&' if '?' in path else '?'}version="
     for name in ("olga", "ada", "bob", "rea"):
-        assert [visitor(name).get(address + number).status_code for number in ("2", "9", "x")] == [200, 422, 422]
+        client = visitor(name)
+        assert [client.get(address + number).status_code for number in ("2", "9", "x")] == [200, 422, 422]
     assert visitor("stranger").get(address + "2").status_code == 404
     assert Client().get(address + "2").status_code == 302
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from annotation.access import get_round
 from annotation.actions import rounds
@@ -268,3 +269,37 @@ def test_the_base_of_a_worklist_is_read_with_a_fixed_number_of_queries(study: St
     list(round_verdicts(worklist))
     with assert_queries(8):  # here three, where they were before, and four there
         assert len(list(round_verdicts(worklist))) == 8
+
+
+def test_the_pages_of_an_item_show_what_stays_and_from_which_round(study: Study) -> None:
+    labelled(study, (FAULT, FAULT))
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
+    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
+    make.submit(worklist, "carol", 1, {**FAULT, "symptom": ["late"], "fixes": []})
+    client = Client()
+    client.force_login(make.user("ada"))
+    item = Item.objects.get(study=study)
+    for place in ("1.fixes", "1.symptom", "1.kind"):
+        page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/?place={place}")
+        assert page.status_code == 200 and "Patch" in page.content.decode()
+    said = client.get(f"/studies/study/items/{item.pk}/").content.decode()
+    assert "unanimous, in round 1" in said and "raters differ" in said
+    decide(worklist, 1, "fixes", ["config"])
+    assert stands(worklist)[1, 1, "fixes"] == ("resolved", ["config"])
+    close(worklist, leave_open=True)
+    assert (labels(study)[1, 1, "fixes"].round, labels(study)[1, 1, "fixes"].values) == (2, ["config"])
+
+
+def test_a_decision_taken_late_in_the_round_before_shows_in_the_worklist_at_once(study: Study) -> None:
+    first = labelled(study, (FAULT, FAULT), (FAULT, FAULT))
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol")
+    for number in (1, 2):
+        make.submit(worklist, "bob", number, {**FAULT, "symptom": ["early"], "fixes": []})
+        make.submit(worklist, "carol", number, {**FAULT, "symptom": ["late"], "fixes": []})
+    worklist.refresh_from_db()
+    assert queue_of(worklist).n_open == 2
+    decide(first, 1, "kind", ["how-to"])
+    assert queue_of(worklist).n_open == 1
+    assert {place[2] for place in stands(worklist) if place[0] == 1} == {"kind"}
