@@ -416,6 +416,7 @@ class Editor {
   accepted(body, isWhole) {
     this.told = new Told(body);
     this.begin.revision = body.revision;
+    at("publish-expected").value = body.revision;
     this.begin.edited_by = body.edited_by;
     if (isWhole) this.problems.clear();
     this.mark();
