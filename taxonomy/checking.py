@@ -96,6 +96,8 @@ class _Checker:
         )
 
     def document(self) -> Document | None:
+        if self.structure.is_full:
+            return None
         given = self.given(self.structure.plain, ())
         found: dict[str, Any] = {name: self.line(given, (), name) for name in ("slug", "title")}
         if self.slug and found["slug"] and found["slug"] != self.slug:
@@ -180,7 +182,7 @@ class _Checker:
             if level > schema.LEVELS_MAX:
                 self.add(where, TOO_DEEP)
                 return
-            if where in self.structure.flawed:
+            if not isinstance(item, dict):
                 continue
             inner = self.given(item, where)
             fields = self.category_fields(inner, where)
