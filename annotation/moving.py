@@ -5,19 +5,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.queries.ground import Ground, ground_of
 from annotation.queries.needs import Need, needs
+from annotation.queries.planner import tell_planner
 from annotation.queries.plans import is_absent
 from annotation.queries.verdicts import round_verdicts
 from taxonomy.migration import Blocked, Route
 
 BATCH = 500
-ANALYZE_FROM = 1000
 
 Needed = Mapping[int, Sequence[Need]]
 Places = list[tuple[int, str]]
@@ -191,9 +191,7 @@ def _finish(plan: Plan) -> None:
     if plan.worklist is not None:
         plan.worklist.state, plan.worklist.opened_at = Round.State.OPEN, now
         plan.worklist.save(update_fields=["state", "opened_at"])
-        if plan.n_done >= ANALYZE_FROM:
-            with connection.cursor() as cursor:
-                cursor.execute("ANALYZE annotation_assignment, annotation_rounditem")
+        tell_planner(plan.n_done)
     plan.state, plan.done_at, plan.worked_at = Plan.State.DONE, now, now
     plan.save(update_fields=["state", "done_at", "worked_at"])
 

@@ -29,6 +29,7 @@ from annotation.queries.imports import (
     stored_issues,
     users_by_name,
 )
+from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.sheets import (
     Gathered,
@@ -202,6 +203,7 @@ class _Import:
                     del numbers[label]
         self.report.n_items, self.report.n_raters = len(self.items), len({m.pk for m in self.members.values()})
         self.report.refusals = sorted(self.sheet.refusals, key=lambda refusal: refusal.line)
+        tell_planner(self.report.n_ratings)
         record(
             study=self.study,
             user=self.seat.user,

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, F
 from django.utils import timezone
 
@@ -24,12 +24,11 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.choosing import n_passed_over, unused_of
+from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
-
-ANALYZE_FROM = 1000
 
 
 @transaction.atomic
@@ -249,9 +248,7 @@ def open_round(*, seat: Seat, number: int) -> Round:
     round_.state, round_.opened_at = Round.State.OPEN, timezone.now()
     round_.save(update_fields=["state", "opened_at"])
     record(study=seat.study, user=seat.user, verb="round opened", round=number)
-    if len(round_items) >= ANALYZE_FROM:
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE annotation_assignment, annotation_rounditem")
+    tell_planner(len(round_items))
     return round_
 
 

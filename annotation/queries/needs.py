@@ -111,6 +111,8 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[An
     ids, whys, dimensions = ([each[place] for each in asked] for place in range(3))
     rounds = {"rounds": [each.pk for each in found.rounds], "full": [each.pk for each in found.full]}
     with transaction.atomic(), connection.cursor() as cursor:
+        # Whole rounds are read. A planner that was not told yet of a round's rows would look them up one by one.
+        cursor.execute("SET LOCAL enable_nestloop = off")
         cursor.execute(STANDING, rounds)
         cursor.execute("ANALYZE standing_answers")
         cursor.execute(NEEDS)
@@ -128,6 +130,7 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[An
             cursor.execute(OF_RESOLUTIONS, {**rounds, "ids": ids, "dimensions": dimensions})
         yield cursor
         cursor.execute("DROP TABLE needs, standing_answers")
+        cursor.execute("SET LOCAL enable_nestloop = on")
 
 
 @dataclass(frozen=True)
