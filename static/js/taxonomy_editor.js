@@ -10,8 +10,10 @@ import { actOf } from "./taxonomy_editor/keys.js";
 import { Told, Usage, margins } from "./taxonomy_editor/marks.js";
 import * as origins from "./taxonomy_editor/origins.js";
 import { Saving, ask } from "./taxonomy_editor/saving.js";
+import { listenToSearch } from "./taxonomy_editor/searching.js";
 import { Shelf } from "./taxonomy_editor/shelf.js";
 import { Tree } from "./taxonomy_editor/tree.js";
+import { viewOf } from "./taxonomy_editor/views_of_nodes.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -326,45 +328,8 @@ class Editor {
 
   fill() {
     this.isDue = false;
-    const id = this.chosen;
-    const problems = this.problems.get(id) ?? [];
-    if (id === "version") {
-      this.detail.show({ kind: "version", id, fields: this.doc.fields, problems, title: "About this version" });
-      return;
-    }
-    const gone = this.tree.retiredRows.get(id);
-    if (gone) {
-      const { spec, names } = this.past.specs(this.doc.nodes.get(gone.dimension).fields.key).get(gone.key);
-      this.detail.show({ kind: "retired", id, title: spec.name, path: names.join(" / "), definition: spec.definition ?? "" });
-      return;
-    }
-    const node = this.doc.nodes.get(id);
-    if (!node) return;
-    const isPast = this.past.has(this.doc, id);
-    if (node.type === "dimension") {
-      const earlier = this.doc.order.slice(0, this.doc.order.indexOf(id)).map((each) => this.doc.nodes.get(each));
-      const usable = earlier.filter((each) => !["number", "text"].includes(each.fields.kind));
-      this.detail.show({ kind: "dimension", id, node, doc: this.doc, isPast, problems, earlier: usable, title: node.fields.title });
-      return;
-    }
-    const dimension = docs.dimensionOf(this.doc, id);
-    const specs = this.past.specs(dimension.fields.key);
-    const { key } = node.fields;
-    const keys = origins.sources(this.doc, dimension, this.past).get(id) ?? [];
-    const changes = this.told.changesTo(dimension.fields.key, key);
-    this.detail.show({
-      kind: "category",
-      id,
-      node,
-      doc: this.doc,
-      isPast,
-      problems,
-      title: node.fields.name,
-      path: [dimension.fields.title, ...docs.path(this.doc, id).slice(0, -1)].join(" › "),
-      sources: keys.filter((each) => each !== key || keys.length > 1).map((each) => ({ key: each, name: specs.get(each)?.names.join(" / ") ?? each })),
-      words: historyWords(changes, specs.size > 0),
-      doubts: this.told.doubtsAbout(dimension.fields.key, key).map((each) => each.sentence),
-    });
+    const view = viewOf(this, this.chosen);
+    if (view) this.detail.show(view);
   }
 
   intoDetail() {
@@ -515,53 +480,8 @@ class Editor {
       this.fill();
       if (matchMedia("(max-width: 760px)").matches) at("detail").classList.add("is-open");
     });
-    this.search();
+    listenToSearch(this, at("editor-search"), at("editor-found"));
   }
-
-  search() {
-    const input = at("editor-search");
-    let hits = [];
-    let turn = 0;
-    const run = () => {
-      hits = this.tree.find(input.value);
-      turn = 0;
-      at("editor-found").textContent = input.value.trim() ? (hits.length ? `${hits.length} found` : "none") : "";
-    };
-    const close = () => {
-      input.value = "";
-      run();
-      const id = this.tree.has(this.chosen) ? this.chosen : this.tree.firstId();
-      if (id) this.tree.choose(id);
-    };
-    input.addEventListener("input", run);
-    input.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") {
-        event.preventDefault();
-        close();
-      } else if (event.key === "Enter" && hits.length) {
-        event.preventDefault();
-        this.chosen = hits[turn % hits.length];
-        turn += 1;
-        close();
-      } else if (event.key === "ArrowDown" && this.tree.firstId()) {
-        event.preventDefault();
-        this.tree.choose(hits[0] ?? this.tree.firstId());
-      }
-    });
-  }
-}
-
-function historyWords(changes, hasPast) {
-  const kinds = new Set(changes.flatMap((each) => [each.kind, ...each.also]));
-  const words = {
-    added: hasPast ? "New in this version" : "",
-    merged: `Merged from ${changes.length} categories`,
-    split: "One of several that a category was split into",
-    moved: `Moved; it stood at ${changes[0]?.old_path.join(" / ")}`,
-    renamed: `Renamed from “${changes[0]?.old_path.at(-1)}”`,
-    redefined: "Its definition or rules are other than before",
-  };
-  return Object.keys(words).filter((kind) => kinds.has(kind) && words[kind] && !(kind === "renamed" && kinds.has("merged"))).map((kind) => words[kind]);
 }
 
 const begin = at("begin");

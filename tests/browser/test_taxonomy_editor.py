@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from taxonomy import actions, queries
+from taxonomy import actions, queries, schema
+from taxonomy.checking import load
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.browser.test_study_pages import assert_accessible, sign_in
@@ -419,7 +420,76 @@ def test_the_editor_is_accessible_in_light_dark_and_on_a_phone(page: Page, live_
     assert_accessible(page)
 
 
-def make_text(document: Any) -> str:
-    from taxonomy import schema
+RANDOM_CHANGES = """
+async ({ seed, plain }) => {
+  const docs = await import("/static/js/taxonomy_editor/document.js");
+  const origins = await import("/static/js/taxonomy_editor/origins.js");
+  const text = JSON.stringify(plain);
+  const past = new origins.Past(plain);
+  let state = seed;
+  const any = (n) => ((state = (state * 1103515245 + 12345) % 2147483648), state % n);
+  let doc = docs.fromPlain(plain);
+  const first = doc;
+  const steps = [];
+  for (let turn = 0; turn < 200; turn += 1) {
+    const dimension = doc.nodes.get(doc.order[any(doc.order.length)]);
+    const nodes = [...docs.categories(doc, dimension)];
+    const node = nodes.length ? nodes[any(nodes.length)] : null;
+    const other = nodes.length ? nodes[any(nodes.length)] : null;
+    const acts = [
+      () => {
+        const { doc: grown, id } = docs.add(doc, (other ?? dimension).id, 0, { key: "", name: "" });
+        return origins.rename(grown, id, "New " + turn, past);
+      },
+      () => node && origins.rename(doc, node.id, "Other " + turn, past),
+      () => node && docs.indent(doc, node.id),
+      () => node && docs.outdent(doc, node.id),
+      () => node && docs.shift(doc, node.id, any(2) ? 1 : -1),
+      () => node && nodes.length > 2 && docs.remove(doc, node.id),
+      () => node && node !== other && origins.merge(doc, node.id, other.id, past),
+      () => node && origins.split(doc, node.id, ["Part " + turn, any(2) ? node.fields.name : "Rest " + turn], past).doc,
+      () => {
+        const gone = origins.retired(doc, dimension, past);
+        return gone.length ? origins.bringBack(doc, dimension.id, gone[any(gone.length)].spec.key, past).doc : null;
+      },
+      () => node && origins.changeKey(doc, node.id, "key-" + turn, past),
+    ];
+    const next = acts[any(acts.length)]();
+    if (!next) continue;
+    steps.push([doc, JSON.stringify(docs.toPlain(doc).plain)]);
+    doc = next;
+    for (const id of doc.order) {
+      const each = doc.nodes.get(id);
+      const keys = [...docs.categories(doc, each)].map((one) => one.fields.key);
+      if (new Set(keys).size !== keys.length) return `turn ${turn}: a key is there twice: ${keys}`;
+      const sources = origins.sources(doc, each, past);
+      const gone = origins.retired(doc, each, past).map((one) => one.spec.key);
+      const told = new Set([...[...sources.values()].flat(), ...gone]);
+      for (const key of past.specs(each.fields.key).keys()) if (!told.has(key)) return `turn ${turn}: ${key} is lost`;
+      for (const one of docs.categories(doc, each)) {
+        if (!doc.nodes.get(one.parent).children.includes(one.id)) return `turn ${turn}: ${one.id} is lost`;
+      }
+    }
+  }
+  for (const [before, was] of steps) {
+    if (JSON.stringify(docs.toPlain(before).plain) !== was) return "a document was changed in place";
+  }
+  if (JSON.stringify(docs.toPlain(first).plain) !== text) return "the way back does not lead to the start";
+  return JSON.stringify(docs.toPlain(doc).plain);
+}
+"""
 
+
+def test_random_changes_lose_no_category_and_are_documents_that_the_server_takes(page: Page, live_server: Any) -> None:
+    version = draft()
+    open_editor(page, live_server, version)
+    plain = schema.plain(queries.document(version))
+    before = queries.document(version)
+    for seed in range(1, 16):
+        told = page.evaluate(RANDOM_CHANGES, {"seed": seed * 7919, "plain": plain})
+        assert told.startswith("{"), told
+        load(told, slug="faults", before=before)
+
+
+def make_text(document: Any) -> str:
     return schema.dump(document)

@@ -132,7 +132,7 @@ export class Detail {
     const row = document.createElement("div");
     row.className = "editor-line";
     const text = document.createElement("textarea");
-    text.rows = Math.min(6, Math.max(1, value.split("\n").length));
+    text.rows = Math.min(6, value.split("\n").length + Math.floor(value.length / 60));
     text.value = value;
     text.dataset.line = "";
     text.setAttribute("aria-label", list.querySelector("legend").textContent);

@@ -65,6 +65,12 @@ export class Usage {
   }
 }
 
+/** The kinds of change of a category; against a category that only went into it, names and words differ anyway. */
+export function kindsOf(changes) {
+  const isOther = (each) => (each.kind === "merged" || each.kind === "split") && each.old !== each.new;
+  return new Set(changes.flatMap((each) => (isOther(each) ? [each.kind] : [each.kind, ...each.also])));
+}
+
 /** The words beside each row: [[id, [[kind, word], …], is wrong], …]. */
 export function margins(doc, told, usage, origins, wrong) {
   const found = [];
@@ -79,7 +85,7 @@ export function margins(doc, told, usage, origins, wrong) {
     const comesFrom = origins(dimension);
     for (const node of docs.categories(doc, dimension)) {
       const { key } = node.fields;
-      const kinds = new Set(told.changesTo(dimension.fields.key, key).flatMap((each) => [each.kind, ...each.also]));
+      const kinds = kindsOf(told.changesTo(dimension.fields.key, key));
       const marks = isNew ? [] : Object.keys(WORDS).filter((kind) => kinds.has(kind)).map((kind) => ["change", WORDS[kind]]);
       for (const kind of new Set(told.doubtsAbout(dimension.fields.key, key).map((each) => each.kind))) marks.push(["doubt", DOUBTS[kind]]);
       const keys = comesFrom.get(node.id) ?? [];
