@@ -188,7 +188,7 @@ def test_what_hangs_on_an_answer_given_anew_comes_and_goes_with_it(study: Study)
 def test_what_was_open_before_and_is_not_asked_is_no_disagreement_of_the_worklist(study: Study) -> None:
     labelled(study, (FAULT, {**FAULT, "distributed": False}))
     make.next_version(study, SPLIT)
-    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
+    worklist = make.worklist(study, 2, "item asked raters\n1 kind,symptom bob,carol")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
     make.submit(worklist, "carol", 1, {**FAULT, "symptom": ["early"], "fixes": [], "distributed": False})
     assert (1, 1, "distributed") not in stands(worklist)
