@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from annotation.access import Seat
 from annotation.consensus import PENDING, Values, Verdict
 from annotation.models import Assignment, Item, Round, RoundItem
+from annotation.queries.standing import way
 from annotation.queries.verdicts import code_order, round_verdicts
+from taxonomy.migration import Blocked
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
@@ -49,6 +52,7 @@ class GivenInWords:
     code: str
     words: Sequence[str]
     memo: str
+    values: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class DimensionLine:
     how: str
     rationale: str
     decided_by: str
+    key: str = ""
+    is_carried: bool = False
 
     @property
     def is_unanimous(self) -> bool:
@@ -161,7 +167,9 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
         title=dimension.title,
         position=dimension.position,
         given=[
-            GivenInWords(each.rater, [] if each.values is None else value_words(dimension, each.values), each.memo)
+            GivenInWords(
+                each.rater, [] if each.values is None else value_words(dimension, each.values), each.memo, each.values
+            )
             for each in verdict.ratings
         ],
         state=verdict.state,
@@ -169,7 +177,60 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
         how=how,
         rationale=decision.rationale if decision else "",
         decided_by=decision.decided_by if decision else "",
+        key=dimension.key,
+        is_carried=verdict.origin is not None,
     )
+
+
+@dataclass(frozen=True)
+class LabelHistory:
+    """One rater's answer to one question through the versions, each link in words, the oldest first."""
+
+    part: int
+    title: str
+    position: int
+    code: str
+    links: Sequence[str]
+
+
+def label_histories(rounds: Sequence[ItemInRound], standing: TaxonomyVersion | None) -> list[LabelHistory]:
+    """The answers that were given anew in a worklist, or that a plan moved on; `rounds` as `item_rounds` gives them.
+
+    `standing` is the version that the study's labels were moved to. No query for versions read before in this process.
+    """
+    given: dict[tuple[int, int, str, str], list[tuple[ItemInRound, DimensionLine, GivenInWords]]] = defaultdict(list)
+    for each in reversed(rounds):
+        for part in each.parts if each.is_complete else ():
+            for line in part.dimensions:
+                for said in line.given if not line.is_carried else ():
+                    if said.words:
+                        given[part.number, line.position, line.key, said.code].append((each, line, said))
+    found = []
+    for (part_number, position, key, code), answers in sorted(given.items(), key=lambda each: each[0]):
+        links = [f"{', '.join(said.words)} ({_place(each.round)})" for each, _, said in answers]
+        last, line, said = answers[-1]
+        if standing is not None and standing.number > last.round.taxonomy_version.number:
+            links += _moved_on(last.round, standing, key, said.values or ())
+        if len(links) > 1:
+            found.append(LabelHistory(part_number, line.title, position, code, links))
+    return found
+
+
+def _place(round_: Round) -> str:
+    return f"round {round_.number}, version {round_.taxonomy_version.number}"
+
+
+def _moved_on(round_: Round, standing: TaxonomyVersion, key: str, values: Values) -> list[str]:
+    """What a plan made of an answer: nothing where it reads the same as before."""
+    passed = way(round_, standing)
+    followed = passed.values(key, values, free=[PENDING]) if passed else None
+    if followed is None:
+        return []
+    if isinstance(followed, Blocked):
+        return [f"{followed.words}; not answered anew"]
+    tree, old = published_version(standing.pk), published_version(round_.taxonomy_version_id)
+    words = value_words(tree.by_key[key], followed)
+    return [] if words == value_words(old.by_key[key], values) else [f"{', '.join(words)} (version {standing.number})"]
 
 
 def value_words(dimension: TreeDimension, values: Values) -> list[str]:

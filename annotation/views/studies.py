@@ -27,6 +27,7 @@ from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.labelling import comments_of
 from annotation.queries.proposals import came_back
+from annotation.queries.standing import standing_version
 from annotation.queries.verdicts import n_open_proposals
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.paging import page_of
@@ -355,6 +356,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat.require_reading()
     found: Item = get_item_at(seat, pk)
     issue = found.issue
+    rounds = item_queries.item_rounds(seat, found)
     return study_page(
         request,
         seat,
@@ -365,7 +367,8 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         snapshot=found.snapshot,
         comments=comments_of(found.snapshot),
         closing_changes=closing_changes(issue) if issue else [],
-        rounds=[(each, may_decide(seat, each.round)) for each in item_queries.item_rounds(seat, found)],
+        rounds=[(each, may_decide(seat, each.round)) for each in rounds],
+        histories=item_queries.label_histories(rounds, standing_version(seat.study)),
     )
 
 

@@ -309,6 +309,21 @@ def test_the_list_costs_the_same_for_one_plan_and_for_many(study: Study) -> None
         olga.get(HERE)
 
 
+def test_an_items_page_tells_each_label_through_the_versions(study: Study) -> None:
+    run(study)
+    worklist = study.rounds.get(number=2)
+    for name in ("bob", "carol"):
+        make.submit(worklist, name, 2, {"symptom": ["early-hang"]})
+    rea = visitor("rea")
+    pages = {
+        number: words(rea.get(f"/studies/study/items/{study.items.get(identifier=f'acme/rocket#{number}').pk}/"))
+        for number in (1, 2, 3)
+    }
+    assert "Symptom R1 Hang (round 1, version 1) → Early hang (round 2, version 2)" in pages[2]
+    assert "Symptom R2 Crash (round 1, version 1) → Abort (version 2)" in pages[1]
+    assert "Through the versions" not in pages[3]
+
+
 def test_the_pages_have_no_inline_script_or_style(study: Study) -> None:
     preview(study)
     for page in ("", "1/", "1/items/"):

@@ -1,0 +1,93 @@
+"""A study moves to a newer version in a real browser: previewed, run by a worker, its worklist answered, undone."""
+
+import subprocess
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation.models import Annotation, Plan, Rating
+from taxonomy.queries import forget_trees
+from tests import builders as make
+from tests.annotation.test_carried_answers import FAULT, SECOND
+from tests.browser.test_study_pages import assert_accessible, sign_in
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.worker,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(240),
+]
+
+
+def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoes_it(
+    page: Page, live_server: Any, live_worker: subprocess.Popen[bytes]
+) -> None:
+    forget_trees()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: dialog.accept())
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 2)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, FAULT)
+        make.submit(round_, name, 2, FAULT | {"symptom": ["slow"]})
+    make.next_version(study, SECOND)
+
+    sign_in(page, live_server, "olga")
+    page.goto(live_server.url + "/studies/study/plans/")
+    page.get_by_role("button", name="Preview the move").click()
+    expect(
+        page.get_by_text("18 labels follow by themselves, 2 items go to a worklist, nothing is lost.")
+    ).to_be_visible()
+    assert_accessible(page)
+    tick = page.get_by_label("Look at Slow again")
+    tick.check()
+    expect(page.get_by_role("button", name="Run plan 1")).to_be_visible()
+    expect(tick).to_be_focused()
+    page.get_by_role("button", name="Run plan 1").click()
+    expect(page.get_by_text("The labels stand at version 2: 18 followed by themselves")).to_be_visible(timeout=60_000)
+    expect(page.locator("[hx-trigger='every 1s']")).to_have_count(0)
+    assert_accessible(page)
+    assert Plan.objects.get().recheck == [["symptom", "slow"]]
+
+    page.context.clear_cookies()
+    sign_in(page, live_server, "bob")
+    page.goto(live_server.url + "/studies/study/")
+    page.get_by_role("link", name="Answer the worklist").click()
+    expect(page.get_by_text("Worklist of plan 1 · version 2")).to_be_visible()
+    symptom = page.locator("fieldset[data-dimension=symptom]")
+    expect(symptom).to_contain_text("In version 1 you said Failure › Hang; it was split into Early hang and Late hang.")
+    expect(symptom.locator(".tag", has_text="asked")).to_be_visible()
+    expect(page.locator("fieldset[data-dimension=fixes] input[value=setup]")).to_be_checked()
+    expect(page.locator("fieldset[data-dimension=fixes]")).to_contain_text("became part of Setup")
+    expect(symptom.locator("input:focus")).to_have_count(1)
+    assert_accessible(page)
+    page.keyboard.press("l")
+    expect(page.locator("fieldset[data-dimension=stage] input:focus")).to_have_count(1)
+    page.keyboard.press("t")
+    expect(page.locator("#submit")).to_be_focused()
+    page.wait_for_timeout(
+        700
+    )  # The first moments after an issue came take no submit: a double click may be on its way.
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#issue-title")).to_contain_text("Issue 2")
+    expect(symptom).to_contain_text("it is defined anew: look whether it still fits")
+    expect(symptom.locator("input[value=slow]")).to_be_checked()
+    symptom.get_by_text("What it meant then").click()
+    expect(symptom.get_by_text("Too slow.")).to_be_visible()
+    given = Annotation.objects.filter(assignment__round__number=2).get()
+    assert set(Rating.objects.filter(annotation=given).values_list("category__key", flat=True)) == {
+        "fault", "late-hang", "setup", "code", "training", None,
+    }  # fmt: skip
+
+    page.context.clear_cookies()
+    sign_in(page, live_server, "olga")
+    page.goto(live_server.url + "/studies/study/plans/")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The labels stand as before this plan.")).to_be_visible()
+    page.get_by_role("link", name="round 2").click()
+    expect(page.get_by_role("link", name="Worklist of plan 1")).to_be_visible()
+    expect(page.get_by_text("undone", exact=False).first).to_be_visible()
+    assert Annotation.objects.filter(assignment__round__number=2).count() == 1
+    assert not errors
