@@ -147,7 +147,7 @@ def _room(seat: Seat, newest: VersionTree | None) -> dict[str, Any]:
 
 
 def typed_before(group: Group) -> Typed:
-    """The form as it stands before anybody wrote into it: the most frequent name, the first reason, what it is near to."""
+    """The form before anybody wrote into it: the most frequent name, the first reason, what it is near to."""
     near = group.near[0].path if group.near else ""
     outcome = group.proposals[0].outcome
     if outcome is not None and outcome.category_name:
