@@ -197,6 +197,7 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
     if is_owner:
         why_not = queries.why_not_run(found) if is_preview else queries.why_not_undo(found)
     lines = round_lines(Round.objects.filter(pk=found.worklist_id), with_raters=True) if found.worklist_id else []
+    n_given = lines[0].n_items if lines else 0
     return {
         "is_preview": is_preview,
         "told": told,
@@ -212,7 +213,8 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
         "stood_in": [each for each in raters.values() if each.pk in found.stand_ins],
         "n_following": told["labels"]["following"],
         "n_gone": told["labels"].get("dimension", 0),
-        "n_asked": told["worklist"]["items"],
+        "n_asked": told["worklist"]["items"] if found.state != Plan.State.DONE else n_given,
+        "n_left_alone": told["worklist"]["items"] - n_given if found.state == Plan.State.DONE else 0,
         "items_url": reverse("plan_items", args=[seat.study.slug, found.number]),
         "worklist": lines[0] if lines else None,
         "why_not": why_not,

@@ -230,6 +230,15 @@ def test_absent_raters_are_named_and_stand_ins_answer_for_them(study: Study) -> 
     assert olga.post(HERE + "1/run/", {"stand_ins": "R1"}).status_code == 302
 
 
+def test_items_that_nobody_can_answer_are_not_said_to_be_in_the_worklist(study: Study) -> None:
+    User.objects.filter(username__in=("bob", "carol")).update(is_active=False)
+    run(study)
+    text = words(visitor("olga").get(HERE + "1/"))
+    assert "4 followed by themselves. Since" in text
+    assert "1 item stays as it is: nobody can sign in to answer it." in text
+    assert "nobody to answer" in words(visitor("olga").get(HERE))
+
+
 def test_empty_lists_teach(study: Study) -> None:
     empty = make.study("empty", text=make.FAULTS)
     assert "There are no labels to move yet." in words(visitor("olga").get("/studies/empty/plans/"))
