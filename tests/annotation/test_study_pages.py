@@ -383,7 +383,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("samples", study.slug), 9),
         (owner, address("round", study.slug, 2), 9),
         (owner, "/studies/", 5),
-        (bob, "/", 7),
+        (bob, "/", 8),
     ]
     for client, path, n in pages:
         client.get(path)
