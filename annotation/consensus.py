@@ -111,7 +111,9 @@ class Base:
 
     `carried` stands as it was agreed. The places in `asked` are judged anew, those in `unsettled` (nothing was agreed,
     or it can't be followed) only if they are asked. `new` are questions that there were not before, `n_parts` is how
-    many parts the item had. `before` is all that was agreed, also where the values can't be followed (None).
+    many parts the item had. `before` is all that was agreed, also where the values can't be followed (None). `others`
+    are the earlier ratings of asked places that can be followed: they go on counting for raters who are not asked
+    again. Where a decision stood, that one counts and not what it overruled.
     """
 
     carried: Mapping[Place, Verdict] = field(default_factory=dict)
@@ -120,6 +122,7 @@ class Base:
     new: frozenset[str] = frozenset()
     n_parts: int = 0
     before: Mapping[Place, Verdict] = field(default_factory=dict)
+    others: Mapping[Place, Sequence[Given]] = field(default_factory=dict)
 
     def is_judged(self, part: int, question: Question, judged: Set[str]) -> bool:
         """Whether the answers of the worklist count at a place that is not carried; `judged` are those of the part."""
@@ -187,7 +190,8 @@ def _verdicts_of_part(
         else:
             judged.add(question.key)
             is_new = question.required and (part, question.hangs_on) in decisions
-            verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new)
+            others = base.others.get((part, question.key), ()) if base else ()
+            verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new, others)
         if verdict is None:
             unanswered.add(question.key)
             continue
@@ -200,9 +204,19 @@ def _verdicts_of_part(
 
 
 def _verdict(
-    part: int, question: Question, answers: Sequence[Answer], decision: Decision | None, n_raters: int, is_new: bool
+    part: int,
+    question: Question,
+    answers: Sequence[Answer],
+    decision: Decision | None,
+    n_raters: int,
+    is_new: bool,
+    others: Sequence[Given] = (),
 ) -> Verdict | None:
-    ratings = [_given(answer, part, question.key) for answer in answers]
+    asked = {answer.rater for answer in answers}
+    more = [rating for rating in others if rating.rater not in asked]
+    ratings = [*(_given(answer, part, question.key) for answer in answers), *more]
+    ratings.sort(key=lambda each: (len(each.rater), each.rater))  # R2 before R10
+    n_raters += len(more)
     reason = _reason(part, question, answers, ratings, n_raters, is_new)
     if decision is not None:
         values = decision.values if question.multi else decision.values or None

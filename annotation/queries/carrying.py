@@ -65,9 +65,13 @@ def _base(
 ) -> Base:
     carried: dict[Place, Verdict] = {}
     before: dict[Place, Verdict] = {}
+    others: dict[Place, list[Given]] = {}
     unsettled: set[Place] = set()
     for verdict in standing:
         place = (verdict.part, verdict.dimension)
+        if place in asked and verdict.decision is None:
+            ratings = _followed_ratings(route, tree, verdict)
+            others[place] = [each for each in ratings if each.values is not None and PENDING not in each.values]
         if verdict.state == "open":
             unsettled.add(place)
             continue
@@ -87,6 +91,7 @@ def _base(
         new=new,
         n_parts=max((verdict.part for verdict in standing), default=0),
         before=before,
+        others=others,
     )
 
 
@@ -99,9 +104,13 @@ def _carried(round_: Round, route: Route | None, tree: VersionTree, verdict: Ver
         raters=tuple(rating.rater for rating in verdict.ratings if rating.values is not None),
         values=verdict.values or (),
     )
-    ratings = [replace(rating, values=_given(route, tree, verdict.dimension, rating)) for rating in verdict.ratings]
+    ratings = _followed_ratings(route, tree, verdict)
     decision = verdict.decision and replace(verdict.decision, values=values or ())
     return replace(verdict, reason=None, values=values, ratings=ratings, decision=decision, origin=origin)
+
+
+def _followed_ratings(route: Route | None, tree: VersionTree, verdict: Verdict) -> list[Given]:
+    return [replace(rating, values=_given(route, tree, verdict.dimension, rating)) for rating in verdict.ratings]
 
 
 def _given(route: Route | None, tree: VersionTree, dimension: str, rating: Given) -> Values | None:

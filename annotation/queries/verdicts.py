@@ -68,7 +68,7 @@ def round_verdicts(
     rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
     if items is not None:
         rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
-    if disputed_only:
+    if disputed_only and round_.kind != Round.Kind.RELABEL:  # there earlier answers of others count as well
         # Read once and not with every chunk: it takes all answers of the round to tell.
         rows = rows.filter(item__in=list(disputed_items(round_).values_list("item", flat=True)))
     tree = published_version(round_.taxonomy_version_id)

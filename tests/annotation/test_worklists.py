@@ -303,3 +303,35 @@ def test_a_decision_taken_late_in_the_round_before_shows_in_the_worklist_at_once
     decide(first, 1, "kind", ["how-to"])
     assert queue_of(worklist).n_open == 1
     assert {place[2] for place in stands(worklist) if place[0] == 1} == {"kind"}
+
+
+def test_who_is_not_asked_again_goes_on_counting_with_their_earlier_answer(study: Study) -> None:
+    asked_for = {"proposals": {"symptom": {"name": "Stall"}}}
+    round_ = make.open_round(study, 2)
+    for number, other in ((1, "crash"), (2, "slow")):
+        make.submit(round_, "bob", number, {"kind": ["fault"], "fixes": [], "distributed": True}, **asked_for)
+        make.submit(round_, "carol", number, {**FAULT, "symptom": [other], "fixes": []})
+    close(get_round(make.owner_seat(study), 1), leave_open=True)
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob\n2 symptom bob")
+    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
+    make.submit(worklist, "bob", 2, {**FAULT, "symptom": ["slow"], "fixes": []})
+    found = {
+        (each.identifier[-1], verdict.dimension): (verdict.state, verdict.reason, verdict.values, verdict.method)
+        for each in round_verdicts(get_round(make.owner_seat(study), 2))
+        for verdict in each.verdicts
+    }
+    assert found["1", "symptom"] == ("open", "differ", None, None)
+    assert found["2", "symptom"] == ("agreed", None, ("slow",), "unanimous")
+    assert has_open_disagreements(get_round(make.owner_seat(study), 2))
+
+
+def test_a_decision_that_can_not_be_followed_is_not_disputed_by_whom_it_overruled(study: Study) -> None:
+    labelled(study, (FAULT, {**FAULT, "symptom": ["crash"]}), close=False)
+    decide(get_round(make.owner_seat(study), 1), 1, "symptom", ["hang"])
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
+    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["late"], "fixes": ["patch"]})
+    (each,) = round_verdicts(get_round(make.owner_seat(study), 2))
+    (symptom,) = [verdict for verdict in each.verdicts if verdict.dimension == "symptom"]
+    assert (symptom.state, symptom.values, symptom.method) == ("agreed", ("late",), "single")
