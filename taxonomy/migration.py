@@ -47,7 +47,6 @@ class Step:
                 kept[after] = None
         return {place: tuple(keys) for place, keys in found.items()}
 
-
     def links_of(self, dimension: str) -> Sequence[Link]:
         """The changes of one dimension."""
         return self._by_dimension.get(dimension, ())
