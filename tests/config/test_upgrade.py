@@ -1,4 +1,4 @@
-"""Rows of an older release are there, pinned and searchable after the migrations."""
+"""Rows of an older release are there after the migrations, with all that was added since."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ from django.utils import timezone
 from annotation.models import Item, Study
 from ingest import indexing
 from ingest.models import Issue, SearchEntry
+from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 
-BEFORE = [("ingest", "0002_rules"), ("annotation", "0002_rules")]
+BEFORE = [("ingest", "0002_rules"), ("annotation", "0002_rules"), ("taxonomy", "0002_rules")]
 
 
 def migrate(targets: list[tuple[str, str]]) -> Any:
@@ -22,7 +23,7 @@ def migrate(targets: list[tuple[str, str]]) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_items_and_issues_stored_before_pins_and_the_search_index_have_both_afterwards() -> None:
+def test_what_was_stored_by_an_older_release_is_whole_after_the_migrations() -> None:
     newest = [leaf for leaf in MigrationExecutor(connection).loader.graph.leaf_nodes() if leaf[0] in dict(BEFORE)]
     try:
         old = migrate(BEFORE)
@@ -33,12 +34,17 @@ def test_items_and_issues_stored_before_pins_and_the_search_index_have_both_afte
         )
         type(issue).objects.filter(pk=issue.pk).update(current_snapshot=snapshot)
         taxonomy = old.get_model("taxonomy", "Taxonomy").objects.create(slug="t", title="T")
+        old.get_model("taxonomy", "TaxonomyVersion").objects.create(
+            taxonomy=taxonomy, number=1, title="T", state="retired", published_at=timezone.now()
+        )
         study = old.get_model("annotation", "Study").objects.create(
             slug="s", title="S", taxonomy=taxonomy, created_by_id=make.user("olga").pk
         )
         old.get_model("annotation", "Item").objects.create(study=study, identifier="o/r#1", issue_id=issue.pk)
     finally:
         migrate(newest)
+    version = TaxonomyVersion.objects.get()
+    assert (version.retired_at, version.revision) == (version.published_at, 1)
     assert Item.objects.get().snapshot_id == snapshot.pk
     assert Study.objects.get().pseudonym_key
     assert indexing.index() == 1
