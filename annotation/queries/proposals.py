@@ -23,6 +23,7 @@ from django.db.models import (
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
+from annotation.consensus import PENDING
 from annotation.errors import NotFound
 from annotation.models import Item, Proposal, ProposalOutcome, Rating, Resolution, Round
 from taxonomy.models import TaxonomyVersion
@@ -135,6 +136,16 @@ class Told:
     @property
     def is_open(self) -> bool:
         return self.state == OPEN
+
+    @property
+    def called(self) -> str:
+        """Its name; where a sheet said no more than PENDING, its memo tells what was missed."""
+        return (self.name if self.name != PENDING else " ".join(self.memo.split())[:200]) or PENDING
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether nothing says what was missed: a sheet held PENDING, and no memo beside."""
+        return self.called == PENDING
 
     @property
     def words(self) -> str:
@@ -320,11 +331,16 @@ class Group:
 
     @property
     def names(self) -> list[str]:
-        """As they were typed, the most frequent first."""
+        """As they were typed, the most frequent first; a memo stands for the name of one that has none."""
         counted: dict[str, int] = defaultdict(int)
         for each in self.proposals:
-            counted[each.name] += 1
+            counted[each.called] += 1
         return sorted(counted, key=lambda name: -counted[name])
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether they have nothing in common but that nothing says what was missed."""
+        return self.proposals[0].is_nameless
 
     @property
     def raters(self) -> list[str]:
@@ -334,7 +350,7 @@ class Group:
 def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group]:
     """Proposals by dimension in the newest version's order, near-identical names together; no query.
 
-    The biggest groups of a dimension come first.
+    The biggest groups of a dimension come first, those that nobody named at its end.
     """
     by_dimension: dict[str, list[Told]] = defaultdict(list)
     for each in proposals:
@@ -344,7 +360,7 @@ def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group
     for key in sorted(by_dimension, key=lambda key: (order.index(key) if key in order else len(order), key)):
         here = by_dimension[key]
         existing = newest.by_key[key].categories if newest and key in newest.by_key else ()
-        names = [each.name for each in here] + [category.name for category in existing]
+        names = [each.called for each in here] + [category.name for category in existing]
         groups = [
             Group(
                 key,
@@ -355,7 +371,7 @@ def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group
             for places in near_identical(names)
             if places[0] < len(here)
         ]
-        found += sorted(groups, key=lambda group: (-len(group.proposals), group.id))
+        found += sorted(groups, key=lambda group: (group.is_nameless, -len(group.proposals), group.id))
     return found
 
 

@@ -147,12 +147,18 @@ def _room(seat: Seat, newest: VersionTree | None) -> dict[str, Any]:
 
 
 def typed_before(group: Group) -> Typed:
-    """The form before anybody wrote into it: the most frequent name, the first reason, what it is near to."""
+    """The form before anybody wrote into it: the most frequent name, the first reason, what it is near to.
+
+    What has no name is not taken together unasked: nothing is ticked, and the name is to be found.
+    """
     near = group.near[0].path if group.near else ""
     outcome = group.proposals[0].outcome
     if outcome is not None and outcome.category_name:
         near = near or outcome.category_key
-    reason = next((each.memo for each in group.proposals if each.memo), "")
+    if group.is_nameless:
+        left_out = frozenset(each.id for each in group.proposals if len(group.proposals) > 1)
+        return Typed("map_to" if near else "accept", map_to=near, left_out=left_out)
+    reason = next((each.memo for each in group.proposals if each.memo and each.called == each.name), "")
     return Typed("map_to" if near else "accept", name=group.names[0], definition=reason, map_to=near)
 
 

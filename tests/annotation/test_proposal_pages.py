@@ -45,7 +45,7 @@ def test_who_sees_the_pages_of_proposals(round_: Round) -> None:
         assert "Ring stall" in page and "Deadlock" in page and "no progress" in page
     assert "Accept it as a new category" not in text(enter("ada").get(PAGE))
     page = text(enter("bob").get(PAGE))
-    assert "Ring stall" in page and "Deadlock" not in page and "R2" not in page
+    assert "Ring stall" in page and "Deadlock" not in page and ">R2<" not in page
     assert enter("bob").get(f"{PAGE}{carols.pk}/").status_code == 404
     assert enter("bob").get(f"{PAGE}{bobs.pk}/").status_code == 200
     assert enter("rea").get(PAGE).status_code == 403
@@ -188,3 +188,18 @@ def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) ->
 
 
 OWNERS, RATERS, HOME = 13, 8, 8
+
+
+def test_what_a_sheet_called_pending_is_grouped_by_its_memo_and_never_taken_together_unasked(round_: Round) -> None:
+    for rater, item, memo in (("bob", 1, "horovod build"), ("carol", 1, "Horovod  build"), ("bob", 2, "how to set IP")):
+        propose(round_, rater, item, "PENDING", memo)
+    nameless = [propose(round_, rater, 3, "PENDING") for rater in ("bob", "carol")]
+    page = text(enter("olga").get(PAGE))
+    assert "5 open, with 3 different names" in page
+    places = [page.index(words) for words in ("horovod build", "how to set IP", "without a name or memo")]
+    assert places == sorted(places)
+    assert 'name="name" maxlength="200" value="horovod build"' in page and 'value="PENDING"' not in page
+    for each in nameless:
+        assert f'name="chosen" value="{each.pk}"> ' in page  # not ticked
+    sent = enter("olga").post(f"{PAGE}{nameless[0].pk}/", {"member": [nameless[1].pk], "answer": "accept", "name": "X"})
+    assert sent.status_code == 422 and "Choose at least one of them." in text(sent)
