@@ -25,11 +25,12 @@ class Link:
 class Step:
     """From one version to the next (or back, `is_back`): what each category becomes, and the kinds of dimensions.
 
-    `number` is the version whose recorded changes these are: the newer of the two. `kinds` are those of the dimensions
-    after the step.
+    `number` is the version whose recorded changes these are: the newer of the two. `reached` is the version after the
+    step, and `kinds` are those of its dimensions.
     """
 
     number: int
+    reached: int
     links: Sequence[Link] = field(repr=False)
     kinds: Mapping[str, str] = field(repr=False)
     is_back: bool = False
@@ -62,8 +63,8 @@ class Step:
 @dataclass(frozen=True)
 class Blocked:
     """Why a value can't be followed: `reason` is split, retired, merged (read backwards), added (read backwards),
-    dimension (retired, or not there yet) or kind; `number` is the version in which it happened, `into` the keys that
-    it may have become.
+    dimension (retired, or not there yet) or kind; `number` is the version in which it happened (of dimension and kind
+    the one that the step leads to), `into` the keys that it may have become.
     """
 
     reason: str
@@ -145,9 +146,9 @@ class Route:
         for step in self.steps:
             after = step.kinds.get(dimension)
             if after is None:
-                return Blocked("dimension", step.number)
+                return Blocked("dimension", step.reached)
             if kind and after != kind and not _alike(kind, after):
-                return Blocked("kind", step.number)
+                return Blocked("kind", step.reached)
             kind = after
         return None
 
@@ -172,7 +173,7 @@ class Route:
                 return followed
             kept[followed] = None
         if len(kept) > 1 and self.steps and self.steps[-1].kinds.get(dimension) in ("single", "ordinal"):
-            return Blocked("kind", self.steps[-1].number)
+            return Blocked("kind", self.steps[-1].reached)
         return tuple(sorted(kept, key=str))
 
 
@@ -201,11 +202,14 @@ def route(told: Mapping[int, Told], old: int, new: int) -> Route | None:
     if common is None:
         return None
     back = [
-        Step(told[each].number, told[each].links, told[parent].kinds, is_back=True)
+        Step(told[each].number, told[parent].number, told[each].links, told[parent].kinds, is_back=True)
         for each in above[: above.index(common)]
         if (parent := told[each].parent_id) is not None
     ]
-    forth = [Step(told[each].number, told[each].links, told[each].kinds) for each in below[: below.index(common)]]
+    forth = [
+        Step(told[each].number, told[each].number, told[each].links, told[each].kinds)
+        for each in below[: below.index(common)]
+    ]
     return Route((*back, *reversed(forth)), told[old].kinds)
 
 

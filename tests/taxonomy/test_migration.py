@@ -118,13 +118,23 @@ def test_answers_without_categories_go_on_while_their_question_does() -> None:
     assert way is not None and way.values("only", (True,)) == Blocked("dimension", 2)
 
 
+def test_backwards_the_version_is_named_that_has_not_the_question() -> None:
+    every = {10: Told(1, None, (), {"symptom": "single"})}
+    every[20] = Told(2, 10, (), {"symptom": "boolean", "phase": "single"})
+    every[30] = Told(3, 20, (), {"symptom": "boolean", "phase": "single"})
+    back = route(every, 30, 10)
+    assert back is not None and back.values("phase", ("training",)) == Blocked("dimension", 1)
+    assert Blocked("dimension", 1).words == "its question is not in version 1"
+    assert back.values("symptom", (True,)) == Blocked("kind", 1)
+
+
 def test_a_question_that_takes_several_values_now_keeps_its_one_and_the_other_way_only_a_single_one() -> None:
     every = {10: Told(1, None, (), {"symptom": "single"}), 20: Told(2, 10, (), {"symptom": "multi"})}
     every[20] = Told(2, 10, links("kept hang hang\nkept crash crash"), {"symptom": "multi"})
     forth, back = route(every, 10, 20), route(every, 20, 10)
     assert forth is not None and forth.values("symptom", ("hang",)) == ("hang",)
     assert back is not None and back.values("symptom", ("hang",)) == ("hang",)
-    assert back.values("symptom", ("crash", "hang")) == Blocked("kind", 2)
+    assert back.values("symptom", ("crash", "hang")) == Blocked("kind", 1)
     every[20] = Told(2, 10, (), {"symptom": "boolean"})
     way = route(every, 10, 20)
     assert way is not None and way.values("symptom", ("hang",)) == Blocked("kind", 2)
