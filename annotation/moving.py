@@ -10,10 +10,9 @@ from django.utils import timezone
 
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
-from annotation.queries.ground import Ground, ground_of
-from annotation.queries.needs import Need, needs
 from annotation.queries.planner import tell_planner
-from annotation.queries.plans import is_absent
+from annotation.queries.plans.ground import Ground, ground_of
+from annotation.queries.plans.needs import Need, is_absent, needs
 from annotation.queries.verdicts import round_verdicts
 from taxonomy.migration import Blocked, Route
 

@@ -10,7 +10,7 @@ from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns
-from annotation.queries.standing import way
+from annotation.queries.plans.standing import way
 from annotation.queries.verdicts import code_order
 from annotation.reporting_versions import Told
 from taxonomy.migration import Route

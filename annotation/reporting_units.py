@@ -9,7 +9,7 @@ from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Item, Round
 from annotation.queries.patterns import PatternRow, Unit, Value, units, units_left_out
-from annotation.queries.standing import way
+from annotation.queries.plans.standing import way
 from annotation.reporting import (
     Across,
     Asked,

@@ -9,8 +9,9 @@ from annotation.actions.rounds import raters_named
 from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
 from annotation.models import Assignment, Plan, Round, RoundItem, RoundRater, Study
-from annotation.queries.ground import Ground, ground
-from annotation.queries.plans import preview, why_not_run, why_not_undo
+from annotation.queries.plans.ground import Ground, ground
+from annotation.queries.plans.listing import why_not_run, why_not_undo
+from annotation.queries.plans.preview import preview
 from taxonomy.models import TaxonomyVersion
 
 REFUSED = "The plan could not be made."

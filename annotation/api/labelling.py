@@ -15,8 +15,8 @@ from annotation.actions.labelling import submit_annotation, take_next
 from annotation.api.reading import body_of, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
-from annotation.queries.carried import carried_answer
 from annotation.queries.labelling import draft_of, progress, snapshot_to_read
+from annotation.queries.plans.earlier_answers import carried_answer
 from ingest.queries import issue_as_document
 from taxonomy.queries import published_version
 

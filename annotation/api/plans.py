@@ -15,9 +15,10 @@ from annotation.actions import plans as actions
 from annotation.api.reading import body_of, number_in_address, page_size, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
-from annotation.queries import plans as queries
-from annotation.queries.ground import ground_of
-from annotation.queries.needs import affected
+from annotation.queries.plans import listing
+from annotation.queries.plans.ground import ground_of
+from annotation.queries.plans.needs import affected
+from annotation.queries.plans.preview import preview_of
 
 
 class PlanShape(serializers.Serializer[Any]):
@@ -73,8 +74,8 @@ def require_all_answers(seat: Seat) -> None:
 
 def plan_answer(plan: Plan) -> dict[str, Any]:
     """A plan: what it would do now where it was not run yet, else what it did."""
-    told = plan.preview if plan.preview else queries.preview_of(plan).as_document()
-    why_not_run, why_not_undo = queries.why_not_run(plan), queries.why_not_undo(plan)
+    told = plan.preview if plan.preview else preview_of(plan).as_document()
+    why_not_run, why_not_undo = listing.why_not_run(plan), listing.why_not_undo(plan)
     worklist = plan.worklist
     return {
         "id": str(plan.pk),
@@ -118,7 +119,7 @@ class Plans(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return paged(self, request, queries.plans(seat.study), plan_line)
+        return paged(self, request, listing.plans(seat.study), plan_line)
 
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -154,7 +155,7 @@ class PlanItems(APIView):
         plan = get_plan(seat, plan_id)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
         if plan.worklist_id and plan.state not in Plan.AT_WORK:
-            given = queries.worklist_items(plan, after=after, size=size)
+            given = listing.worklist_items(plan, after=after, size=size)
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
             last = given[-1].position if given else 0
         else:

@@ -11,7 +11,7 @@ from annotation.exports.pseudonyms import Pseudonyms
 from annotation.exports.writers import CONTENT_TYPES, write
 from annotation.models import Round, Study
 from annotation.queries import results
-from annotation.queries.standing import standing_version
+from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version
 from annotation.queries.texts import IssueRow, issue_rows
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from annotation.access import Seat
 from annotation.consensus import PENDING, Values, Verdict
 from annotation.models import Assignment, Item, Round, RoundItem
-from annotation.queries.standing import way
+from annotation.queries.plans.standing import way
 from annotation.queries.verdicts import code_order, round_verdicts
 from taxonomy.migration import Blocked
 from taxonomy.models import TaxonomyVersion

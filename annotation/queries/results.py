@@ -11,7 +11,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 from annotation.access import Seat
 from annotation.consensus import Values, Verdict
 from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem, Study
-from annotation.queries.standing import label_version
+from annotation.queries.plans.standing import label_version
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import (
     CHUNK,

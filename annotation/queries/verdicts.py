@@ -19,7 +19,7 @@ from annotation.models import (
     Round,
     RoundItem,
 )
-from annotation.queries.carrying import base_verdicts
+from annotation.queries.plans.agreed_before import base_verdicts
 from annotation.queries.proposals import OPEN, with_states
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

@@ -26,7 +26,8 @@ from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals
-from annotation.queries.carried import carried_answer, plan_of
+from annotation.queries.plans.earlier_answers import carried_answer
+from annotation.queries.plans.listing import plan_of
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering import VERSION

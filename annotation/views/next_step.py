@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round, Study
-from annotation.queries.moves import stands_at
+from annotation.queries.plans.standing import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
 from taxonomy.queries import newest_published
 

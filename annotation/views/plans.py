@@ -18,10 +18,11 @@ from annotation.actions import plans as actions
 from annotation.errors import Blind, ConcordError, Conflict, Forbidden
 from annotation.forms import PlanForm, explain
 from annotation.models import Item, Membership, Plan, Round
-from annotation.queries import moves
-from annotation.queries import plans as queries
-from annotation.queries.ground import ground_of
-from annotation.queries.needs import PAGE, affected, items_labelled
+from annotation.queries.plans import listing
+from annotation.queries.plans.ground import ground_of
+from annotation.queries.plans.needs import PAGE, affected, is_absent, items_labelled
+from annotation.queries.plans.preview import preview_of
+from annotation.queries.plans.standing import owned_studies, stands_at, versions_ahead
 from annotation.queries.studies import RoundLine, members_of, round_lines
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of, study_page
@@ -124,8 +125,8 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     if given is not None:
         seat.require(OWNER)
-    at = moves.stands_at([seat.study]).get(seat.study.pk)
-    versions = [] if at is None else moves.versions_ahead(seat.user, seat.study.taxonomy, at)
+    at = stands_at([seat.study]).get(seat.study.pk)
+    versions = [] if at is None else versions_ahead(seat.user, seat.study.taxonomy, at)
     form = PlanForm(given, versions=versions, initial={"to": request.GET.get("to") or None})
     status = 0
     if given is not None and form.is_valid():
@@ -138,7 +139,7 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
             status = error.status
         else:
             return redirect("plan", slug, plan.number)
-    page = page_of(request, queries.plans(seat.study), key="-number")
+    page = page_of(request, listing.plans(seat.study), key="-number")
     context = {"page": page, "lines": _lines(page.rows, seat), "form": form, "at": at, "versions": versions}
     return study_page(request, seat, "plans", "plans", folder="plans", status=status or status_of(form), **context)
 
@@ -147,7 +148,7 @@ def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:
     ids = [row.worklist_id for row in rows if row.worklist_id]
     worklists = {line.round.pk: line for line in round_lines(Round.objects.filter(pk__in=ids))} if ids else {}
     last_done = next((row for row in rows if row.state == Plan.State.DONE), None)
-    may_undo = last_done is not None and seat.has_role(OWNER) and not queries.why_not_undo(last_done)
+    may_undo = last_done is not None and seat.has_role(OWNER) and not listing.why_not_undo(last_done)
     return [
         PlanLine(
             row,
@@ -187,7 +188,7 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
     told: Mapping[str, Any] = found.preview
     if not told:
         try:
-            told = queries.preview_of(found).as_document()
+            told = preview_of(found).as_document()
         except Conflict as error:
             return {"stale": error.message, "is_preview": is_preview}
     tree = published_version(found.to_version_id)
@@ -195,7 +196,7 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
     asked = [(raters.get(each["rater"]), each) for each in told["worklist"]["raters"]]
     is_owner = seat.has_role(OWNER)
     if is_owner:
-        why_not = queries.why_not_run(found) if is_preview else queries.why_not_undo(found)
+        why_not = listing.why_not_run(found) if is_preview else listing.why_not_undo(found)
     lines = round_lines(Round.objects.filter(pk=found.worklist_id), with_raters=True) if found.worklist_id else []
     n_given = lines[0].n_items if lines else 0
     return {
@@ -293,9 +294,7 @@ def _stand_ins(raters: Mapping[str, Membership], told: Mapping[str, Any], chosen
     """Who may answer in the place of absent raters; nobody where none is absent."""
     if not any(each["absent"] for each in told["worklist"]["raters"]):
         return []
-    return [
-        StandIn(code, each.display_name, code in chosen) for code, each in raters.items() if not queries.is_absent(each)
-    ]
+    return [StandIn(code, each.display_name, code in chosen) for code, each in raters.items() if not is_absent(each)]
 
 
 @login_required
@@ -389,7 +388,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         raise Blind("You rate in an open round, so what was said of single items stays hidden until it is over.")
     try:
         if is_over:
-            rows = queries.worklist_items(found, after=after) if found.worklist_id else []
+            rows = listing.worklist_items(found, after=after) if found.worklist_id else []
             lines = [AffectedLine(row.item, _places(row.asked, titles)) for row in rows]
             last = rows[-1].position if rows else 0
         elif category := query.get("category", ""):
@@ -454,7 +453,7 @@ def plans_for_version(request: HttpRequest, slug: str, number: int) -> HttpRespo
     """The studies that a version of a taxonomy concerns, each with the way to its plan."""
     user = me(request)
     version = get_version(user, slug, number)
-    studies = list(moves.owned_studies(user, version.taxonomy))
-    at = moves.stands_at(studies)
+    studies = list(owned_studies(user, version.taxonomy))
+    at = stands_at(studies)
     lines = [(each, at.get(each.pk)) for each in studies]
     return render(request, "annotation/plans/of_version.html", {"version": version, "lines": lines})

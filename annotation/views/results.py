@@ -17,7 +17,7 @@ from annotation.exports import COLUMNS, FORMATS
 from annotation.exports import rows as export_rows
 from annotation.models import Round
 from annotation.queries.items import value_words
-from annotation.queries.standing import standing_version, way
+from annotation.queries.plans.standing import standing_version, way
 from annotation.queries.studies import members_of
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.reporting import CHOICES, Asked, report, visible_rounds

@@ -26,8 +26,8 @@ from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.labelling import comments_of
+from annotation.queries.plans.standing import standing_version
 from annotation.queries.proposals import came_back
-from annotation.queries.standing import standing_version
 from annotation.queries.verdicts import n_open_proposals
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.paging import page_of

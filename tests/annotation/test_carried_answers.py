@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.actions import rounds, studies
 from annotation.models import Plan, ProposalOutcome, Round, Study
-from annotation.queries.carried import Before, Carried, carried_answer
+from annotation.queries.plans.earlier_answers import Before, Carried, carried_answer
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.asserts import assert_queries

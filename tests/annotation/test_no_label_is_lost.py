@@ -19,8 +19,8 @@ from annotation.actions.rounds import close_round
 from annotation.errors import Conflict
 from annotation.exports import rows
 from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Resolution, Round, Study
-from annotation.queries.carried import carried_answer
-from annotation.queries.plans import why_not_undo
+from annotation.queries.plans.earlier_answers import carried_answer
+from annotation.queries.plans.listing import why_not_undo
 from annotation.queries.results import as_dict
 from annotation.reporting import Asked, agreement, visible_rounds
 from taxonomy.actions import new_draft, publish_version

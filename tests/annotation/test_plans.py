@@ -22,9 +22,10 @@ from annotation.models import (
     RoundItem,
     Study,
 )
-from annotation.queries.ground import ground_of
-from annotation.queries.needs import affected, items_labelled
-from annotation.queries.plans import preview_of, why_not_undo
+from annotation.queries.plans.ground import ground_of
+from annotation.queries.plans.listing import why_not_undo
+from annotation.queries.plans.needs import affected, items_labelled
+from annotation.queries.plans.preview import preview_of
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotation.consensus import PENDING, Base, Given, Origin, Place, Values, Verdict
 from annotation.models import Round, RoundItem
-from annotation.queries.standing import way
+from annotation.queries.plans.standing import way
 from taxonomy.migration import Blocked, Route
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

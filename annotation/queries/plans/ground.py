@@ -7,7 +7,7 @@ from functools import cached_property
 from annotation.errors import Conflict
 from annotation.fates import Fate, NewQuestion, fates, new_questions
 from annotation.models import Plan, Round, Study
-from annotation.queries.standing import label_version, standing_version
+from annotation.queries.plans.standing import label_version, standing_version
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route

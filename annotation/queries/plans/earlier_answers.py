@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Q
 
 from annotation.consensus import Values
-from annotation.models import Assignment, Plan, Proposal, ProposalOutcome, Rating, Round, RoundItem
+from annotation.models import Assignment, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.queries.labelling import parts_said
-from annotation.queries.plans import is_absent
+from annotation.queries.plans.needs import is_absent
 from annotation.queries.proposals import outcomes_of
 from taxonomy.migration import Blocked, Route
 from taxonomy.models import TaxonomyVersion
@@ -72,13 +72,6 @@ class _Told:
     proposal: Mapping[str, object] | None = None
     reason: str = ""
     words: str = ""
-
-
-def plan_of(round_: Round) -> Plan | None:
-    """The plan whose worklist a round is; no query for a round of another kind."""
-    if round_.kind != Round.Kind.RELABEL:
-        return None
-    return Plan.objects.filter(worklist=round_).first()
 
 
 def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:

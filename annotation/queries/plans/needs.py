@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.models import Item, Membership
-from annotation.queries.ground import Ground
+from annotation.queries.plans.ground import Ground
 
 PAGE = 50
 
@@ -201,3 +201,8 @@ def needs(found: Ground, recheck: Sequence[Sequence[str]]) -> dict[int, list[Nee
         for item_id, *rest in cursor.fetchall():
             gathered.setdefault(item_id, []).append(Need(*rest))
     return gathered
+
+
+def is_absent(member: Membership) -> bool:
+    """Whether nobody can answer as this rater: a name out of a sheet, or somebody who is no rater any more."""
+    return member.user is None or not member.user.is_active or not member.has_role(Membership.Role.RATER)

@@ -1,0 +1,57 @@
+"""Plans of a study, what one gave out, and whether it can be run or undone."""
+
+from django.db.models import QuerySet
+
+from annotation.models import Plan, Round, RoundItem, Study
+from annotation.queries.plans.needs import PAGE
+
+
+def plans(study: Study) -> QuerySet[Plan]:
+    """All plans of a study, the newest first, with their versions and people."""
+    rows = Plan.objects.filter(study=study).order_by("-number")
+    return rows.select_related("from_version", "to_version", "worklist", "created_by", "run_by", "undone_by")
+
+
+def plan_of(round_: Round) -> Plan | None:
+    """The plan whose worklist a round is; no query for a round of another kind."""
+    if round_.kind != Round.Kind.RELABEL:
+        return None
+    return Plan.objects.filter(worklist=round_).first()
+
+
+def why_not_run(plan: Plan) -> str:
+    """Why a plan can't be run now, in a sentence; empty where it can. Two queries."""
+    if plan.state != Plan.State.PREVIEWED:
+        return f"Plan {plan.number} is {plan.state}; make a new one."
+    if plan.to_version.is_draft:
+        return f"Version {plan.to_version.number} is a draft; publish it first."
+    open_rounds = Round.objects.filter(study=plan.study_id, state=Round.State.OPEN).order_by("number")
+    if numbers := list(open_rounds.values_list("number", flat=True)):
+        which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
+        return f"{which} open; what is answered there would come too late. Finish it, or move it to resolving, first."
+    if Plan.objects.filter(study=plan.study_id, state__in=Plan.AT_WORK).exists():
+        return "Another plan of this study is at work; wait for it."
+    return ""
+
+
+def why_not_undo(plan: Plan) -> str:
+    """Why a plan can't be undone, in a sentence; empty where it can. Two queries."""
+    if plan.state in Plan.AT_WORK:
+        return ""
+    if plan.state != Plan.State.DONE:
+        return f"Plan {plan.number} is {plan.state}; only one that was run can be undone."
+    later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
+    if later_plan := later.order_by("-done_at").first():
+        return f"Plan {later_plan.number} was run after it; undo that one first."
+    opened = Round.objects.filter(study=plan.study_id, opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
+    if plan.worklist_id:
+        opened = opened.exclude(pk=plan.worklist_id)
+    if next_round := opened.order_by("number").first():
+        return f"Round {next_round.number} was opened since; its labels rest on version {plan.to_version.number}."
+    return ""
+
+
+def worklist_items(plan: Plan, *, after: int = 0, size: int = PAGE) -> list[RoundItem]:
+    """What a plan that was run gave out, in its order after a position, with the items."""
+    rows = RoundItem.objects.filter(round=plan.worklist_id, position__gt=after).order_by("position")
+    return list(rows.select_related("item__snapshot").defer("item__snapshot__body")[:size])
