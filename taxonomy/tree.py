@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from taxonomy.schema import AppliesWhen
+from taxonomy.schema import KINDS_WITH_CATEGORIES, AppliesWhen
 
 Answer = Collection[str] | bool | float | str | None
 """What was answered on a dimension: category keys, a boolean, a number, a text, or None for no answer."""
-
-KINDS_WITH_CATEGORIES = frozenset({"single", "multi", "ordinal"})
 
 
 @dataclass(frozen=True)

@@ -125,9 +125,9 @@ def test_any_text_is_read_and_nothing_is_made_up(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["`", "<!--", "[](", "a@", "```\n", "x`y``", "https://", "(", "<pre>"])
 def test_hostile_text_takes_no_longer_than_its_length_asks(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     prose(unit * 20_000)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_keyword_is_compared_as_a_word_and_never_as_an_expression() -> None:
