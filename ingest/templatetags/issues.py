@@ -7,6 +7,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from ingest.errors import Invalid
+from ingest.identifiers import parse_identifier
 from ingest.models import ClosingChange, Issue, Snapshot
 from ingest.rendering import render_markdown
 
@@ -61,6 +63,18 @@ def moment(when: datetime | None) -> SafeString:
 def web_address(text: str) -> str:
     """An address that may stand in a link: http and https only, else nothing."""
     return text if str(text).lower().startswith(("https://", "http://")) else ""
+
+
+@register.filter
+def issue_address(identifier: str) -> str:
+    """Where an imported identifier is read: itself if it is an address, the page of `owner/name#1`, else nothing."""
+    if address := web_address(identifier):
+        return address
+    try:
+        host, owner, name, number = parse_identifier(str(identifier))
+    except Invalid:
+        return ""
+    return f"https://{host}/{owner}/{name}/issues/{number}"
 
 
 @register.filter

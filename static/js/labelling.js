@@ -2,6 +2,7 @@
 
 import { Answers } from "./labelling/answers.js";
 import { banner, clearBanner } from "./labelling/banner.js";
+import { leftEmpty } from "./labelling/before.js";
 import { Drafts } from "./labelling/drafts.js";
 import { listenToKeys } from "./labelling/keys.js";
 import { Shelf } from "./labelling/shelf.js";
@@ -34,6 +35,7 @@ function startPage() {
   let startedAt = 0;
   let isUntouched = true;
   let sent = null;
+  let leftOnPurpose = "";
 
   const answers = new Answers(version, { changed, announce });
   const drafts = new Drafts({
@@ -54,6 +56,7 @@ function startPage() {
     savedAt = null;
     startedAt = performance.now();
     isUntouched = true;
+    leftOnPurpose = "";
     const draft = drafts.start(turn);
     const state = draft ?? startOf(turn);
     answers.load(state ? readState(state) : emptyState(), turn.may_change, turn.before, turn.outcomes);
@@ -131,6 +134,14 @@ function startPage() {
   function submit() {
     // The second half of a double click must not answer the issue that has just come.
     if (isUntouched && performance.now() - startedAt < JUST_CAME) return;
+    const empty = leftEmpty(answers);
+    const places = JSON.stringify(empty);
+    if (empty.length && places !== leftOnPurpose) {
+      leftOnPurpose = places;
+      answers.blame(empty);
+      announce(empty[0].sentence);
+      return;
+    }
     send(bodyOf(answers.state, version));
   }
 

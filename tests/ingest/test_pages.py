@@ -14,6 +14,7 @@ from django.utils.html import strip_tags
 from accounts.models import User
 from ingest import indexing, sync
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Unsearchable
+from ingest.templatetags.issues import issue_address
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -491,3 +492,17 @@ def test_a_filter_by_a_repository_that_is_not_stored_says_so(ann, take):
     assert "No repository of this name is stored" in page and "<option selected>o/elsewhere</option>" in page
     page = ann.get("/issues/?repository=O/R").content.decode()
     assert "No repository of this name" not in page and 'href="/repositories/o/r/"' in page
+
+
+@pytest.mark.parametrize(
+    ("identifier", "address"),
+    [
+        ("horovod/horovod#155", "https://github.com/horovod/horovod/issues/155"),
+        ("git.example.org/a/b#2", "https://git.example.org/a/b/issues/2"),
+        ("https://stackoverflow.com/questions/1", "https://stackoverflow.com/questions/1"),
+        ("javascript:alert(1)", ""),
+        ("case 7", ""),
+    ],
+)
+def test_an_imported_identifier_leads_to_where_it_can_be_read(identifier: str, address: str) -> None:
+    assert issue_address(identifier) == address

@@ -11,6 +11,22 @@ export function partsAsked(before, state) {
   return asked.length ? [...new Set(asked)].sort((a, b) => a - b) : before.length ? [0] : [];
 }
 
+/** Where something is asked anew and nothing stands there now, as problems that the form can show. */
+export function leftEmpty(answers) {
+  const { before, state, version } = answers;
+  const places = new Map();
+  for (const { part, dimension, is_asked: isAsked } of before) {
+    const { labels, proposals } = state.parts[part - 1] ?? {};
+    const asked = version.byKey.get(dimension);
+    if (!isAsked || !labels || !asked || asked.required || !version.applies(asked, labels)) continue;
+    const value = labels[dimension];
+    const isEmpty = value === undefined || value === "" || (Array.isArray(value) && !value.length);
+    if (isEmpty && !proposals[dimension]?.name) places.set(`${part} ${dimension}`, { part: part - 1, name: dimension });
+  }
+  const sentence = "This is what you are asked anew. Answer it, or submit once more to leave it empty.";
+  return [...places.values()].map((place) => ({ ...place, sentence }));
+}
+
 /** On from a question: to the next one that is asked anew or still needs an answer, in the parts that follow as well. */
 export function nextAsked(answers, question) {
   const waits = (each) => isAskedHere(each, answers.before, answers.at) || (each.dimension.required && !each.isAnswered);
