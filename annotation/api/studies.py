@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
@@ -17,7 +18,7 @@ from annotation.access import OWNER, Seat, get_round
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.api.reading import body_of, caller, picked, seat_of, text
-from annotation.models import Assignment, Membership, Round, Study
+from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 
@@ -243,17 +244,25 @@ class Rounds(APIView):
 
 
 def detailed(rounds: Any) -> Any:
-    """Rounds with everything that `round_answer` shows; two queries."""
-    is_finished = Q(assignments__state__in=Assignment.FINISHED)
+    """Rounds with everything that `round_answer` shows; two queries.
+
+    Each count is a subquery of its own: joined, items and assignments of a round would be multiplied.
+    """
+    assignments = Assignment.objects.filter(round=OuterRef("pk"))
     return (
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater")
         .annotate(
-            n_assignments=Count("assignments", filter=~Q(assignments__state=Assignment.State.WITHDRAWN), distinct=True),
-            n_finished=Count("assignments", filter=is_finished, distinct=True),
-            n_items=Count("round_items", distinct=True),
+            n_assignments=_counted(assignments.exclude(state=Assignment.State.WITHDRAWN)),
+            n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
+            n_items=_counted(RoundItem.objects.filter(round=OuterRef("pk"))),
         )
     )
+
+
+def _counted(rows: QuerySet[Any]) -> Coalesce:
+    by_round = rows.order_by().values("round").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(by_round, output_field=IntegerField()), 0)
 
 
 def one_round(round_: Round) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 from django.test import Client
 
 from accounts.actions import make_token
+from annotation.api.studies import detailed
 from annotation.models import Annotation, Assignment, Resolution, Round
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -303,3 +305,21 @@ def test_a_disagreement_tells_the_category_that_was_proposed() -> None:
     (row,) = Caller("ada").get("studies/study/disagreements/").json()["results"]
     assert row["reason"] == "pending"
     assert [each["proposal"] for each in row["ratings"]] == [{"name": "New", "memo": "none fits"}, None]
+
+
+def test_counting_the_items_and_the_answers_of_a_round_multiplies_neither_by_the_other() -> None:
+    round_ = make.open_round(make.study(), 20)
+    (plan,) = json.loads(detailed(Round.objects.all()).explain(analyze=True, format="json"))
+    assert max(node["Actual Rows"] for node in _nodes(plan["Plan"])) <= 40
+    answer = Caller("olga").get("studies/study/rounds/1/").json()
+    assert (answer["n_items"], answer["n_assignments"], answer["n_finished"]) == (20, 40, 0)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    Assignment.objects.filter(pk=make.assignment(round_, "carol", 2).pk).update(state=Assignment.State.WITHDRAWN)
+    (answer,) = Caller("olga").get("studies/study/rounds/").json()["results"]
+    assert (answer["n_items"], answer["n_assignments"], answer["n_finished"]) == (20, 39, 1)
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
