@@ -28,7 +28,7 @@ LISTS = (
     ("examples", "Examples", "an example"),
 )
 KEYS = (
-    (("Enter",), "add a category below; in a dimension’s line, its first one"),
+    (("Enter",), "another category on the same level; in a dimension’s line, its first one"),
     (("Tab",), "deeper, below the one above"),
     (("Shift Tab",), "up a level"),
     (("Alt ↑", "Alt ↓"), "move up or down"),

@@ -7,7 +7,7 @@ import * as docs from "./taxonomy_editor/document.js";
 import { Dragging } from "./taxonomy_editor/dragging.js";
 import { History } from "./taxonomy_editor/history.js";
 import { actOf } from "./taxonomy_editor/keys.js";
-import { Told, Usage, margins } from "./taxonomy_editor/marks.js";
+import { Told, Usage, margins, nextDoubtful } from "./taxonomy_editor/marks.js";
 import * as origins from "./taxonomy_editor/origins.js";
 import { Saving, ask } from "./taxonomy_editor/saving.js";
 import { listenToSearch } from "./taxonomy_editor/searching.js";
@@ -348,6 +348,7 @@ class Editor {
     at("bar-plans").hidden = !isChanged || !this.begin.urls.plans;
     at("bar-plans").href = this.begin.urls.plans;
     const { length } = this.told.doubts;
+    at("bar-doubts").hidden = !length;
     at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "thing" : "things"} to look at` : "";
     this.empty();
   }
@@ -368,8 +369,7 @@ class Editor {
     const place = at("saved");
     place.className = `saved saved-${word}`;
     at("publish").querySelector("button").disabled = word !== "saved";
-    if (word === "waiting") return;
-    place.textContent = sentence;
+    if (place.textContent !== sentence) place.textContent = sentence;
     if (!address) return;
     const link = document.createElement("a");
     link.href = address;
@@ -474,6 +474,10 @@ class Editor {
     });
     at("undo").addEventListener("click", () => this.act("undo"));
     at("redo").addEventListener("click", () => this.act("redo"));
+    at("bar-doubts").addEventListener("click", () => {
+      const id = nextDoubtful(this.doc, this.told, this.tree.chosen);
+      if (id) this.tree.choose(id);
+    });
     at("add-dimension").addEventListener("click", () => this.addDimension());
     at("about-version").addEventListener("click", () => {
       this.choose("version");

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from annotation import moving
+from annotation.actions.plans import preview_plan, run_plan
 from annotation.models import Annotation, Plan, Rating
 from taxonomy.queries import forget_trees
 from tests import builders as make
@@ -91,3 +93,31 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
     expect(page.get_by_text("undone", exact=False).first).to_be_visible()
     assert Annotation.objects.filter(assignment__round__number=2).count() == 1
     assert not errors
+
+
+OPTIONAL = make.SYMPTOMS.replace("kind: single", "kind: single\n    required: false")
+
+
+def test_what_is_asked_anew_is_left_empty_only_by_a_second_submit(page: Page, live_server: Any) -> None:
+    forget_trees()
+    study = make.study(text=OPTIONAL)
+    round_ = make.open_round(study, 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"symptom": ["hang"]})
+    halves = "{key: early, name: Early, was: [hang]}\n      - {key: late, name: Late, was: [hang]}"
+    make.next_version(study, OPTIONAL.replace("{key: hang, name: Hang}", halves))
+    seat = make.owner_seat(study)
+    plan = preview_plan(seat=seat, to=2)
+    run_plan(seat=seat, plan=plan, send=False)
+    moving.work(plan.pk)
+    sign_in(page, live_server, "bob")
+    page.goto(live_server.url + "/studies/study/rounds/2/label/")
+    expect(page.locator(".question-before")).to_contain_text("it was split into")
+    page.wait_for_timeout(700)
+    page.keyboard.press("Control+Enter")
+    sentence = page.get_by_text("This is what you are asked anew. Answer it, or submit once more to leave it empty.")
+    expect(sentence.locator("visible=true").first).to_be_visible()
+    assert not Annotation.objects.filter(assignment__round__number=2).exists()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="You have answered the only item")).to_be_visible()
+    assert Annotation.objects.filter(assignment__round__number=2).count() == 1

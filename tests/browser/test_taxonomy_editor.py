@@ -163,7 +163,7 @@ def test_merging_splitting_and_bringing_back_are_written_as_was(page: Page, live
         "out-of-gpu-memory": ["oom"],
         "out-of-host-memory": ["oom"],
     }
-    expect(page.locator("#bar-changes")).to_have_text("4 changes · 1 merge · 1 split · 1 retired · affects 0 labels")
+    expect(page.locator("#bar-changes")).to_have_text("5 changes · 1 merge · 1 split · 1 retired · affects 0 labels")
     expect(row(page, "Slow")).to_contain_text("merged")
     expect(row(page, "Out of GPU memory")).to_contain_text("split")
     row(page, "Slow").click()
@@ -493,3 +493,18 @@ def test_random_changes_lose_no_category_and_are_documents_that_the_server_takes
 
 def make_text(document: Any) -> str:
     return schema.dump(document)
+
+
+def test_the_bar_tells_what_is_not_saved_and_leads_to_what_is_doubtful(page: Page, live_server: Any) -> None:
+    version = draft(DISTRIBUTED.replace(", definition: It waits.", "").replace(", definition: NCCL says so.", ""))
+    open_editor(page, live_server, version)
+    bar = page.get_by_role("button", name="2 things to look at")
+    for name in ("NCCL error", "Hang", "NCCL error"):
+        bar.click()
+        expect(row(page, name)).to_be_focused()
+    press(page, "F2")
+    page.keyboard.type("Collective error")
+    press(page, "Enter")
+    expect(page.locator("#saved")).to_have_text("Not saved yet")
+    saved(page)
+    expect(page.locator("#bar-changes")).to_contain_text("1 change")

@@ -67,7 +67,7 @@ export class Detail {
         const button = document.createElement("button");
         button.type = "button";
         button.className = "plain small";
-        button.textContent = "not any more";
+        button.textContent = "undo this link";
         button.setAttribute("aria-label", `It does not come from “${name}” any more`);
         button.dataset.source = from;
         made.append(" ", button);

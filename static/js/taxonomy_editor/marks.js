@@ -30,12 +30,13 @@ export class Told {
     return this.doubtsOf.get(place(dimension, key)) ?? [];
   }
 
-  /** "12 changes · 3 merges · affects 214 labels". */
+  /** "12 changes · 3 merges · affects 214 labels"; changes are counted as where two versions are compared. */
   words(usage) {
-    const changed = new Set(this.changes.map((each) => place(each.dimension, each.new ?? ` ${each.old}`)));
     const of = (kind, end) => new Set(this.changes.filter((each) => each.kind === kind).map((each) => place(each.dimension, each[end]))).size;
-    const n = changed.size + this.dimensions.length;
-    const found = [n ? several(n, "change") : "No changes"];
+    const n = this.changes.length + this.dimensions.length;
+    const found = n ? [] : ["No changes"];
+    if (this.changes.length) found.push(several(this.changes.length, "change"));
+    if (this.dimensions.length) found.push(`${several(this.dimensions.length, "dimension")} changed`);
     const merges = of("merged", "new");
     const splits = of("split", "old");
     const retired = of("retired", "old");
@@ -99,6 +100,22 @@ export function margins(doc, told, usage, origins, wrong) {
     }
   }
   return found;
+}
+
+/** The next category in the tree that has something to look at, from the chosen one on and around; null where none has. */
+export function nextDoubtful(doc, told, chosen) {
+  const all = [];
+  const doubtful = new Set();
+  for (const id of doc.order) {
+    const dimension = doc.nodes.get(id);
+    all.push(id);
+    for (const node of docs.categories(doc, dimension)) {
+      all.push(node.id);
+      if (told.doubtsAbout(dimension.fields.key, node.fields.key).length) doubtful.add(node.id);
+    }
+  }
+  const from = all.indexOf(chosen) + 1;
+  return [...all.slice(from), ...all.slice(0, from)].find((id) => doubtful.has(id)) ?? null;
 }
 
 function push(map, key, value) {

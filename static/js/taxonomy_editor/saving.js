@@ -50,7 +50,7 @@ export class Saving {
     clearTimeout(this.shelfTimer);
     this.shelfTimer = setTimeout(() => this.flush(), SHELF_REST);
     if (this.isStopped) return;
-    this.hooks.state("waiting", "");
+    this.hooks.state("waiting", "Not saved yet");
     this.tries = 0;
     this.#in(REST);
   }

@@ -49,7 +49,7 @@ function historyWords(changes, hasPast) {
   const words = {
     added: hasPast ? "New in this version" : "",
     merged: `Merged from ${changes.length} categories`,
-    split: "One of several that a category was split into",
+    split: "One of those that came of a split",
     moved: `Moved; it stood at ${own?.old_path.join(" / ")}`,
     renamed: `Renamed from “${own?.old_path.at(-1)}”`,
     redefined: "Its definition or rules are other than before",
