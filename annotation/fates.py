@@ -81,7 +81,9 @@ def new_questions(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Ne
     """
     for dimension in new.dimensions:
         before = old.by_key.get(dimension.key)
-        if not dimension.required or (before is not None and _asked_alike(old, way, before, dimension)):
+        if before is not None and _is_another(way, before):
+            before = None
+        if not dimension.required or (before is not None and _asked_alike(old, way, before, dimension, new)):
             continue
         condition = dimension.applies_when
         if condition is None:
@@ -102,8 +104,14 @@ def new_questions(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Ne
         )
 
 
-def _asked_alike(old: VersionTree, way: Route, before: TreeDimension, after: TreeDimension) -> bool:
-    """Whether whoever answered under the older version was asked just as the newer one asks."""
+def _is_another(way: Route, before: TreeDimension) -> bool:
+    """Whether only the key is the same: no answer to a question can follow, and no category's fate tells of it."""
+    blocked = way.dimension_blocked(before.key)
+    return blocked is not None and (blocked.reason == "dimension" or not before.has_categories)
+
+
+def _asked_alike(old: VersionTree, way: Route, before: TreeDimension, after: TreeDimension, new: VersionTree) -> bool:
+    """Whether all were asked under the older version whom the newer one asks."""
     if not before.required:
         return False
     if after.applies_when is None or before.applies_when is None:
@@ -114,5 +122,6 @@ def _asked_alike(old: VersionTree, way: Route, before: TreeDimension, after: Tre
     if not parent.has_categories:
         return set(after.applies_when.values) <= set(before.applies_when.values)
     asked = {key for value in before.applies_when.values for key in parent.below(str(value))}
-    followed = {way.follow(parent.key, key) for key in asked}
-    return set(after.applies_when.values) <= followed
+    above = new.by_key[parent.key]
+    wanted = {key for value in after.applies_when.values for key in above.below(str(value))}
+    return not any(way.follow(parent.key, each.key) in wanted for each in parent.categories if each.key not in asked)

@@ -165,12 +165,11 @@ def _places(verdicts: Sequence[Verdict], way: Route, why: Sequence[Need], rechec
             places[place] = None
         if verdict.values is None or verdict.state == "open":
             continue
-        valued.add(place)
         followed = way.values(verdict.dimension, verdict.values, free=[PENDING])
-        if isinstance(followed, Blocked):
-            if followed.reason != "dimension":
-                places[place] = None
-        elif any(
+        if isinstance(followed, Blocked) and followed.reason == "dimension":
+            continue  # Where it came back, it is asked as the new question that it is.
+        valued.add(place)
+        if isinstance(followed, Blocked) or any(
             (verdict.dimension, way.follow(verdict.dimension, value)) in recheck
             and "redefined" in way.kinds_of(verdict.dimension, value)
             for value in verdict.values

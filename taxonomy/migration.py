@@ -172,7 +172,8 @@ class Route:
             if isinstance(followed, Blocked):
                 return followed
             kept[followed] = None
-        if len(kept) > 1 and self.steps and self.steps[-1].kinds.get(dimension) in ("single", "ordinal"):
+        takes_one = bool(self.steps) and self.steps[-1].kinds.get(dimension) in ("single", "ordinal")
+        if takes_one and (len(kept) > 1 or (not kept and self.old_kinds.get(dimension) == "multi")):
             return Blocked("kind", self.steps[-1].reached)
         return tuple(sorted(kept, key=str))
 

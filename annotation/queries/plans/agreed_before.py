@@ -47,7 +47,9 @@ def base_verdicts(round_: Round, items: Sequence[RoundItem], read: Reading) -> d
     for pk, item_ids in by_round.items():
         route = way(rounds[pk], round_.taxonomy_version)
         old = published_version(rounds[pk].taxonomy_version_id)
-        new = frozenset(tree.by_key.keys() - old.by_key.keys())
+        new = frozenset(
+            key for key in tree.by_key if key not in old.by_key or (route is not None and _was_gone(route, key))
+        )
         for each in read(rounds[pk], items=item_ids):
             item_id = each.round_item.item_id
             if each.is_complete:
@@ -80,7 +82,7 @@ def _base(
         stood = _carried(round_, route, tree, verdict, None if is_blocked else followed)
         if verdict.values is not None:
             before[place] = stood
-        if is_blocked and verdict.values is not None:
+        if is_blocked and verdict.values is not None and verdict.dimension not in new:
             unsettled.add(place)
         elif place not in asked and verdict.dimension in tree.by_key:
             carried[place] = stood
@@ -93,6 +95,12 @@ def _base(
         before=before,
         others=others,
     )
+
+
+def _was_gone(route: Route, dimension: str) -> bool:
+    """Whether a question was taken away on the way: one of the same key is another."""
+    blocked = route.dimension_blocked(dimension)
+    return blocked is not None and blocked.reason == "dimension"
 
 
 def _carried(round_: Round, route: Route | None, tree: VersionTree, verdict: Verdict, values: Values | None) -> Verdict:

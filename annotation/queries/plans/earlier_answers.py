@@ -270,6 +270,8 @@ class _Answer:
         blocked = self.way.dimension_blocked(dimension.key) if self.way else Blocked("kind", self.tree.number)
         if blocked is not None or old.has_categories != dimension.has_categories:
             began = self._began(list(_old_values(old, given)))
+            if blocked is not None and blocked.reason == "dimension":
+                return _Told(reason="new", words=f"{began}; the question was taken away since and is asked anew.")
             return _Told(reason="kind", words=f"{began}; the question is of another kind now.")
         if not dimension.has_categories:
             return _Told(values=(given,))

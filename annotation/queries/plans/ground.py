@@ -57,6 +57,29 @@ class Ground:
             for question in new_questions(self.trees[version_id], way, self.tree)
         ]
 
+    @cached_property
+    def gone(self) -> list[int]:
+        """The ids of the questions that are not in the newer version, or are another there: nothing is followed."""
+        return [
+            dimension.id
+            for version_id, way in self.ways.items()
+            for dimension in self.trees[version_id].dimensions
+            if (blocked := way.dimension_blocked(dimension.key)) and blocked.reason == "dimension"
+        ]
+
+    @cached_property
+    def narrowed(self) -> list[int]:
+        """The ids of the questions that took several answers and take one in the newer version."""
+        return [
+            dimension.id
+            for version_id in self.ways
+            for dimension in self.trees[version_id].dimensions
+            if dimension.kind == "multi"
+            and (after := self.tree.by_key.get(dimension.key)) is not None
+            and after.kind in ("single", "ordinal")
+            and dimension.id not in self.gone
+        ]
+
     def redefined(self) -> list[Fate]:
         """The categories whose labels follow into a category that is defined otherwise."""
         return [each for each in self.fates.values() if each.is_carried and "redefined" in (each.kind, *each.also)]

@@ -30,7 +30,9 @@ ORDER BY given.item_id, given.rater_id, round.number DESC
 """
 NEEDS = """
 CREATE TEMPORARY TABLE needs (item_id bigint, rater_id bigint, why text, dimension text, category_id bigint)
-ON COMMIT DROP
+ON COMMIT DROP;
+CREATE TEMPORARY TABLE sets_parted
+(item_id bigint, rater_id bigint, annotation_id bigint, part integer, dimension_id bigint) ON COMMIT DROP
 """
 OF_CATEGORIES = """
 INSERT INTO needs
@@ -40,16 +42,47 @@ JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
 JOIN unnest(%(ids)s::bigint[], %(whys)s::text[], %(dimensions)s::text[]) AS fate(id, why, dimension)
     ON fate.id = rating.category_id
 """
+SETS = """
+INSERT INTO sets_parted
+SELECT standing.item_id, standing.rater_id, rating.annotation_id, rating.part, rating.dimension_id
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
+LEFT JOIN unnest(%(ids)s::bigint[], %(heirs)s::text[]) AS fate(id, heir) ON fate.id = rating.category_id
+WHERE rating.dimension_id = ANY(%(dimensions)s)
+GROUP BY 1, 2, 3, 4, 5
+HAVING bool_and(rating.category_id IS NULL OR fate.heir IS NOT NULL)
+    AND count(DISTINCT fate.heir) + count(rating.proposal_id) <> 1
+"""
+OF_SETS = """
+INSERT INTO needs
+SELECT DISTINCT parted.item_id, parted.rater_id, 'kind', dimension.key, NULL::bigint
+FROM sets_parted parted JOIN taxonomy_dimension dimension ON dimension.id = parted.dimension_id
+"""
+PROPOSALS = """
+CREATE TEMPORARY TABLE standing_proposals ON COMMIT DROP AS
+SELECT standing.item_id, standing.rater_id, rating.dimension_id, answered.outcome, answered.version_number
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id AND rating.proposal_id IS NOT NULL
+JOIN annotation_proposal here ON here.id = rating.proposal_id
+JOIN annotation_annotation answer ON answer.id = standing.annotation_id
+LEFT JOIN (
+    SELECT DISTINCT ON (said.assignment_id, asked.dimension_id, asked.name, asked.memo)
+        said.assignment_id, asked.dimension_id, asked.name, asked.memo, given.outcome, given.version_number
+    FROM annotation_proposaloutcome given
+    JOIN annotation_proposal asked ON asked.id = given.proposal_id
+    JOIN annotation_annotation said ON said.id = asked.annotation_id
+    JOIN annotation_assignment place ON place.id = said.assignment_id
+    WHERE place.round_id = ANY(%(rounds)s)
+    ORDER BY said.assignment_id, asked.dimension_id, asked.name, asked.memo, given.id DESC
+) answered ON (answered.assignment_id, answered.dimension_id, answered.name, answered.memo)
+    = (answer.assignment_id, here.dimension_id, here.name, here.memo)
+"""
 OF_PROPOSALS = """
 INSERT INTO needs
 SELECT standing.item_id, standing.rater_id, 'pending', dimension.key, NULL
-FROM standing_answers standing
-JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id AND rating.proposal_id IS NOT NULL
-JOIN taxonomy_dimension dimension ON dimension.id = rating.dimension_id
-JOIN LATERAL (
-    SELECT answered.outcome, answered.version_number FROM annotation_proposaloutcome answered
-    WHERE answered.proposal_id = rating.proposal_id ORDER BY answered.revision DESC LIMIT 1
-) answered ON answered.outcome <> 'accepted' OR answered.version_number <= %(to)s
+FROM standing_proposals standing JOIN taxonomy_dimension dimension ON dimension.id = standing.dimension_id
+WHERE (standing.outcome = 'declined' OR standing.version_number <= %(to)s)
+    AND NOT standing.dimension_id = ANY(%(gone)s)
 """
 OF_QUESTIONS = """
 INSERT INTO needs
@@ -77,11 +110,14 @@ OF_RESOLUTIONS = """
 INSERT INTO needs
 SELECT DISTINCT standing.item_id, standing.rater_id, 'resolved', decided.dimension, decided.category_id
 FROM (
-    SELECT DISTINCT ON (decision.item_id, decision.part, decision.dimension_id) decision.id, decision.item_id
+    SELECT DISTINCT ON (decision.item_id, decision.part, decision.dimension_id)
+        decision.id, decision.item_id, decision.part, dimension.key, round.number
     FROM annotation_resolution decision
+    JOIN annotation_round round ON round.id = decision.round_id
+    JOIN taxonomy_dimension dimension ON dimension.id = decision.dimension_id
     WHERE decision.round_id = ANY(%(rounds)s)
         AND decision.dimension_id IN (SELECT dimension_id FROM taxonomy_category WHERE id = ANY(%(ids)s))
-    ORDER BY decision.item_id, decision.part, decision.dimension_id, decision.round_id DESC, decision.revision DESC
+    ORDER BY decision.item_id, decision.part, decision.dimension_id, round.number DESC, decision.revision DESC
 ) newest
 JOIN annotation_resolutionvalue said ON said.resolution_id = newest.id
 JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[]) AS decided(category_id, dimension)
@@ -89,6 +125,10 @@ JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[]) AS decided(category_id, d
 JOIN standing_answers standing ON standing.item_id = newest.item_id
 WHERE NOT EXISTS (
     SELECT FROM needs WHERE needs.item_id = newest.item_id AND needs.dimension = decided.dimension
+) AND NOT EXISTS (
+    SELECT FROM annotation_rounditem place JOIN annotation_round later ON later.id = place.round_id
+    WHERE place.round_id = ANY(%(rounds)s) AND place.item_id = newest.item_id AND later.number > newest.number
+        AND (place.asked IS NULL OR place.asked @> jsonb_build_array(jsonb_build_array(newest.part, newest.key)))
 )
 """
 
@@ -97,9 +137,12 @@ WHERE NOT EXISTS (
 def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[Any]:
     """A cursor that sees `standing_answers` (each rater's newest answer of each item) and `needs` (who is asked again).
 
-    Both are temporary tables that go with the transaction. `needs` says item, rater, why (split, retired, kind …,
-    redefined, pending, required, resolved), dimension, category. `recheck` names redefined categories of the newer
-    version, (dimension, key), whose labels are to be looked at again. Cost: one pass over the answers that stand.
+    Beside them stand `standing_proposals`, with the answer to each, and `sets_parted`: answers of several categories,
+    or none, to a question that takes one now. All are temporary tables that go with the transaction.
+
+    `needs` says item, rater, why (split, retired, kind …, redefined, pending, required, resolved), dimension, category.
+    `recheck` names redefined categories of the newer version, (dimension, key), whose labels are to be looked at again.
+    Cost: one pass over the answers that stand.
     """
     again = {(dimension, key) for dimension, key in recheck}
     asked = [(fate.category.id, fate.kind, fate.dimension) for fate in found.fates.values() if fate.is_asked]
@@ -118,7 +161,17 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[An
         cursor.execute(NEEDS)
         if asked:
             cursor.execute(OF_CATEGORIES, {"ids": ids, "whys": whys, "dimensions": dimensions})
-        cursor.execute(OF_PROPOSALS, {"to": found.to.number})
+        if found.narrowed:
+            carried = {fate.category.id: fate.new.key for fate in found.fates.values() if fate.new is not None}
+            heirs: dict[str, Any] = {
+                "ids": list(carried),
+                "heirs": list(carried.values()),
+                "dimensions": found.narrowed,
+            }
+            cursor.execute(SETS, heirs)
+            cursor.execute(OF_SETS)
+        cursor.execute(PROPOSALS, rounds)
+        cursor.execute(OF_PROPOSALS, {"to": found.to.number, "gone": found.gone})
         for version_id, question in found.questions:
             values: dict[str, Any] = {
                 "version": version_id, "dimension": question.dimension, "old": question.old_id,
@@ -129,7 +182,7 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[An
         if asked:
             cursor.execute(OF_RESOLUTIONS, {**rounds, "ids": ids, "dimensions": dimensions})
         yield cursor
-        cursor.execute("DROP TABLE needs, standing_answers")
+        cursor.execute("DROP TABLE needs, standing_answers, standing_proposals, sets_parted")
         cursor.execute("SET LOCAL enable_nestloop = on")
 
 

@@ -61,13 +61,14 @@ class Preview:
     """What a plan would do, counted.
 
     `changes` are the categories that labels name and that don't simply stay; `n_gone` labels stand on questions without
-    categories that are gone.
+    categories that are gone, `n_parted` in answers of several (or none) to questions that take one now.
     """
 
     ground: Ground
     n_labels: int
     n_kept: int
     n_gone: int
+    n_parted: int
     changes: Sequence[FateCounted]
     questions: Sequence[QuestionCounted]
     pending: dict[str, int]
@@ -81,6 +82,7 @@ class Preview:
         counts = Counter({"kept": self.n_kept, "dimension": self.n_gone, "pending": sum(self.pending.values())})
         for each in self.changes:
             counts[each.fate.kind] += each.n_labels
+        counts["kind"] += self.n_parted
         return {kind: n for kind, n in counts.items() if n}
 
     @property
@@ -110,7 +112,8 @@ class Preview:
             )
         resolving = [str(each.number) for each in self.ground.rounds if each.state == Round.State.RESOLVING]
         if resolving:
-            found.append(f"Round {', '.join(resolving)} is still being resolved; decisions taken later follow, too.")
+            which = f"Round {resolving[0]} is" if len(resolving) == 1 else f"Rounds {', '.join(resolving)} are"
+            found.append(f"{which} still being resolved; decisions taken later follow, too.")
         return found
 
     def as_document(self) -> dict[str, Any]:
@@ -149,32 +152,45 @@ def _kinds(fate: Fate) -> tuple[str, ...]:
     return (fate.kind, *fate.also)
 
 
+OF_CATEGORIES = """
+SELECT rating.category_id, count(*), count(DISTINCT standing.item_id)
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
+LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
+    = (rating.annotation_id, rating.part, rating.dimension_id)
+WHERE rating.category_id IS NOT NULL AND parted.annotation_id IS NULL
+GROUP BY 1
+"""
+OF_OTHERS = """
+SELECT rating.dimension_id, count(*)
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
+LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
+    = (rating.annotation_id, rating.part, rating.dimension_id)
+WHERE rating.category_id IS NULL AND rating.proposal_id IS NULL AND parted.annotation_id IS NULL
+GROUP BY 1
+"""
+
+
 def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     """What a move would do; some dozen queries, whatever the size."""
     with counted(found, recheck) as cursor:
-        cursor.execute(
-            "SELECT rating.category_id, count(*), count(DISTINCT standing.item_id) FROM standing_answers standing"
-            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
-            " WHERE rating.category_id IS NOT NULL GROUP BY 1"
-        )
+        cursor.execute(OF_CATEGORIES)
         of_categories = {category: (labels, items) for category, labels, items in cursor.fetchall()}
-        cursor.execute(
-            "SELECT rating.dimension_id, count(*) FROM standing_answers standing"
-            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
-            " WHERE rating.category_id IS NULL AND rating.proposal_id IS NULL GROUP BY 1"
-        )
+        cursor.execute(OF_OTHERS)
         of_others = dict(cursor.fetchall())
+        n_parted = 0
+        if found.narrowed:
+            cursor.execute(
+                "SELECT count(*) FROM sets_parted parted JOIN annotation_rating rating"
+                " USING (annotation_id, part, dimension_id) WHERE rating.proposal_id IS NULL"
+            )
+            (n_parted,) = cursor.fetchone()
         cursor.execute(
             "SELECT dimension, count(DISTINCT item_id) FROM needs WHERE why = 'required' GROUP BY 1 ORDER BY 1"
         )
         questions = dict(cursor.fetchall())
-        cursor.execute(
-            "SELECT coalesce(answered.outcome, 'open'), count(*) FROM standing_answers standing"
-            " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
-            " LEFT JOIN LATERAL (SELECT outcome FROM annotation_proposaloutcome"
-            "  WHERE proposal_id = rating.proposal_id ORDER BY revision DESC LIMIT 1) answered ON true"
-            " WHERE rating.proposal_id IS NOT NULL GROUP BY 1"
-        )
+        cursor.execute("SELECT coalesce(outcome, 'open'), count(*) FROM standing_proposals GROUP BY 1")
         pending = dict(cursor.fetchall())
         cursor.execute("SELECT count(DISTINCT item_id) FROM needs")
         (n_asked_items,) = cursor.fetchone()
@@ -199,9 +215,10 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     titles = {each.key: each.title for each in found.tree.dimensions}
     return Preview(
         ground=found,
-        n_labels=sum(n for n, _ in of_categories.values()) + sum(of_others.values()) + sum(pending.values()),
+        n_labels=sum(n for n, _ in of_categories.values()) + sum(of_others.values()) + sum(pending.values()) + n_parted,
         n_kept=n_kept,
         n_gone=n_gone,
+        n_parted=n_parted,
         changes=changes,
         questions=[QuestionCounted(key, titles[key], n) for key, n in questions.items()],
         pending=pending,
