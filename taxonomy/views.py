@@ -106,7 +106,7 @@ def taxonomy(request: HttpRequest, slug: str) -> HttpResponse:
         "draft": drafts[0] if drafts else None,
         "may_start": any(version.state == TaxonomyVersion.State.PUBLISHED for version in versions),
         "is_maintained": is_maintained,
-        "form": context.get("form") or _filled(versions[0]) if is_maintained else None,
+        "form": (context.get("form") or _form(request, versions[0])) if is_maintained else None,
     }
     return render(request, "taxonomy/taxonomy.html", context, status=_page_status(status))
 
@@ -139,9 +139,7 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
         "dimensions": read_dimensions(found),
         "older": version_before(version, user),
         "is_maintained": is_maintained,
-        "form": (context.get("form") or DocumentForm(initial={"text": schema.dump(found)}))
-        if is_maintained and version.is_draft
-        else None,
+        "form": (context.get("form") or _form(request, version)) if is_maintained and version.is_draft else None,
     }
     return render(request, "taxonomy/version.html", context, status=_page_status(status))
 
@@ -276,8 +274,9 @@ def _stored(
         return None, {"error": error, "problems": problems, "form": again}
 
 
-def _filled(version: TaxonomyVersion) -> DocumentForm:
-    return DocumentForm(initial={"text": schema.dump(document(version))})
+def _form(request: HttpRequest, version: TaxonomyVersion) -> DocumentForm:
+    """Empty, or with the text of a version where `?text` asks for it: writing that text takes longer than the page."""
+    return DocumentForm(initial={"text": schema.dump(document(version))} if "text" in request.GET else None)
 
 
 def _page_status(status: int) -> int:

@@ -238,6 +238,18 @@ def test_the_next_version_is_stored_from_the_page_of_the_taxonomy(maria: Client,
     assert "not of “s”" in answer.content.decode()
 
 
+@pytest.mark.parametrize(("page", "number"), [("/taxonomies/fruit/", 2), ("/taxonomies/fruit/versions/2/", 2)])
+def test_the_text_of_a_version_is_written_into_the_form_only_where_it_is_asked_for(
+    maria: Client, second: TaxonomyVersion, page: str, number: int
+) -> None:
+    page = page.replace("fruit", second.taxonomy.slug)
+    plain = maria.get(page).content.decode()
+    assert f"Begin with the text of version {number}" in plain and "dimensions:" not in plain
+    filled = maria.get(f"{page}?text=1").content.decode()
+    assert "dimensions:" in filled and "Begin with the text" not in filled
+    assert "/api/v1/taxonomies/schema.json" in plain
+
+
 def test_what_a_document_says_is_shown_as_text_never_as_markup(maria: Client) -> None:
     text = dimension("- {key: a, name: '<script>alert(1)</script>', definition: '<b>x</b>', examples: ['</pre><i>']}")
     maria.post("/taxonomies/", {"text": text.replace("title: D", "title: '<u>D</u>'")})
@@ -258,7 +270,7 @@ def test_pages_take_as_many_queries_for_three_hundred_categories_as_for_three(ma
         load_document(user=user, text=text(slug, n))
         with assert_queries(8):
             assert maria.get(f"/taxonomies/{slug}/versions/1/").status_code == 200
-        with assert_queries(11):
+        with assert_queries(8):
             assert maria.get(f"/taxonomies/{slug}/").status_code == 200
         publish_version(user=user, version=TaxonomyVersion.objects.get(taxonomy__slug=slug))
         redefined = text(slug, n).replace("}", ", definition: So and so.}")
