@@ -25,7 +25,7 @@ from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
 from annotation.consensus import PENDING
 from annotation.errors import NotFound
-from annotation.models import Item, Proposal, ProposalOutcome, Rating, Resolution, Round
+from annotation.models import Item, Plan, Proposal, ProposalOutcome, Rating, Resolution, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -224,7 +224,7 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
         return f"declined: {outcome.reason}"
     name, number = outcome.category_name, outcome.version_number
     can_be_chosen = choosable(tree, dimension, outcome.category_key)
-    when = "" if can_be_chosen else "; it can be chosen when the study moves there"
+    when = "" if can_be_chosen else "; it can be chosen once the study is at that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
         return f"mapped to {name}" + ("" if can_be_chosen else f" of version {number}{when}")
     return f"accepted into version {number} as {name}{when}"
@@ -283,7 +283,8 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
     """The rounds, open or being resolved, where something that this person proposed was answered; one query.
 
     An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
-    and the place is not resolved. A category that can't be chosen in the round yet brings nothing back.
+    and the place is not resolved. A category that can't be chosen in the round yet brings nothing back; it waits until
+    a plan has moved the study to its version, which asks for it in a worklist.
     """
     rows = Proposal.objects.filter(
         annotation__rater__user=user,
@@ -294,9 +295,13 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
     if round_ is not None:
         rows = rows.filter(annotation__assignment__round=round_)
     answered = with_states(rows).filter(outcome_pk__isnull=False, is_decided=False)
+    outcome = ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk"))
+    moved = Plan.objects.filter(study=OuterRef("annotation__assignment__round__study"), state=Plan.State.DONE)
     listed: list[Any] = list(
         answered.annotate(
-            category_key=Subquery(ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk")).values("category_key")[:1])
+            category_key=Subquery(outcome.values("category_key")[:1]),
+            version_number=Subquery(outcome.values("version_number")[:1]),
+            standing=Subquery(moved.order_by("-done_at", "-pk").values("to_version__number")[:1]),
         )
         .select_related("annotation__assignment__item", "annotation__assignment__round__study", "dimension")
         .order_by("annotation__assignment__round", "annotation__assignment__position", "pk")
@@ -310,9 +315,10 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
         tree = published_version(here.taxonomy_version_id)
         if row.answer == ProposalOutcome.Outcome.DECLINED or choosable(tree, row.dimension.key, row.category_key):
             items[here.pk][assignment.pk] = assignment.item.identifier
-        else:
+        elif row.standing is None or row.standing < (row.version_number or 0):
             waiting[here.pk] += 1
-    return [CameBack(here, list(items[pk].items()), waiting[pk]) for pk, here in rounds.items()]
+    told_of = [pk for pk in rounds if items[pk] or waiting[pk]]
+    return [CameBack(rounds[pk], list(items[pk].items()), waiting[pk]) for pk in told_of]
 
 
 @dataclass(frozen=True)

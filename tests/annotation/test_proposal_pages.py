@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation import moving
+from annotation.actions.plans import preview_plan, run_plan
 from annotation.actions.proposals import settle_proposals
 from annotation.models import Proposal, ProposalOutcome, Round, Study
+from taxonomy.actions import publish_version, start_draft
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.annotation.test_proposals import propose
@@ -203,3 +206,30 @@ def test_what_a_sheet_called_pending_is_grouped_by_its_memo_and_never_taken_toge
         assert f'name="chosen" value="{each.pk}"> ' in page  # not ticked
     sent = enter("olga").post(f"{PAGE}{nameless[0].pk}/", {"member": [nameless[1].pk], "answer": "accept", "name": "X"})
     assert sent.status_code == 422 and "Choose at least one of them." in text(sent)
+
+
+def test_a_proposal_goes_into_a_coming_version_until_a_plan_has_moved_the_study_there(study: Study) -> None:
+    round_ = make.open_round(study, 1)
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    seat = make.owner_seat(study)
+    settle_proposals(seat=seat, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    coming = "1 of your proposals goes into a coming version"
+    assert coming in text(enter("bob").get("/"))
+    publish_version(user=study.created_by, version=TaxonomyVersion.objects.get(state="draft"))
+    plan = preview_plan(seat=seat, to=2)
+    run_plan(seat=seat, plan=plan, send=False)
+    moving.work(plan.pk)
+    home = text(enter("bob").get("/"))
+    assert coming not in home and "1 item left to label" in home
+    assert "it can be chosen once the study is at that version" in text(enter("bob").get(PAGE))
+
+
+def test_the_preview_of_a_draft_leads_to_it(study: Study) -> None:
+    round_ = make.open_round(study, 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"symptom": ["hang"]})
+    draft = start_draft(user=study.created_by, taxonomy=study.taxonomy)
+    plan = preview_plan(seat=make.owner_seat(study), to=draft.number)
+    page = text(enter("olga").get(f"/studies/study/plans/{plan.number}/"))
+    assert f'<a href="/taxonomies/{study.taxonomy.slug}/versions/{draft.number}/">Read it</a>' in page

@@ -109,6 +109,30 @@ def test_a_key_is_made_that_nobody_had_before(study: Study, round_: Round, owner
     assert [each.category_key for each in outcomes] == ["hang-2", "category", "ring"]
 
 
+def test_a_key_that_an_earlier_version_retired_is_not_made_again(study: Study, round_: Round, owner: Seat) -> None:
+    proposal = propose(round_, "bob", 1, "Slow")
+    without = make.SYMPTOMS.replace("      - {key: slow, name: Slow}\n", "")
+    make.next_version(study, without)
+    make.next_version(study, without)
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Slow"})
+    assert outcome.category_key == "slow-2"
+    [round_back] = queries.came_back(make.user("bob"))
+    assert (round_back.items, round_back.n_waiting) == ([], 1)
+
+
+def test_a_key_that_names_something_else_by_now_is_mapped_to_what_it_names_now(
+    study: Study, round_: Round, owner: Seat
+) -> None:
+    proposal = propose(round_, "bob", 1, "Sluggish")
+    without = make.SYMPTOMS.replace("      - {key: slow, name: Slow}\n", "")
+    make.next_version(study, without)
+    make.next_version(study, without + "      - {key: slow, name: Slow start}\n")
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], map_to="slow")
+    assert (outcome.version_number, outcome.category_name) == (3, "Slow start")
+    [round_back] = queries.came_back(make.user("bob"))
+    assert (round_back.items, round_back.n_waiting) == ([], 1)
+
+
 def test_mapping_names_the_rounds_own_version_first_so_that_it_can_be_chosen(round_: Round, owner: Seat) -> None:
     first = propose(round_, "bob", 1, "Blocked")
     second = propose(round_, "carol", 1, "Ring stall")
@@ -418,7 +442,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
     assert told == [
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
-        ("“Ring stall”: the owner accepted it into version 2 as X; it can be chosen when the study moves there", ""),
+        ("“Ring stall”: the owner accepted it into version 2 as X; it can be chosen once the study is at that version", ""),
     ]
 
 
@@ -483,6 +507,7 @@ def test_the_list_over_rest_says_state_group_and_outcome(round_: Round) -> None:
     assert olga.get("studies/study/proposals/?state=nonsense").status_code == 422
     assert olga.get("studies/study/proposals/?round=9").status_code == 404
     assert olga.get("studies/study/proposals/?dimension=none").json()["results"] == []
+    assert olga.get("studies/study/proposals/?dimension=%00").status_code == 422
     page = olga.get("studies/study/proposals/?page_size=2&round=1").json()
     assert len(page["results"]) == 2 and "cursor=" in page["next"]
 
@@ -499,6 +524,7 @@ def test_errors_over_rest_have_the_statuses_of_the_contract(round_: Round) -> No
     assert stale.status_code == 409 and stale.json()["outcome"]["id"] == accepted.json()["outcome"]["id"]
     changed = olga.post(path, {"decline": "no", "expected": [accepted.json()["outcome"]["id"]]})
     assert changed.status_code == 200 and changed.json()["state"] == "declined"
+    assert olga.post(path, {"map_to": "hang"}).json()["outcome"]["category"] is None
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert olga.post(path, {"map_to": "hang"}).status_code == 409
 
