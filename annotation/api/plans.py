@@ -1,6 +1,7 @@
 """Plans over REST: a study's move to another version of its taxonomy, previewed, run and undone."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -12,7 +13,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
-from annotation.api.reading import body_of, number_in_address, page_size, seat_of
+from annotation.api.reading import body_of, number_in_address, page_size, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
 from annotation.queries.plans import listing
@@ -154,12 +155,12 @@ class PlanItems(APIView):
         require_all_answers(seat)
         plan = get_plan(seat, plan_id)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
+        why = word_in_address(request, "why")
         if plan.worklist_id and plan.state not in Plan.AT_WORK:
             given = listing.worklist_items(plan, after=after, size=size)
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
             last = given[-1].position if given else 0
         else:
-            why = request.query_params.get("why", "")
             found = affected(ground_of(plan), plan.recheck, why=why, after=after, size=size)
             lines = [
                 {
@@ -172,7 +173,8 @@ class PlanItems(APIView):
                 for each in found
             ]
             last = found[-1].item.pk if found else 0
-        following = request.build_absolute_uri(f"?after={last}&page_size={size}") if len(lines) == size else None
+        on = urlencode({"after": last, "page_size": size, **({"why": why} if why else {})})
+        following = request.build_absolute_uri(f"?{on}") if len(lines) == size else None
         return Response({"results": lines, "next": following})
 
 

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round
 from annotation.actions.proposals import settle_proposals
-from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of
+from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of, word_in_address
 from annotation.api.studies import PAGE, pages_of
 from annotation.errors import Invalid, Stale
 from annotation.models import ProposalOutcome
@@ -99,7 +99,7 @@ class Proposals(APIView):
         if number is not None:
             get_round(seat, number)
         rows = queries.narrowed(
-            visible, state=state, round_number=number, dimension=request.query_params.get("dimension") or ""
+            visible, state=state, round_number=number, dimension=word_in_address(request, "dimension")
         )
         groups = groups_of(seat)
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS

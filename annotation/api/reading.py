@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from accounts.models import User
+from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, Unreadable
 from annotation.models import Round
@@ -65,6 +66,13 @@ def page_size(request: Request, default: int, most: int) -> int:
         sentence = f"Write a whole number from 1 to {most}."
         raise Unreadable("The page size can't be read.", fields={"page_size": [sentence]})
     return min(int(given[:9]), most)
+
+
+def word_in_address(request: Request, name: str) -> str:
+    """A text from the query of the address, empty where it is not there. Raises Invalid."""
+    given: str = request.query_params.get(name, "")
+    check_storable({name: given})
+    return given
 
 
 def choice_in_address(request: Request, name: str, choices: tuple[str, ...], default: str | None) -> str | None:

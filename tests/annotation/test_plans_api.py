@@ -54,6 +54,9 @@ def test_the_items_of_a_plan_are_told_before_and_after_it_ran(study: Study) -> N
     ]
     rest = olga.client.get(before["next"], headers=olga.headers).json()
     assert [each["item"] for each in rest["results"]] == ["acme/rocket#4"] and rest["next"] is None
+    split = olga.send("GET", f"{place}items/?page_size=1&why=split").json()
+    assert split["next"].endswith("&page_size=1&why=split")
+    assert "why" in olga.refused("GET", f"{place}items/?why=%00", None, 422)
     olga.send("POST", f"{place}run/", {})
     moving.work(Plan.objects.get().pk)
     after = olga.send("GET", f"{place}items/").json()["results"]
