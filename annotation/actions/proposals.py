@@ -139,7 +139,7 @@ def _stale(name: str, outcome: ProposalOutcome) -> Stale:
             "id": str(outcome.pk),
             "outcome": outcome.outcome,
             "version": outcome.version_number,
-            "category": outcome.category_key,
+            "category": outcome.category_key or None,
             "reason": outcome.reason,
             "decided_by": who,
         },
