@@ -35,6 +35,11 @@ class Fate:
         return self.kind in CARRIED
 
     @property
+    def is_redefined(self) -> bool:
+        """Whether its labels follow into a category that is defined otherwise."""
+        return self.is_carried and "redefined" in (self.kind, *self.also)
+
+    @property
     def is_asked(self) -> bool:
         return self.kind in ASKED
 

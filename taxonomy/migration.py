@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from taxonomy.schema import KINDS_WITH_CATEGORIES
+
 Place = tuple[str, str]
 """A category: (dimension key, category key)."""
 
@@ -162,7 +164,7 @@ class Route:
         """
         if found := self.dimension_blocked(dimension):
             return found
-        has_categories = self.old_kinds.get(dimension, "single") in ("single", "multi", "ordinal")
+        has_categories = self.old_kinds.get(dimension, "single") in KINDS_WITH_CATEGORIES
         kept: dict[str | bool | float, None] = {}
         for value in values:
             if not has_categories or not isinstance(value, str) or value in free:

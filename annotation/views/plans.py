@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.actions import plans as actions
 from annotation.errors import Blind, ConcordError, Conflict, Forbidden
+from annotation.fates import ASKED
 from annotation.forms import PlanForm, explain
 from annotation.models import Item, Membership, Plan, Round
 from annotation.queries.plans import listing
@@ -43,7 +44,6 @@ HAPPENS = {
     "redefined": "defined anew",
 }
 """What happens to a category, in the order in which it is shown."""
-ASKED = ("split", "retired", "kind", "merged back", "added")
 WHY = {
     "split": "was split",
     "retired": "was retired",

@@ -82,7 +82,7 @@ class Ground:
 
     def redefined(self) -> list[Fate]:
         """The categories whose labels follow into a category that is defined otherwise."""
-        return [each for each in self.fates.values() if each.is_carried and "redefined" in (each.kind, *each.also)]
+        return [each for each in self.fates.values() if each.is_redefined]
 
 
 def ground(study: Study, to: TaxonomyVersion) -> Ground:

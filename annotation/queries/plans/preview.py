@@ -93,7 +93,7 @@ class Preview:
     @cached_property
     def redefined(self) -> list[FateCounted]:
         """Those of the changes after which a look at the labels may be wanted."""
-        return [each for each in self.changes if each.fate.is_carried and "redefined" in _kinds(each.fate)]
+        return [each for each in self.changes if each.fate.is_redefined]
 
     @cached_property
     def absent(self) -> list[ToAsk]:
@@ -146,10 +146,6 @@ class Preview:
             },
             "warnings": self.warnings(),
         }
-
-
-def _kinds(fate: Fate) -> tuple[str, ...]:
-    return (fate.kind, *fate.also)
 
 
 OF_CATEGORIES = """
