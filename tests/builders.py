@@ -105,7 +105,7 @@ def new_state(number: int, comments: Sequence[tuple[int, str, str]] = (), **chan
     """A newer current snapshot of acme/rocket#number, as a fetch makes it; a comment is (GitHub's id, author, body)."""
     issue = Issue.objects.select_related("current_snapshot").get(repository__name="rocket", number=number)
     assert issue.current_snapshot is not None
-    made = Snapshot.objects.get(pk=issue.current_snapshot_id)
+    made = Snapshot.objects.get(pk=issue.current_snapshot.pk)
     made.pk = None
     made._state.adding = True
     for name, value in changes.items():

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import pytest
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
     from pytest_django.fixtures import Settings
+    from pytest_django.live_server_helper import LiveServer
 
     from ingest.models import FetchRun
+    from tests.browser.visitors import Visit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(tempfile.mkdtemp(prefix="concord tests "))
@@ -318,3 +320,30 @@ def page(browser: "Browser") -> Iterator["Page"]:
     page.set_default_timeout(10_000)
     yield page
     context.close()
+
+
+@pytest.fixture
+def visit(browser: "Browser", live_server: "LiveServer") -> Iterator["Visit"]:
+    """Opens an address as somebody who is signed in, each in a browser of their own; no script may fail meanwhile."""
+    from taxonomy.queries import forget_trees
+    from tests.browser.visitors import sign_in
+
+    forget_trees()
+    errors: list[str] = []
+    contexts = []
+
+    def visited(name: str, path: str, width: int = 1280, scheme: Literal["light", "dark"] = "light") -> "Page":
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
+        sign_in(page, live_server, name)
+        page.goto(f"{live_server.url}{path}")
+        return page
+
+    yield visited
+    for context in contexts:
+        context.close()
+    assert not errors

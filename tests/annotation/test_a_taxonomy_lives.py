@@ -16,8 +16,8 @@ from annotation import moving
 from annotation.actions.imports import import_ratings
 from annotation.models import Annotation, Plan, Rating
 from tests import builders as make
-from tests.annotation.test_contract import Script
 from tests.annotation.test_imports_liu import DATA
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 STUDY = "studies/liu/"

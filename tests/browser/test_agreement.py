@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from django.test import Client
 from playwright.sync_api import Page, expect
 
 from annotation.models import Round, Study
 from tests import builders as make
+from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -37,22 +35,11 @@ def go(page: Page, live_server: Any) -> Any:
     """Opens an address of the study as a user."""
 
     def opened(name: str, address: str) -> Page:
-        client = Client()
-        client.force_login(make.user(name))
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-        page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+        sign_in(page, live_server, name)
         page.goto(f"{live_server.url}/studies/study/{address}")
         return page
 
     return opened
-
-
-def assert_accessible(page: Page) -> None:
-    found = Axe().run(page).response["violations"]
-    told = [f"{each['id']}: {each['help']} {[node['html'][:160] for node in each['nodes']]}" for each in found]
-    assert not told, f"{page.url}\n" + "\n".join(told)
-    wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wider <= 0, f"{page.url} is {wider} px wider than the window"
 
 
 def test_from_a_difference_to_the_item_and_back(study: Study, go: Any) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Item
 from tests import builders as make
-from tests.browser.test_study_pages import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
-from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round
 from taxonomy.queries import forget_trees
 from taxonomy.ready_made import preset
 from tests import builders as make
+from tests.browser.visitors import sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -33,10 +33,7 @@ def enter(page: "Page", live_server: LiveServer) -> Enter:
     page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
 
     def entered(round_: Round, name: str = "bob", rest: str = "") -> "Page":
-        client = Client()
-        client.force_login(make.user(name))
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
-        page.context.add_cookies([{**cookie, "url": live_server.url}])
+        sign_in(page, live_server, name)
         page.goto(f"{live_server.url}/studies/{round_.study.slug}/rounds/{round_.number}/label/{rest}")
         page.wait_for_selector("#announcer:not(:empty)", state="attached")
         return page

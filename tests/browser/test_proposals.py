@@ -1,56 +1,17 @@
 """Proposals in a real browser: from the rater who proposes to the round that closes, and readable for everybody."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from django.test import Client
-from pytest_django.live_server_helper import LiveServer
 
 from annotation.actions import rounds
 from annotation.actions.proposals import settle_proposals
 from annotation.models import Proposal, ProposalOutcome, Rating, Round
 from annotation.queries.verdicts import n_open_proposals
 from taxonomy.models import Category
-from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.test_proposals import propose
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from tests.browser.visitors import Visit, assert_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
-
-Enter = Callable[..., "Page"]
-
-
-@pytest.fixture
-def enter(browser: "Browser", live_server: LiveServer) -> Iterator[Enter]:
-    """Opens a page as somebody who is signed in; fails the test on an error in a script."""
-    forget_trees()
-    errors: list[str] = []
-    contexts = []
-
-    def entered(name: str, path: str, width: int = 1280, scheme: str = "light") -> "Page":
-        client = Client()
-        client.force_login(make.user(name))
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        contexts.append(context)
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
-        context.add_cookies([{**cookie, "url": live_server.url}])
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
-        page.goto(f"{live_server.url}{path}")
-        return page
-
-    yield entered
-    for context in contexts:
-        context.close()
-    assert not errors
 
 
 @pytest.fixture
@@ -68,12 +29,12 @@ def symptom_of(number: int) -> str | None:
     return Rating.objects.get(annotation=now).category and Rating.objects.get(annotation=now).category.key  # type: ignore[union-attr]
 
 
-def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: Round, enter: Enter) -> None:
+def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: Round, visit: Visit) -> None:
     propose(round_, "bob", 1, "Blocked ring")
     propose(round_, "carol", 1, "blocked-ring")
     propose(round_, "carol", 2, "Too narrow")
     label = make.assignment(round_, "bob", 2).pk
-    bob = enter("bob", f"/studies/study/rounds/1/label/{label}/")
+    bob = visit("bob", f"/studies/study/rounds/1/label/{label}/")
     bob.click("[data-propose]")
     bob.keyboard.type("Deadlock")
     bob.keyboard.press("Control+Enter")
@@ -81,7 +42,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     assert Proposal.objects.filter(name="Deadlock").exists()
     make.rate(round_, "item bob carol\n3 hang hang")
 
-    olga = enter("olga", PAGE)
+    olga = visit("olga", PAGE)
     assert olga.locator(".proposal-group").count() == 3
     olga.locator(".proposal-group").nth(0).get_by_text("It belongs to a category").click()
     olga.locator(".proposal-group").nth(0).locator("[name=map_to]").last.fill("Hang")
@@ -126,15 +87,13 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
 
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_of_proposals_pass_axe_and_fit(round_: Round, enter: Enter, width: int, scheme: str) -> None:
+def test_the_pages_of_proposals_pass_axe_and_fit(round_: Round, visit: Visit, width: int, scheme: str) -> None:
     first = propose(round_, "bob", 1, "Ring stall", "no progress, no error")
     propose(round_, "carol", 1, "ring-stall")
     settled = propose(round_, "bob", 2, "An unusually long name for a category that nobody has thought of yet " * 2)
     settle_proposals(seat=make.owner_seat(round_.study), proposals=[settled.pk], decline="too narrow")
     label = f"/studies/study/rounds/1/label/{settled.annotation.assignment_id}/"
     for name, path in (("olga", PAGE), ("olga", f"{PAGE}{first.pk}/"), ("bob", PAGE), ("bob", label)):
-        page = enter(name, path, width=width, scheme=scheme)
+        page = visit(name, path, width=width, scheme=scheme)
         page.wait_for_load_state("networkidle")
-        found = Axe().run(page).response["violations"]
-        assert not found, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert_accessible(page)

@@ -1,20 +1,17 @@
 """Resolving in a real browser: by keyboard alone, two adjudicators at once, and readable for everybody."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from django.test import Client
-from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Resolution, Round
-from taxonomy.queries import forget_trees
 from tests import builders as make
+from tests.browser.visitors import Visit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
@@ -23,30 +20,13 @@ FAULT = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
 
 
 @pytest.fixture
-def enter(browser: "Browser", live_server: LiveServer) -> Iterator[Enter]:
-    """Opens the queue, or more, as somebody who is signed in; fails the test on an error in a script."""
-    forget_trees()
-    errors: list[str] = []
-    contexts = []
+def enter(visit: Visit) -> Enter:
+    """Opens the queue, or more, as somebody who is signed in."""
 
     def entered(name: str = "ada", rest: str = "", width: int = 1280, scheme: str = "light") -> "Page":
-        client = Client()
-        client.force_login(make.user(name))
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        contexts.append(context)
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
-        context.add_cookies([{**cookie, "url": live_server.url}])
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
-        page.goto(f"{live_server.url}/studies/study/rounds/1/resolve/{rest}")
-        return page
+        return visit(name, f"/studies/study/rounds/1/resolve/{rest}", width, scheme)
 
-    yield entered
-    for context in contexts:
-        context.close()
-    assert not errors
+    return entered
 
 
 @pytest.fixture

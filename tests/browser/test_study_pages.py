@@ -3,9 +3,6 @@
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from django.test import Client
 from playwright.sync_api import Page, expect
 
 from annotation.access import get_item
@@ -13,26 +10,9 @@ from annotation.actions import choosing, rounds, studies
 from annotation.actions.resolving import resolve
 from annotation.models import Round, Study
 from tests import builders as make
+from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def sign_in(page: Page, server: Any, name: str) -> None:
-    """Gives the browser the session of a user."""
-    page.context.clear_cookies()
-    client = Client()
-    client.force_login(make.user(name))
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
-
-
-def assert_accessible(page: Page) -> None:
-    """axe finds nothing, and the page is no wider than the window."""
-    found = Axe().run(page).response["violations"]
-    told = [f"{each['id']}: {each['help']} {[node['html'][:120] for node in each['nodes']]}" for each in found]
-    assert not told, f"{page.url}\n" + "\n".join(told)
-    wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wider <= 0, f"{page.url} is {wider} px wider than the window"
 
 
 def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, live_server: Any) -> None:

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from ingest import sync
 from ingest.models import FetchRun, Issue
-from tests.browser.test_study_pages import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

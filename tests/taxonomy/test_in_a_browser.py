@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import Client
 
 from accounts.models import User
 from taxonomy.actions import load_document
+from tests.browser.visitors import sign_in
 from tests.taxonomy.test_documents import WHOLE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -17,12 +16,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def page(live_server: Any, browser: Any) -> Any:
     user = User.objects.create_user("maria")
     load_document(user=user, text=WHOLE)
-    client = Client()
-    client.force_login(user)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     context = browser.new_context(base_url=live_server.url)
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
     page = context.new_page()
+    sign_in(page, live_server, user.username)
     yield page
     context.close()
 
