@@ -142,17 +142,10 @@ def _asked(plan: Plan, found: Ground, needed: Needed, item_ids: Sequence[int]) -
 
 
 def _settled_rounds(found: Ground, item_ids: Sequence[int]) -> dict[int, Round]:
-    """The round that an item's labels come from: the newest closed one, else the newest; an unclosed worklist never."""
+    """The round on which a worklist rests for an item: the newest one, as `base_verdicts` takes it."""
     by_id = {each.pk: each for each in found.rounds}
-    best: dict[int, tuple[bool, int, int]] = {}
-    rows = RoundItem.objects.filter(round__in=list(by_id), item__in=item_ids).order_by()
-    for item_id, round_id in rows.values_list("item_id", "round_id"):
-        round_ = by_id[round_id]
-        is_closed = round_.state == Round.State.CLOSED
-        if round_.kind == Round.Kind.RELABEL and not is_closed:
-            continue
-        best[item_id] = max(best.get(item_id, (False, 0, 0)), (is_closed, round_.number, round_id))
-    return {item_id: by_id[round_id] for item_id, (_, _, round_id) in best.items()}
+    rows = RoundItem.objects.filter(round__in=list(by_id), item__in=item_ids).order_by("round__number")
+    return {item_id: by_id[round_id] for item_id, round_id in rows.values_list("item_id", "round_id")}
 
 
 def _places(verdicts: Sequence[Verdict], way: Route, why: Sequence[Need], recheck: set[tuple[str, str]]) -> Places:

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Plan, Round, RoundItem, RoundRater, St
 from annotation.queries.plans.ground import Ground, ground
 from annotation.queries.plans.listing import why_not_run, why_not_undo
 from annotation.queries.plans.preview import preview
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 
 REFUSED = "The plan could not be made."
 
@@ -28,6 +28,8 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
     study = _held(seat)
     if isinstance(to, bool) or not isinstance(to, int):
         raise Invalid(REFUSED, fields={"to": ["Write the number of a version."]})
+    # Held, so that a draft is not discarded while a plan that names it is written.
+    Taxonomy.objects.select_for_update(no_key=True).get(pk=study.taxonomy_id)
     readable = TaxonomyVersion.objects.readable_by(seat.user).select_related("taxonomy").order_by("-number")
     version = readable.filter(taxonomy=study.taxonomy_id, number=to).first() if 0 < to < 2**31 else None
     if version is None:

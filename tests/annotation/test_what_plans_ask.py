@@ -1,19 +1,22 @@
 """Whom a plan asks again and for what, in the corners: questions of another kind, conditions that reach further, and
 what was settled before."""
 
+import threading
 from typing import Any
 
 import pytest
+from django.db import connections, transaction
 
 from annotation.actions.proposals import settle_proposals
 from annotation.actions.resolving import resolve
 from annotation.actions.rounds import close_round
-from annotation.models import Item, Proposal, Round, Study
+from annotation.models import Item, Plan, Proposal, Round, Study
 from annotation.queries.plans.preview import preview_of
 from annotation.queries.proposals import visible_proposals
 from tests import builders as make
 from tests.annotation.test_plans import asked, given_out, planned, ran, rated
 from tests.annotation.test_worklists import stands
+from tests.asserts import wait_until_somebody_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -165,3 +168,50 @@ def test_a_proposal_for_a_question_that_is_gone_asks_nobody() -> None:
     settle(study, visible_proposals(make.owner_seat(study)).get(), decline="It is one of both.")
     make.next_version(study, make.SYMPTOMS)
     assert ran(study).worklist is None
+
+
+def test_what_an_earlier_worklist_settled_is_not_asked_again_while_that_is_being_resolved() -> None:
+    text = SPLIT + "  - {key: note, title: Note, kind: single, categories: [{key: a, name: A}, {key: b, name: B}]}\n"
+    before = text.replace(SPLIT, make.SYMPTOMS)
+    study = make.study(text=before)
+    both(make.open_round(study, 1), 1, {"symptom": ["hang"], "note": ["a"]})
+    close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, text)
+    first = ran(study)
+    assert first.worklist is not None and asked(first) == {"1": [[1, "symptom"]]}
+    both(first.worklist, 1, {"symptom": ["early"], "note": ["a"]})
+    first.worklist.refresh_from_db()
+    assert first.worklist.state == "resolving"
+    make.next_version(
+        study, text.replace("{key: a, name: A}", "{key: c, name: C, was: [a]}, {key: d, name: D, was: [a]}")
+    )
+    second = ran(study, 3)
+    assert asked(second) == {"1": [[1, "note"]]}
+    assert second.worklist is not None
+    both(second.worklist, 1, {"symptom": ["late"], "note": ["d"]})
+    assert stands(second.worklist) == {(1, 1, "symptom"): ("agreed", ["early"]), (1, 1, "note"): ("agreed", ["d"])}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_draft_that_is_discarded_while_a_plan_for_it_is_previewed_leaves_both_whole() -> None:
+    study = make.study()
+    rated(study, "item bob carol\n1 crash crash", 1)
+    owner = study.created_by
+    draft = make.taxonomy_actions.new_draft(user=owner, taxonomy=study.taxonomy, text=SPLIT)
+    wrong: list[BaseException] = []
+
+    def discard() -> None:
+        try:
+            make.taxonomy_actions.discard_draft(user=owner, version=draft)
+        except BaseException as error:
+            wrong.append(error)
+        finally:
+            connections.close_all()
+
+    second = threading.Thread(target=discard)
+    with transaction.atomic():
+        planned(study)
+        second.start()
+        wait_until_somebody_waits_for_a_lock()
+    second.join(60)
+    assert wrong == [] and not Plan.objects.exists() and not study.taxonomy.versions.filter(number=2).exists()

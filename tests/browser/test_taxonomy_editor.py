@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from taxonomy import actions, queries, schema
 from taxonomy.checking import load
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
-from tests.browser.test_study_pages import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -315,6 +316,23 @@ def test_without_a_network_all_is_kept_and_saved_when_it_is_back(page: Page, liv
     press(page, "Enter")
     expect(page.locator("#saved")).to_contain_text("no connection")
     context.set_offline(False)
+    saved(page)
+    assert "  Too slow" in outline(version)
+
+
+def test_who_was_signed_out_signs_in_elsewhere_comes_back_and_all_is_saved(page: Page, live_server: Any) -> None:
+    version = draft()
+    open_editor(page, live_server, version)
+    context: BrowserContext = page.context
+    cookies = context.cookies()
+    context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    row(page, "Slow").focus()
+    press(page, "F2")
+    page.keyboard.type("Too slow")
+    press(page, "Enter")
+    expect(page.locator("#saved")).to_contain_text("signed out")
+    context.add_cookies(cookies)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
     saved(page)
     assert "  Too slow" in outline(version)
 

@@ -82,6 +82,7 @@ export class Saving {
     const answer = await ask(this.urls.save, this.cookieName, sent.body);
     this.isAtWork = false;
     this.unsure = null;
+    this.isSignedOut = answer.status === 401;
     this.#answered(answer, sent);
     if (this.isWaiting && !this.isStopped) {
       this.isWaiting = false;
@@ -125,7 +126,7 @@ export class Saving {
   async look() {
     if (this.isStopped || this.isAtWork) return;
     if (this.isDirty) {
-      if (!document.hidden && this.unsure) this.save();
+      if (!document.hidden && (this.unsure || this.isSignedOut)) this.save();
       return;
     }
     const { status, body } = await ask(this.urls.state, this.cookieName);
