@@ -9,6 +9,7 @@ LOST_SECONDS = 30
 
 @shared_task
 def run_plan(plan_id: int) -> None:
+    """Works on one plan; nothing for one that is done or undone."""
     moving.work(plan_id)
 
 

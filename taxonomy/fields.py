@@ -338,10 +338,12 @@ def in_words(part: Any) -> str:
 
 
 def short(text: str) -> str:
+    """A text as a sentence quotes it: sixty characters at most."""
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def listed(words: Sequence[str]) -> str:
+    """Words as a sentence lists them: a, b and c. Give one at least."""
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1]
 
 

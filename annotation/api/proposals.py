@@ -158,6 +158,7 @@ def groups_of(seat: Seat) -> Groups:
 
 
 def proposal_answer(found: queries.Told, groups: Groups) -> dict[str, Any]:
+    """A proposal in the shape of the contract; `near` are the keys of categories with almost its name."""
     group, near = groups.get(found.id, (None, []))
     return {
         "id": str(found.id),
@@ -177,6 +178,7 @@ def proposal_answer(found: queries.Told, groups: Groups) -> dict[str, Any]:
 
 
 def outcome_answer(outcome: ProposalOutcome) -> dict[str, Any]:
+    """What was answered to a proposal, in the shape of the contract."""
     return {
         "id": str(outcome.pk),
         "outcome": outcome.outcome,

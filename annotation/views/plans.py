@@ -338,6 +338,7 @@ def _ticked(request: HttpRequest) -> list[list[str]]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Runs a plan with what is ticked; what is in the way comes back on its page."""
     seat, found = _seat_and_plan(request, slug, number)
     if request.method != "POST":
         return redirect("plan", slug, number)
@@ -356,6 +357,7 @@ def run_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def undo_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Undoes a plan; what is in the way comes back on its page."""
     seat, found = _seat_and_plan(request, slug, number)
     if request.method != "POST":
         return redirect("plan", slug, number)

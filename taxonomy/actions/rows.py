@@ -27,6 +27,7 @@ def locked(version: TaxonomyVersion) -> TaxonomyVersion:
 
 
 def no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
+    """The error that says of a version which is no draft what can't be done with it, as a participle."""
     return TaxonomyConflict(
         f"Version {version.number} of {version.taxonomy.slug} is {version.state} and can't be {what}; "
         "make a new version instead.",
