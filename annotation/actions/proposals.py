@@ -15,8 +15,9 @@ from annotation.queries.proposals import FULL, Told, newest_draft, newest_tree, 
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
 from taxonomy.errors import InvalidDocument
-from taxonomy.models import Taxonomy, TaxonomyVersion
-from taxonomy.queries import document, published_version
+from taxonomy.migration import Blocked
+from taxonomy.models import Category, Taxonomy, TaxonomyVersion
+from taxonomy.queries import document, published_version, route
 from taxonomy.schema import (
     KINDS_WITH_CATEGORIES,
     NAME_MAX,
@@ -180,7 +181,7 @@ def _draft_tree(seat: Seat) -> VersionTree | None:
 
 
 def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> Answer:
-    """The category in the first version that has it. Raises Invalid."""
+    """The category in the first version that has it, unless the words mean another one by now. Raises Invalid."""
     sentence = f"“{dimension}” has no category “{given[:NAME_MAX]}” in the versions that there are."
     for tree in trees:
         asked = tree.by_key.get(dimension)
@@ -189,10 +190,22 @@ def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> Answer:
             sentence = f"“{given}” can mean {' or '.join(each.path for each in meant)}; write its path or its key."
             break
         if meant and meant[0].selectable:
+            if tree is trees[0] and any(_means_another(tree, each, dimension, meant[0].key, given) for each in trees):
+                continue
             return Answer(ProposalOutcome.Outcome.MAPPED, tree.number, meant[0].key, meant[0].name)
         if meant:
             sentence = f"“{meant[0].name}” only groups others; choose one below it."
     raise Invalid(NOT_TAKEN, fields={"map_to": [sentence]})
+
+
+def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: str, given: str) -> bool:
+    """Whether a later version has the key for something that did not come of the category of a round's version."""
+    asked = later.by_key.get(dimension)
+    if own.id == later.id or asked is None or [each.key for each in asked.find(given)] != [key]:
+        return False
+    way = route(own.id, later.id)
+    became = way.follow(dimension, key) if way is not None else key
+    return key not in became.into if isinstance(became, Blocked) else became != key
 
 
 def _accept(seat: Seat, dimension: str, given: object) -> Answer:
@@ -271,11 +284,10 @@ def _folded(text: str) -> str:
 
 
 def _published_keys(draft: TaxonomyVersion, dimension: str) -> set[str]:
-    """The keys that the version before the draft has there: a new category with one of them would pass for that."""
-    if draft.parent_id is None:
-        return set()
-    before = published_version(draft.parent_id).by_key.get(dimension)
-    return set(before.by_key) if before else set()
+    """The keys that versions before the draft have there: a new category with one of them would pass for that."""
+    before = Category.objects.filter(dimension__version__taxonomy=draft.taxonomy_id, dimension__key=dimension)
+    drafts = TaxonomyVersion.State.DRAFT
+    return set(before.exclude(dimension__version__state=drafts).values_list("key", flat=True))
 
 
 def _parent(asked: DimensionSpec, given: str, fields: dict[str, list[str]]) -> CategorySpec | None:

@@ -211,9 +211,9 @@ def history_of(proposal: int) -> QuerySet[ProposalOutcome]:
     return ProposalOutcome.objects.filter(proposal=proposal).order_by("-revision")
 
 
-def choosable(tree: VersionTree, dimension: str, key: str) -> bool:
-    """Whether a category can be chosen under a version."""
-    asked = tree.by_key.get(dimension)
+def choosable(tree: VersionTree, dimension: str, key: str, number: int | None) -> bool:
+    """Whether a category of the version `number` can be chosen under a version: a later one's key says nothing here."""
+    asked = tree.by_key.get(dimension) if number is None or number <= tree.number else None
     found = asked.by_key.get(key) if asked else None
     return found is not None and found.selectable
 
@@ -223,7 +223,7 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
     if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
         return f"declined: {outcome.reason}"
     name, number = outcome.category_name, outcome.version_number
-    can_be_chosen = choosable(tree, dimension, outcome.category_key)
+    can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
     when = "" if can_be_chosen else "; it can be chosen once the study is at that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
         return f"mapped to {name}" + ("" if can_be_chosen else f" of version {number}{when}")
@@ -249,7 +249,8 @@ def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
     found = []
     for row in listed:
         outcome, key = outcomes[row.outcome_pk], tree.by_id[row.dimension_id].key
-        take = outcome.category_key if choosable(tree, key, outcome.category_key) else ""
+        can_be_chosen = choosable(tree, key, outcome.category_key, outcome.version_number)
+        take = outcome.category_key if can_be_chosen else ""
         told_before, verb = words_of(outcome, tree, key), outcome.outcome
         words = f"“{row.name}”: the owner {verb} it{told_before[len(verb) :]}"
         found.append(Answered(row.part or 1, key, words, take, outcome.category_name if take else ""))
@@ -313,7 +314,8 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
         assignment = row.annotation.assignment
         here = rounds.setdefault(assignment.round_id, assignment.round)
         tree = published_version(here.taxonomy_version_id)
-        if row.answer == ProposalOutcome.Outcome.DECLINED or choosable(tree, row.dimension.key, row.category_key):
+        is_declined = row.answer == ProposalOutcome.Outcome.DECLINED
+        if is_declined or choosable(tree, row.dimension.key, row.category_key, row.version_number):
             items[here.pk][assignment.pk] = assignment.item.identifier
         elif row.standing is None or row.standing < (row.version_number or 0):
             waiting[here.pk] += 1
