@@ -183,6 +183,16 @@ def test_redefined_categories_are_looked_at_again_only_where_that_is_wanted(stud
     assert asked(plan) == {"1": [[1, "symptom"]], "3": [], "5": [[1, "symptom"]]}
 
 
+def test_a_redefined_category_that_several_lead_to_is_offered_once_with_the_items_of_all(study: Study) -> None:
+    rated(study)
+    merged = SLOW_STAYS.replace("was: [crash]", "was: [crash, hang]").split("      - {key: early")[0]
+    make.next_version(study, merged)
+    make.next_version(study, merged.replace("name: Failure,", "name: Failure, definition: It ends,"))
+    assert preview_of(planned(study, 3)).as_document()["recheck"] == [
+        {"dimension": "symptom", "category": "failure", "items": 4, "chosen": False}
+    ]
+
+
 def test_a_newly_required_question_asks_where_it_applies_and_has_no_answer() -> None:
     study = make.study(text=make.FAULTS)
     round_ = make.open_round(study, 2)

@@ -1,7 +1,7 @@
 """What a plan would do, counted."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -61,7 +61,8 @@ class Preview:
     """What a plan would do, counted.
 
     `changes` are the categories that labels name and that don't simply stay; `n_gone` labels stand on questions without
-    categories that are gone, `n_parted` in answers of several (or none) to questions that take one now.
+    categories that are gone, `n_parted` in answers of several (or none) to questions that take one now. `redefined` are
+    the items with labels that follow into a category which is defined otherwise, by (dimension, key) of that category.
     """
 
     ground: Ground
@@ -70,6 +71,7 @@ class Preview:
     n_gone: int
     n_parted: int
     changes: Sequence[FateCounted]
+    redefined: Mapping[tuple[str, str], int]
     questions: Sequence[QuestionCounted]
     pending: dict[str, int]
     n_asked_items: int
@@ -89,11 +91,6 @@ class Preview:
     def n_following(self) -> int:
         """Labels that follow by themselves."""
         return self.n_kept + sum(each.n_labels for each in self.changes if each.fate.is_carried)
-
-    @cached_property
-    def redefined(self) -> list[FateCounted]:
-        """Those of the changes after which a look at the labels may be wanted."""
-        return [each for each in self.changes if each.fate.is_redefined]
 
     @cached_property
     def absent(self) -> list[ToAsk]:
@@ -131,12 +128,12 @@ class Preview:
             "pending": self.pending,
             "recheck": [
                 {
-                    "dimension": each.fate.dimension,
-                    "category": each.fate.new.key if each.fate.new else None,
-                    "items": each.n_items,
-                    "chosen": each.fate.new is not None and [each.fate.dimension, each.fate.new.key] in self.recheck,
+                    "dimension": dimension,
+                    "category": key,
+                    "items": n_items,
+                    "chosen": [dimension, key] in self.recheck,
                 }
-                for each in self.redefined
+                for (dimension, key), n_items in self.redefined.items()
             ],
             "worklist": {
                 "items": self.n_asked_items,
@@ -157,6 +154,17 @@ LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimen
 WHERE rating.category_id IS NOT NULL AND parted.annotation_id IS NULL
 GROUP BY 1
 """
+OF_REDEFINED = """
+SELECT fate.dimension, fate.key, count(DISTINCT standing.item_id)
+FROM standing_answers standing
+JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
+JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[], %(keys)s::text[]) AS fate(id, dimension, key)
+    ON fate.id = rating.category_id
+LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
+    = (rating.annotation_id, rating.part, rating.dimension_id)
+WHERE parted.annotation_id IS NULL
+GROUP BY 1, 2
+"""
 OF_OTHERS = """
 SELECT rating.dimension_id, count(*)
 FROM standing_answers standing
@@ -173,6 +181,7 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     with counted(found, recheck) as cursor:
         cursor.execute(OF_CATEGORIES)
         of_categories = {category: (labels, items) for category, labels, items in cursor.fetchall()}
+        redefined = _items_redefined(cursor, found.redefined())
         cursor.execute(OF_OTHERS)
         of_others = dict(cursor.fetchall())
         n_parted = 0
@@ -216,12 +225,24 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         n_gone=n_gone,
         n_parted=n_parted,
         changes=changes,
+        redefined=redefined,
         questions=[QuestionCounted(key, titles[key], n) for key, n in questions.items()],
         pending=pending,
         n_asked_items=n_asked_items,
         raters=[ToAsk(each, by_rater[each.pk], is_absent(each)) for each in members],
         recheck=[list(each) for each in recheck],
     )
+
+
+def _items_redefined(cursor: Any, fates: Sequence[Fate]) -> dict[tuple[str, str], int]:
+    """(dimension, key) in the newer version → how many items; several old categories may lead to one."""
+    heirs = [(fate.category.id, fate.dimension, fate.new.key) for fate in fates if fate.new is not None]
+    if not heirs:
+        return {}
+    ids, dimensions, keys = zip(*heirs, strict=True)
+    cursor.execute(OF_REDEFINED, {"ids": list(ids), "dimensions": list(dimensions), "keys": list(keys)})
+    counts = {(dimension, key): n_items for dimension, key, n_items in cursor.fetchall()}
+    return {place: counts[place] for place in dict.fromkeys(zip(dimensions, keys, strict=True)) if place in counts}
 
 
 def preview_of(plan: Plan) -> Preview:
