@@ -330,7 +330,7 @@ def lived(seed: int) -> Life:
     return life
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 2, 3])  # 1 follows below; `make soak` draws more
 def test_no_label_is_lost_and_undoing_is_exact(seed: int) -> None:
     lived(seed)
 
