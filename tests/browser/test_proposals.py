@@ -75,6 +75,9 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     bob.get_by_role("link", name="Answer anew").click()
     bob.wait_for_selector(".outcome:visible")
     assert "“Blocked ring”: the owner mapped it to Hang." in bob.inner_text(".outcome:visible")
+    for width in (360, 1000, 1280):
+        bob.set_viewport_size({"width": width, "height": 800})
+        assert bob.locator(".came-back").is_visible(), width
     bob.click("[data-take]")
     bob.click("#submit")
     bob.wait_for_function("() => !document.body.innerText.includes('came back')")

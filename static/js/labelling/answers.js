@@ -137,9 +137,11 @@ export class Answers {
     else byId("submit").focus();
   }
 
-  /** The first question; in a worklist, the first that is asked anew. */
+  /** The first question; in a worklist the first that is asked anew, else the one whose proposal was answered. */
   focusFirst() {
-    const first = this.visible.find((question) => isAskedHere(question, this.before, this.at)) ?? this.visible[0];
+    const isAsked = (question) => isAskedHere(question, this.before, this.at);
+    const isTold = ({ dimension: { key } }) => this.outcomes.some(({ part, dimension }) => part === this.at + 1 && dimension === key);
+    const first = this.visible.find(isAsked) ?? this.visible.find(isTold) ?? this.visible[0];
     (first ?? { focus: () => this.memo.focus() }).focus();
   }
 
