@@ -382,7 +382,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     after = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else 0
     tree = published_version(found.to_version_id)
     titles = {each.key: each.title for each in tree.dimensions}
-    dimension = query.get("dimension", "")
+    dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))
     is_over = found.state not in (Plan.State.PREVIEWED, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the worklist", [], 0, ""
     shows_values = not seat.blind_round_ids
@@ -405,9 +405,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             heading = f"Items labelled {fates[0].category.path}" if fates else "No such category"
             last = items[-1].pk if items else 0
         else:
-            asked = affected(
-                ground_of(found), found.recheck, why=query.get("why", ""), dimension=dimension, after=after
-            )
+            asked = affected(ground_of(found), found.recheck, why=why, dimension=dimension, after=after)
             lines = [AffectedLine(each.item, _reasons(each.reasons, titles, shows_values)) for each in asked]
             heading = f"Items without an answer to “{titles.get(dimension, dimension)}”" if dimension else heading
             last = asked[-1].item.pk if asked else 0

@@ -50,7 +50,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     """For owner and adjudicators the open ones in groups and below them the settled ones; for a rater their own."""
     seat = get_seat(me(request), slug)
     visible = queries.visible_proposals(seat)
-    number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "")
+    number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "").replace("\x00", "")
     round_number = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else None
     rows = queries.narrowed(visible, round_number=round_number, dimension=dimension)
     context: dict[str, Any] = {

@@ -90,6 +90,11 @@ def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study, page: str) -> Non
     assert (response.status_code, response["Location"].partition("?")[0]) == (302, "/sign-in/")
 
 
+def test_an_address_with_a_character_that_postgres_can_not_hold_is_read_without_it(study: Study) -> None:
+    preview(study)
+    assert "acme/rocket#2" in words(visitor("olga").get(HERE + "1/items/?why=split%00&dimension=symptom%00"))
+
+
 @pytest.mark.parametrize("page", ["9/", "9/items/", "9/progress/", "99999999999999999999/"])
 def test_a_plan_that_is_not_there_is_not_found(study: Study, page: str) -> None:
     assert visitor("olga").get(HERE + page).status_code == 404

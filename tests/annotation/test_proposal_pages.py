@@ -154,6 +154,7 @@ def test_a_round_and_a_dimension_narrow_the_page(study: Study) -> None:
     for query in ("round=x", f"round={'9' * 30}", "from=999", "from=x", "after=x"):
         assert "Ring stall" in text(enter("olga").get(f"{PAGE}?{query}"))
     assert "Nothing was proposed there." in text(enter("olga").get(f"{PAGE}?dimension=none"))
+    assert "Ring stall" in text(enter("olga").get(f"{PAGE}?dimension=symptom%00"))
 
 
 def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, study: Study) -> None:
