@@ -315,7 +315,7 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
             )
         if n_proposals:
             raise Conflict(
-                f"Round {number} has {n_proposals} open proposals. Settle them, or close it with them left open.",
+                f"Round {number} has open proposals ({n_proposals}). Settle them, or close it with them left open.",
                 code="open_proposals",
                 fields={"leave_open": ["True closes the round all the same."]},
             )

@@ -442,7 +442,11 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
     assert told == [
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
-        ("“Ring stall”: the owner accepted it into version 2 as X; it can be chosen once the study is at that version", ""),
+        (
+            "“Ring stall”: the owner accepted it into version 2 as X; "
+            "it can be chosen once the study is at that version",
+            "",
+        ),
     ]
 
 
