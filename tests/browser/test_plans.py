@@ -12,7 +12,7 @@ from annotation.models import Annotation, Plan, Rating
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.test_carried_answers import FAULT, SECOND
-from tests.browser.test_study_pages import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [
     pytest.mark.browser,
