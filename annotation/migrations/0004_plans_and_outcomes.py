@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField()),
                 ('state', models.CharField(choices=[('previewed', 'Previewed'), ('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('undone', 'Undone')], default='previewed', max_length=10)),
-                ('recheck', models.JSONField(blank=True, default=list, help_text='[dimension key, category key] of redefined categories to be looked at again.')),
+                ('recheck', models.JSONField(blank=True, default=list, help_text='[dimension key, category key] of redefined categories to look at again.')),
                 ('stand_ins', models.JSONField(blank=True, default=list, help_text="Members who answer in the place of raters that can't sign in.")),
                 ('preview', models.JSONField(blank=True, default=dict, help_text='What the preview said when the plan was run.')),
                 ('cursor', models.JSONField(blank=True, default=dict, help_text='How far the job is.')),
