@@ -42,6 +42,9 @@ class ProposalShape(serializers.Serializer[Any]):
     round = serializers.IntegerField()
     dimension = serializers.CharField()
     rater = serializers.CharField()
+    assignment = serializers.CharField(
+        allow_null=True, help_text="One's own, to answer the item anew; null: another's."
+    )
     name = serializers.CharField()
     memo = serializers.CharField()
     state = serializers.ChoiceField(queries.STATES)
@@ -105,7 +108,7 @@ class Proposals(APIView):
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
         pages = pagination()
         found = queries.told(pages.paginate_queryset(rows, request, self))
-        answer: Response = pages.get_paginated_response([proposal_answer(each, groups) for each in found])
+        answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
         return answer
 
 
@@ -117,7 +120,7 @@ class OneProposal(APIView):
     @extend_schema(responses=ProposalShape)
     def get(self, request: Request, slug: str, pk: str) -> Response:
         seat = seat_of(request, slug)
-        return Response(proposal_answer(get_proposal(seat, pk), groups_of(seat)))
+        return Response(proposal_answer(seat, get_proposal(seat, pk), groups_of(seat)))
 
     @extend_schema(
         request=SettleBody,
@@ -138,7 +141,7 @@ class OneProposal(APIView):
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "outcome": stale.newer}
             return Response(newer, status=409)
-        return Response(proposal_answer(get_proposal(seat, pk), groups_of(seat)))
+        return Response(proposal_answer(seat, get_proposal(seat, pk), groups_of(seat)))
 
 
 Groups = dict[int, tuple[int, list[str]]]
@@ -157,9 +160,10 @@ def groups_of(seat: Seat) -> Groups:
     }
 
 
-def proposal_answer(found: queries.Told, groups: Groups) -> dict[str, Any]:
+def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str, Any]:
     """A proposal in the shape of the contract; `near` are the keys of categories with almost its name."""
     group, near = groups.get(found.id, (None, []))
+    is_own = seat.membership is not None and seat.membership.code == found.rater
     return {
         "id": str(found.id),
         "item": found.item.identifier,
@@ -167,6 +171,7 @@ def proposal_answer(found: queries.Told, groups: Groups) -> dict[str, Any]:
         "round": found.round.number,
         "dimension": found.dimension,
         "rater": found.rater,
+        "assignment": str(found.assignment) if is_own else None,
         "name": found.name,
         "memo": found.memo,
         "state": found.state,

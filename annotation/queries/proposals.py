@@ -43,9 +43,14 @@ def with_states(proposals: QuerySet[Proposal]) -> Any:
     """The same with `part`, `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
 
     Open is what stands in its assignment's current answer, was not answered, and whose place was not resolved. The same
-    words in a later revision keep their answer; other words are a proposal of their own.
+    words in a later revision keep their answer; other words are a proposal of their own. An answer that names a draft
+    went with the draft when that was discarded.
     """
+    named = TaxonomyVersion.objects.filter(
+        taxonomy=OuterRef("proposal__annotation__assignment__round__study__taxonomy"), number=OuterRef("version_number")
+    )
     answered = ProposalOutcome.objects.filter(
+        Q(version_number=None) | Exists(named),
         proposal__annotation__assignment=OuterRef("annotation__assignment"),
         proposal__dimension=OuterRef("dimension"),
         proposal__name=OuterRef("name"),

@@ -228,6 +228,17 @@ def test_changing_ones_mind_appends_and_what_was_accepted_stays_in_the_draft(rou
     assert "Ring stall" in draft_names(owner.study)
 
 
+def test_an_answer_that_names_a_draft_goes_with_the_draft(round_: Round, owner: Seat) -> None:
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Stall"}})
+    settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    taxonomy_actions.discard_draft(user=owner.user, version=TaxonomyVersion.objects.get(state="draft"))
+    assert state_of(owner, proposal) == "open" and n_open_proposals(round_) == 2
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    assert state_of(owner, proposal) == "accepted"
+    assert TaxonomyVersion.objects.get(state="draft").number == outcome.version_number == 3
+
+
 def test_an_answer_that_somebody_else_gave_meanwhile_is_not_written_over(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     [first] = settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
@@ -471,6 +482,8 @@ def test_who_reads_what_and_who_answers_over_rest(round_: Round, study: Study) -
 
     assert names("olga") == ["Ring stall", "Deadlock"] == names("ada")
     assert names("bob") == ["Ring stall"] and names("carol") == ["Deadlock"]
+    (own,) = Caller("bob").get(path).json()["results"]
+    assert own["assignment"] == str(make.assignment(round_, "bob", 1).pk)
     assert Caller("rea").get(path).status_code == 403
     assert Caller("otto").get(path).status_code == 404
     assert Caller("otto").post(one, {"map_to": "hang"}).status_code == 404
@@ -503,7 +516,7 @@ def test_the_list_over_rest_says_state_group_and_outcome(round_: Round) -> None:
     assert told["outcome"].pop("id") and told["outcome"].pop("decided_at") and told.pop("proposed_at")
     assert told == {
         "id": str(first.pk), "item": "acme/rocket#1", "part": 1, "round": 1, "dimension": "symptom", "rater": "R1",
-        "name": "Ring stall", "memo": "no progress", "state": "declined", "group": None, "near": [],
+        "assignment": None, "name": "Ring stall", "memo": "no progress", "state": "declined", "group": None, "near": [],
         "outcome": {
             "outcome": "declined", "category": None, "category_name": None, "version": None, "reason": "too narrow",
         },

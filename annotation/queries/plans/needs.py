@@ -72,7 +72,10 @@ LEFT JOIN (
     JOIN annotation_proposal asked ON asked.id = given.proposal_id
     JOIN annotation_annotation said ON said.id = asked.annotation_id
     JOIN annotation_assignment place ON place.id = said.assignment_id
-    WHERE place.round_id = ANY(%(rounds)s)
+    WHERE place.round_id = ANY(%(rounds)s) AND (given.version_number IS NULL OR EXISTS (
+        SELECT FROM taxonomy_taxonomyversion version
+        WHERE version.taxonomy_id = %(taxonomy)s AND version.number = given.version_number
+    ))
     ORDER BY said.assignment_id, asked.dimension_id, asked.name, asked.memo, given.id DESC
 ) answered ON (answered.assignment_id, answered.dimension_id, answered.name, answered.memo)
     = (answer.assignment_id, here.dimension_id, here.name, here.memo)
@@ -170,7 +173,7 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[An
             }
             cursor.execute(SETS, heirs)
             cursor.execute(OF_SETS)
-        cursor.execute(PROPOSALS, rounds)
+        cursor.execute(PROPOSALS, {**rounds, "taxonomy": found.to.taxonomy_id})
         cursor.execute(OF_PROPOSALS, {"to": found.to.number, "gone": found.gone})
         for version_id, question in found.questions:
             values: dict[str, Any] = {
