@@ -179,8 +179,8 @@ def test_when_nothing_is_left_the_page_says_what_happens_next(study: Study) -> N
     round_ = make.open_round(study, 1)
     response = post("bob", round_, 1, {"labels": {"kind": ["how-to"]}})
     assert turn(response) is None
-    assert "You have answered all 1 items" in response.content.decode()
-    assert "You have answered all 1 items" in visitor("bob").get(address(round_)).content.decode()
+    assert "You have answered the only item" in response.content.decode()
+    assert "You have answered the only item" in visitor("bob").get(address(round_)).content.decode()
     last = post("carol", round_, 1, {"labels": {"kind": ["how-to"]}})
     assert "is being resolved" in last.content.decode()
 
