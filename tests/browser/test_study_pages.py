@@ -76,6 +76,22 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     expect(page.get_by_text("Round 1 is closed; its labels stand.")).to_be_visible()
 
 
+def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_replaced(
+    page: Page, live_server: Any
+) -> None:
+    make.version(make.SYMPTOMS)
+    sign_in(page, live_server, "olga")
+    page.goto(live_server.url + "/studies/new/")
+    held: list[Any] = []
+    page.route("**/studies/new/?**", lambda route: held.append(route))
+    coefficient = page.get_by_label("Coefficient of Symptom")
+    expect(coefficient).to_be_enabled()
+    page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
+    expect(coefficient).to_be_disabled()
+    held[0].continue_()
+    expect(coefficient).to_be_enabled()
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 360)])
 def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, scheme: Any, width: int) -> None:
     study = make.study(text=make.FAULTS, guidelines="Read *all* of it.")
