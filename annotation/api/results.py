@@ -248,7 +248,7 @@ def round_for(seat: Seat, item: Item, number: object) -> Round:
         if isinstance(number, bool) or not isinstance(number, int):
             raise Invalid("The decision could not be taken.", fields={"round": ["Write a whole number."]})
         return get_round(seat, number)
-    states = [Round.State.RESOLVING, Round.State.CLOSED]
+    states = [*Round.OVER]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
     places = RoundItem.objects.filter(item=item).exclude(round__state=Round.State.UNDONE).order_by("-round__number")

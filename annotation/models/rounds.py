@@ -27,6 +27,8 @@ class Round(models.Model):
         CLOSED = "closed"
         UNDONE = "undone", "undone: the worklist of a plan that was undone; its answers stay readable and count nowhere"
 
+    OVER = (State.RESOLVING, State.CLOSED)
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="rounds")
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)

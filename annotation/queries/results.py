@@ -344,7 +344,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
 
 def resolvable_rounds(seat: Seat) -> list[Round]:
     """Rounds in which decisions can be taken now and which this person may see."""
-    states = [Round.State.RESOLVING, Round.State.CLOSED]
+    states = [*Round.OVER]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
     rounds = Round.objects.filter(study=seat.study, state__in=states).select_related("taxonomy_version")

@@ -31,9 +31,7 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     """
     seats = _seats(user, taxonomy)
     blind = {round_id for seat in seats for round_id in seat.blind_round_ids}
-    over = Round.objects.filter(
-        study__in=[seat.study.pk for seat in seats], state__in=[Round.State.RESOLVING, Round.State.CLOSED]
-    ).exclude(pk__in=blind)
+    over = Round.objects.filter(study__in=[seat.study.pk for seat in seats], state__in=Round.OVER).exclude(pk__in=blind)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")

@@ -126,7 +126,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
-    return round_.state in (Round.State.RESOLVING, Round.State.CLOSED) and round_.pk not in seat.blind_round_ids
+    return round_.state in Round.OVER and round_.pk not in seat.blind_round_ids
 
 
 @login_required

@@ -17,22 +17,20 @@ if TYPE_CHECKING:
 
 Reading = Callable[..., "Iterator[ItemVerdicts]"]
 
-IS_OVER = (Round.State.RESOLVING, Round.State.CLOSED)
-"""Only what was agreed in a round that is over is carried on; so nobody reads in a worklist what they are blind for."""
-
 
 def base_verdicts(round_: Round, items: Sequence[RoundItem], read: Reading) -> dict[int, Base]:
     """Per item id what was agreed on the items of a worklist before it; none for items asked as a whole.
 
     That is how the item stands in its newest round before the worklist that is over, followed into the worklist's
-    version; what such a round carried on itself is carried further. `read` is `round_verdicts`. Cost: no query for a
+    version; what such a round carried on itself is carried further. Only a round that is over counts, so that nobody
+    reads in a worklist what they are blind for. `read` is `round_verdicts`. Cost: no query for a
     round of another kind, else one, and for each such round those of `round_verdicts`.
     """
     if round_.kind != Round.Kind.RELABEL:
         return {}
     asked = {row.item_id: frozenset((part, key) for part, key in row.asked) for row in items if row.asked is not None}
     earlier = (
-        RoundItem.objects.filter(item__in=list(asked), round__number__lt=round_.number, round__state__in=IS_OVER)
+        RoundItem.objects.filter(item__in=list(asked), round__number__lt=round_.number, round__state__in=Round.OVER)
         .order_by("item_id", "-round__number")
         .distinct("item_id")
         .select_related("round__taxonomy_version")

@@ -102,7 +102,7 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
 def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
     """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query."""
     round_ = assignment.round
-    is_over = Q(round__state__in=[Round.State.RESOLVING, Round.State.CLOSED])
+    is_over = Q(round__state__in=Round.OVER)
     is_undone = Q(round__state=Round.State.UNDONE, round__taxonomy_version=round_.taxonomy_version_id)
     rows = (
         Assignment.objects.filter(is_over | is_undone, item=assignment.item_id, round__number__lt=round_.number)

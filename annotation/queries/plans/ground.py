@@ -7,7 +7,7 @@ from functools import cached_property
 from annotation.errors import Conflict
 from annotation.fates import Fate, NewQuestion, fates, new_questions
 from annotation.models import Plan, Round, Study
-from annotation.queries.plans.standing import label_version, standing_version
+from annotation.queries.plans.standing import label_version, labelled_rounds, standing_version
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
@@ -91,13 +91,7 @@ def ground(study: Study, to: TaxonomyVersion) -> Ground:
     Raises Conflict where there is nothing to move, or no mapping leads there.
     """
     standing = standing_version(study)
-    settled = (Round.State.RESOLVING, Round.State.CLOSED)
-    every = Round.objects.filter(study=study, state__in=settled).exclude(kind=Round.Kind.SCREENING)
-    rounds = [
-        each
-        for each in every.select_related("taxonomy_version").order_by("number")
-        if label_version(each, standing).number < to.number
-    ]
+    rounds = [each for each in labelled_rounds([study.pk]) if label_version(each, standing).number < to.number]
     if not rounds:
         at = standing.number if standing else None
         raise Conflict(

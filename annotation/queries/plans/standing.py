@@ -40,17 +40,19 @@ def way(round_: Round, version: TaxonomyVersion | None) -> Route | None:
     return route(round_.taxonomy_version_id, version.pk)
 
 
-def stands_at(studies: Sequence[Study]) -> dict[int, int]:
-    """Study id → the lowest version in whose terms its labels stand; left out where it has none yet. Two queries.
+def labelled_rounds(studies: Sequence[int]) -> QuerySet[Round]:
+    """The rounds of studies (by id) whose labels a plan takes along: they count once raters are done with the round."""
+    rounds = Round.objects.filter(study__in=studies, state__in=Round.OVER).exclude(kind=Round.Kind.SCREENING)
+    return rounds.select_related("taxonomy_version").order_by("number")
 
-    Labels count once their round is being resolved or closed.
-    """
+
+def stands_at(studies: Sequence[Study]) -> dict[int, int]:
+    """Study id → the lowest version in whose terms its labels stand; left out where it has none yet. Two queries."""
     ids = [each.pk for each in studies]
     done = Plan.objects.filter(study__in=ids, state=Plan.State.DONE).select_related("to_version")
     standing = {plan.study_id: plan.to_version for plan in done.order_by("done_at", "pk")}
-    rounds = Round.objects.filter(study__in=ids, state__in=(Round.State.RESOLVING, Round.State.CLOSED))
     found: dict[int, int] = {}
-    for each in rounds.exclude(kind=Round.Kind.SCREENING).select_related("taxonomy_version"):
+    for each in labelled_rounds(ids):
         number = label_version(each, standing.get(each.study_id)).number
         found[each.study_id] = min(number, found.get(each.study_id, number))
     return found
