@@ -69,7 +69,7 @@ test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 soak: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser

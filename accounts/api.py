@@ -83,7 +83,7 @@ class TokenThrottle(BaseThrottle):
         window = int(now // period)
         key = f"throttle:{self._who(request)}:{window}"
         try:
-            n_made = 1 if cache.add(key, 1, period) else cache.incr(key)
+            n_made = _counted_up(key, period)
         except (RedisError, ValueError, OSError):
             return True
         self.wait_seconds = (window + 1) * period - now
@@ -98,6 +98,14 @@ class TokenThrottle(BaseThrottle):
         if request.user is not None and request.user.is_authenticated:
             return f"user:{request.user.pk}"
         return f"address:{request.META.get('REMOTE_ADDR', '')}"
+
+
+def _counted_up(key: str, period: int) -> int:
+    """How many there are now; the first of a window makes the key, which goes with the window."""
+    try:
+        return cache.incr(key)
+    except ValueError:
+        return 1 if cache.add(key, 1, period) else cache.incr(key)
 
 
 def rate(text: str) -> tuple[int, int]:

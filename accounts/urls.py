@@ -6,6 +6,7 @@ from accounts import views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
+    path("sign-in/again/", views.SignInAgain.as_view(), name="sign_in_again"),
     path("sign-out/", views.SignOut.as_view(), name="sign_out"),
     path("me/", views.me, name="me"),
     path("me/profile/", views.change_profile, name="change_profile"),

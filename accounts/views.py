@@ -5,9 +5,11 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -27,6 +29,37 @@ class SignIn(LoginView):
 
     def form_invalid(self, form: forms.Form) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
+
+
+@method_decorator(ensure_csrf_cookie, name="dispatch")
+class SignInAgain(SignIn):
+    """For a page that stays open when its session has ended: signs in the person whose page it is, and nobody else.
+
+    A GET says who is signed in now (`person`, null: nobody) and brings the cookie that a POST needs; a POST takes
+    `username`, `password` and `person`, the id of whose page it is. What the sign-in page refuses is refused here.
+    """
+
+    redirect_authenticated_user = False
+    http_method_names = ["get", "post", "options"]
+
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        return JsonResponse({"person": request.user.pk})
+
+    def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
+        found, present = form.get_user(), self.request.user
+        if str(found.pk) != self.request.POST.get("person"):
+            return self._refuse("This page belongs to somebody else. Open it anew to go on under this name.", 409)
+        if present.is_authenticated and present.pk != found.pk:
+            name = present.get_username()
+            return self._refuse(f"{name} is signed in in this browser now. Sign {name} out first, then try again.", 409)
+        super().form_valid(form)
+        return JsonResponse({"person": found.pk})
+
+    def form_invalid(self, form: forms.Form) -> HttpResponse:
+        return self._refuse(" ".join(str(text) for texts in form.errors.values() for text in texts), 422)
+
+    def _refuse(self, message: str, status: int) -> HttpResponse:
+        return JsonResponse({"message": message}, status=status)
 
 
 class SignOut(LogoutView):

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet
 
+from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Item, Membership, Plan, Round, RoundRater, Sample, Study
+from annotation.models import Assignment, Item, Membership, Plan, Round, RoundItem, RoundRater, Sample, Study
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -40,13 +41,14 @@ class Seat:
     def blind_round_ids(self) -> frozenset[int]:
         """Open rounds in which this person has an assignment; nothing that others said there may reach them.
 
-        A pool's raters are blind in it before they take their first item, too: the next one may be any of them.
+        A pool's raters are blind in it before they take their first item, too: the next one may be any of them. Who
+        left a round stays blind in it with an answer there; without one, they have no way back to it.
         """
         if self.membership is None or not self._may_be_blind:
             return frozenset()
         own = {"rater__study": self.study, "rater__user": self.user, "round__state": Round.State.OPEN}
         given = Assignment.objects.filter(**own).exclude(state=Assignment.State.WITHDRAWN)
-        in_pools = RoundRater.objects.filter(round__mode=Round.Mode.POOL, **own)
+        in_pools = RoundRater.objects.filter(round__mode=Round.Mode.POOL, left_at__isnull=True, **own)
         rounds = given.order_by().values_list("round_id", flat=True)
         return frozenset(rounds.union(in_pools.order_by().values_list("round_id", flat=True)))
 
@@ -61,14 +63,64 @@ class Seat:
                 f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
             )
 
+    @cached_property
+    def arbitrated(self) -> frozenset[tuple[int, int]]:
+        """Round and item where this person is asked as an arbiter and has not answered yet; one query."""
+        if self.membership is None or not self.membership.code:
+            return frozenset()
+        asked = Assignment.objects.filter(
+            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED
+        ).order_by()
+        return frozenset(asked.values_list("round_id", "item_id"))
+
+    def hides(self, round_: Round, item: int) -> bool:
+        """Whether what others said of this item (its id) in this round must not reach this person yet."""
+        return round_.pk in self.blind_round_ids or (round_.pk, item) in self.arbitrated
+
+    def require_sight_of(self, round_: Round, item: Item) -> None:
+        """Raises Blind where the round is hidden, or where the person is yet to answer this item as its arbiter."""
+        self.require_sight(round_)
+        if self.hides(round_, item.pk):
+            raise Blind(
+                f"You are asked to answer {item.identifier} as a third rater, so what others said of it stays hidden "
+                "until your own answer is in."
+            )
+
+    def require_discussion(self, round_: Round) -> None:
+        """Raises Forbidden unless the person decides in the study, or rated in this round and it is over; or Blind."""
+        self.require_sight(round_)
+        if self.has_role(ADJUDICATOR, OWNER):
+            return
+        if (
+            self.membership is None
+            or round_.state not in Round.OVER
+            or not RoundRater.objects.filter(round=round_, rater=self.membership).exists()
+        ):
+            raise Forbidden(
+                f"The discussion of round {round_.number} is for its raters, once they are all done, and for the "
+                f"adjudicators and the owner of the study “{self.study.slug}”."
+            )
+
 
 def get_seat(user: User, slug: str) -> Seat:
     """The study and the person's place in it; staff see every study. Raises NotFound."""
-    study = Study.objects.select_related("taxonomy").filter(slug=slug).first()
-    membership = Membership.objects.select_related("user").filter(study=study, user=user).first() if study else None
-    if study is None or (membership is None and not user.is_staff):
+    membership = _membership.first(slug, user.pk)
+    if membership is not None:
+        membership.user = user
+        return Seat(user, membership.study, membership)
+    study = Study.objects.select_related("taxonomy").filter(slug=slug).first() if user.is_staff else None
+    if study is None:
         raise NotFound(f"There is no study “{slug}”, or you are not a member of it.")
-    return Seat(user, study, membership)
+    return Seat(user, study, None)
+
+
+_membership = Compiled(
+    lambda slug, user: (
+        Membership.objects.select_related("study__taxonomy").filter(study__slug=slug, user=user).order_by()
+    ),
+    str,
+    int,
+)
 
 
 def get_whole_study(slug: str) -> Seat:
@@ -86,11 +138,41 @@ def issues_of_own_studies(user: User | AnonymousUser) -> Q:
     return Q(pk__in=Item.objects.filter(study__memberships__user=user, issue__isnull=False).values("issue"))
 
 
+def screening_taxonomies() -> Any:
+    """The ids of the taxonomies that screening rounds ask, whose titles tell of their studies."""
+    return Study.objects.filter(screening_taxonomy__isnull=False).order_by().values("screening_taxonomy")
+
+
+def taxonomies_of_own_studies(user: User) -> Any:
+    """The ids of the taxonomies by which this person's studies label and screen."""
+    own = Study.objects.filter(memberships__user=user).order_by()
+    screening = own.filter(screening_taxonomy__isnull=False).values_list("screening_taxonomy")
+    return own.values_list("taxonomy").union(screening)
+
+
 def get_round(seat: Seat, number: int) -> Round:
     found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
     found.study = seat.study
+    return found
+
+
+def get_round_rater(round_: Round, name: str) -> RoundRater:
+    """A rater of a round, also one who left, by code or user name; raises NotFound."""
+    rows = RoundRater.objects.select_related("rater__user").filter(round=round_)
+    by_code = rows.filter(rater__code__iexact=name).first()
+    found = by_code or rows.filter(rater__user__username__iexact=name).first()
+    if found is None:
+        raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")
+    return found
+
+
+def get_member_at(seat: Seat, pk: int) -> Membership:
+    """The member at an address of the study; raises NotFound."""
+    found = Membership.objects.select_related("user").filter(study=seat.study, pk=pk).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such member.")
     return found
 
 
@@ -138,23 +220,28 @@ def get_plan_at(seat: Seat, number: int) -> Plan:
     return get_plan(seat, found)
 
 
-def get_own_assignment(seat: Seat, identifier: object, *, lock: bool = False) -> Assignment:
-    """An assignment of this very person in this study; another's is not found.
+def get_own_assignment(
+    seat: Seat, identifier: object, *, lock: bool = False, round_number: int | None = None
+) -> Assignment:
+    """An assignment of this very person in this study; another's is not found, nor one of another round than named.
 
-    With `lock` it is held until the commit, and so is the state of its round.
+    With `lock` it is held until the commit, and so is the state of its round; then it carries as `known` what is known
+    of a training item, which is for the answer to a submit alone.
     """
     number = row_number(identifier)
     found = None
-    if number is not None:
-        assignments = Assignment.objects.select_related("round", "item", "rater")
+    if number is not None and seat.membership is not None:
         if lock:
-            hold_state(assignments=number)
-            assignments = assignments.select_for_update(of=("self",))
-        found = assignments.filter(
-            Q(pk=number), round__study=seat.study, rater__study=seat.study, rater__user=seat.user
-        ).first()
-    if found is None:
-        raise NotFound(f"You have no assignment {str(identifier)[:40]} in the study “{seat.study.slug}”.")
+            _held_by_assignment.first(number)
+            found = _held_assignment.first(number, seat.membership.pk)
+        else:
+            found = _assignment.first(number, seat.membership.pk)
+    if found is None or round_number not in (None, found.round.number):
+        where = "" if round_number is None else f"round {round_number} of "
+        raise NotFound(f"You have no assignment {str(identifier)[:40]} in {where}the study “{seat.study.slug}”.")
+    assert seat.membership is not None
+    found.rater = seat.membership
+    found.round.study = seat.study
     return found
 
 
@@ -164,13 +251,29 @@ def row_number(identifier: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def hold_state(**which: object) -> str | None:
+def hold_state(round_id: int) -> str | None:
     """The state of a round, which stays so until the commit: whoever moves the round on waits, other raters do not.
 
     It comes before every other lock, as it does where a round is moved on; so nobody waits for each other.
     """
-    sql, values = Round.objects.filter(**which).order_by().values_list("state").query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(f"{sql} FOR SHARE OF annotation_round", values)
-        row = cursor.fetchone()
+    row = _held.first(round_id)
     return row[0] if row else None
+
+
+def _own_assignment(number: int, member: int) -> QuerySet[Assignment]:
+    return Assignment.objects.select_related("round", "item").filter(pk=number, rater=member).order_by()
+
+
+def _own_assignment_held(number: int, member: int) -> QuerySet[Assignment]:
+    places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"))
+    return _own_assignment(number, member).select_for_update(of=("self",)).annotate(known=places.values("known"))
+
+
+def _states(**which: object) -> QuerySet[Round, tuple[str]]:
+    return Round.objects.filter(**which).order_by().values_list("state")
+
+
+_assignment = Compiled(_own_assignment, int, int)
+_held_assignment = Compiled(_own_assignment_held, int, int)
+_held = Compiled(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
+_held_by_assignment = Compiled(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.consensus import PENDING, ProposalAsked, Values
+from annotation.evidence import Quote, read_evidence
 from taxonomy.tree import Answer, TreeDimension, VersionTree
 
 LONGEST_TEXT = 20_000
@@ -16,11 +17,12 @@ MOST_PARTS = 50
 
 @dataclass(frozen=True)
 class PartRead:
-    """One part as read: values per dimension key (PENDING among them where a category is proposed), proposals, memo."""
+    """One part as read: values per dimension key (PENDING among them where a category is proposed), and all beside."""
 
     values: Mapping[str, Values]
     proposals: Mapping[str, ProposalAsked] = field(default_factory=dict)
     memo: str = ""
+    evidence: Sequence[Quote] = ()
 
 
 def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]]) -> list[PartRead]:
@@ -80,7 +82,7 @@ def read_part(
     if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
         fields[f"{prefix}memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
         memo = ""
-    return PartRead(values, proposals, memo)
+    return PartRead(values, proposals, memo, read_evidence(tree, body.get("evidence"), values, fields, prefix))
 
 
 def read_decided(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values:

@@ -7,7 +7,9 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        from annotation.access import issues_of_own_studies
+        from annotation.access import issues_of_own_studies, screening_taxonomies, taxonomies_of_own_studies
         from ingest.models import also_visible
+        from taxonomy.models import Circle, only_for_some
 
         also_visible(issues_of_own_studies)
+        only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))

@@ -7,8 +7,10 @@ from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 LONGEST_LIST = 7
 """So many categories stand on the page as a list; more are searched for."""
-RESERVED = frozenset("smp")
-"""Keys that mean something on the whole page: skip, memo, previous."""
+WIDEST_ROW = 30
+"""So many characters do the names of an ordinal dimension have together where its steps stand in a row."""
+RESERVED = frozenset("smpe")
+"""Keys that mean something on the whole page: skip, memo, previous, evidence."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A dimension as it is asked: `number` counts from 1, `style` is list, search, boolean, number or text."""
+    """A dimension as it is asked: `number` counts from 1, `style` is steps, list, search, boolean, number or text."""
 
     number: int
     dimension: TreeDimension
     style: str
     options: tuple[Option, ...]
+
+    @property
+    def is_row(self) -> bool:
+        """Whether the steps stand in a row, or else one below the other."""
+        return sum(len(option.category.name) + 2 for option in self.options) <= WIDEST_ROW
 
     @property
     def hue(self) -> int:
@@ -63,7 +70,10 @@ def _style(dimension: TreeDimension) -> str:
     if not dimension.has_categories:
         return dimension.kind
     n_choices = sum(category.selectable for category in dimension.categories)
-    return "list" if n_choices <= LONGEST_LIST else "search"
+    if n_choices > LONGEST_LIST:
+        return "search"
+    is_flat = all(category.selectable and category.level == 1 for category in dimension.categories)
+    return "steps" if dimension.kind == "ordinal" and is_flat else "list"
 
 
 def _options(dimension: TreeDimension) -> Iterator[Option]:
@@ -71,7 +81,7 @@ def _options(dimension: TreeDimension) -> Iterator[Option]:
     taken = {category.shortcut.lower() for category in dimension.categories if category.shortcut}
     for category in dimension.categories:
         shortcut = category.shortcut.lower() if category.selectable else ""
-        if not shortcut and category.selectable and _style(dimension) == "list":
+        if not shortcut and category.selectable and _style(dimension) in ("list", "steps"):
             letters = (letter for letter in category.name.lower() if letter.isascii() and letter.isalpha())
             shortcut = next((letter for letter in letters if letter not in taken | RESERVED), "")
             taken.add(shortcut)

@@ -37,14 +37,21 @@ class ProposalAsked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one rater said of an item: one mapping per part, or a skip; proposals by part and dimension."""
+    """What one rater said of an item: one mapping per part, or a skip; proposals by part and dimension.
+
+    Where parts were matched, None stands in the place of a bug that this rater did not find.
+    """
 
     rater: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[Part | None] = ()
     skip_reason: str = ""
     memo: str = ""
     part_memos: Sequence[str] = ()
     proposals: Mapping[tuple[int, str], ProposalAsked] = field(default_factory=dict)
+
+    def part(self, number: int) -> Part | None:
+        """What they said of a bug, None where they did not find it."""
+        return self.parts[number - 1] if number <= len(self.parts) else None
 
     def memo_of(self, part: int) -> str:
         own = self.part_memos[part - 1] if part <= len(self.part_memos) else ""
@@ -233,10 +240,11 @@ def _verdict(
 def _given(answer: Answer, part: int, key: str) -> Given:
     if answer.skip_reason:
         return Given(answer.rater, None, answer.memo, answer.skip_reason)
-    if part > len(answer.parts):
+    said = answer.part(part)
+    if said is None:
         return Given(answer.rater, None, answer.memo)
     proposal = answer.proposals.get((part, key))
-    return Given(answer.rater, answer.parts[part - 1].get(key), answer.memo_of(part), proposal=proposal)
+    return Given(answer.rater, said.get(key), answer.memo_of(part), proposal=proposal)
 
 
 def _reason(
@@ -256,7 +264,7 @@ def _reason(
         return "pending"
     if any(set(values) != set(present[0]) for values in present):
         return "differ"
-    holders = [answer for answer in answers if not answer.skip_reason and part <= len(answer.parts)]
+    holders = [answer for answer in answers if not answer.skip_reason and answer.part(part) is not None]
     given = [answer for answer in answers if not answer.skip_reason]
     if holders and len(holders) < len(given) and (present or question.required):
         return "parts"

@@ -19,12 +19,16 @@ class Voice(Protocol):
     @property
     def n_parts(self) -> int: ...
     @property
+    def parts(self) -> frozenset[int]: ...
+    @property
     def is_arbiter(self) -> bool: ...
+    @property
+    def quotes(self) -> Mapping[tuple[int, str], Sequence[object]]: ...
 
 
 @dataclass(frozen=True)
 class Said:
-    """One rater under an answer: how sure, why, and how it came to no value."""
+    """One rater under an answer: how sure, why, on what it rests, and how it came to no value."""
 
     code: str
     confidence: int | None
@@ -32,6 +36,7 @@ class Said:
     words: str
     proposal: ProposalAsked | None
     is_arbiter: bool
+    quotes: Sequence[object] = ()
 
     @property
     def confidence_words(self) -> str:
@@ -56,6 +61,11 @@ class Option:
     def at_stake(self) -> Sequence[TreeCategory]:
         """The categories whose definitions tell this answer from the others."""
         return [category for category in self.categories if category.key not in self.shared]
+
+
+def decided_by(method: str, name: str) -> str:
+    """Who took a decision: a person, an import, or a rule of the study."""
+    return name or ("an import" if method == "imported" else "a rule of the study")
 
 
 def as_value(values: Values) -> str:
@@ -109,7 +119,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     if given.skip_reason:
         words = given.skip_reason
     elif given.values is None:
-        missing = voice is not None and verdict.part > voice.n_parts
+        missing = voice is not None and verdict.part not in voice.parts
         words = f"found no bug {verdict.part}" if missing else "gave no answer here"
     return Said(
         code=given.rater,
@@ -118,6 +128,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
         words=words,
         proposal=given.proposal,
         is_arbiter=bool(voice and voice.is_arbiter),
+        quotes=voice.quotes.get((verdict.part, verdict.dimension), ()) if voice else (),
     )
 
 
@@ -161,6 +172,9 @@ def reason_words(verdict: Verdict, voices: Mapping[str, Voice]) -> str:
             return "The raters differ."
         case "parts":
             counted = [(code, voice.n_parts) for code, voice in voices.items() if voice.n_parts]
+            if len({n for _, n in counted}) == 1:
+                missing = [code for code, voice in voices.items() if voice.parts and verdict.part not in voice.parts]
+                return f"{_and(missing)} found no bug {verdict.part}."
             told = [f"{code} found {_bugs(n)}" for code, n in counted[:1]]
             told += [f"{code} {_number(n)}" for code, n in counted[1:]]
             return f"{', '.join(told)}."

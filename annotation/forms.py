@@ -6,7 +6,9 @@ from typing import Any
 from django import forms
 from django.utils.text import slugify
 
-from annotation.agreement import COEFFICIENTS, TITLES
+from annotation.actions.machines import LONGEST
+from annotation.actions.primary import LONGEST_REASON
+from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, TITLES
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
@@ -15,6 +17,8 @@ from taxonomy.tree import TreeDimension
 
 LARGEST_SEED = 2**63 - 1
 ISSUES_LONGEST = 2_000_000
+MORE = ("metric", "weights", "reason")
+MATRIX = "matrix"
 
 
 def explain(form: forms.Form, error: ConcordError, **fields: str) -> None:
@@ -87,6 +91,28 @@ class SettingsForm(forms.Form):
     resolve_when = forms.ChoiceField(
         label="Disagreements can be resolved", choices=Study.ResolveWhen.choices, widget=forms.RadioSelect
     )
+    applies = forms.ChoiceField(
+        label="Agreement on a question that does not apply everywhere",
+        choices=Study.Applies.choices,
+        required=False,
+        widget=forms.RadioSelect,
+        help_text="Which issues it compares, unless a page or script asks otherwise. Said wherever the number stands.",
+    )
+    third_rater = forms.BooleanField(
+        label="Where raters differ, a third one is asked by itself",
+        required=False,
+        help_text="Somebody who never had the item, blind to what was said; what two of three say then is decided.",
+    )
+    majority = forms.BooleanField(
+        label="What most raters said is decided by itself",
+        required=False,
+        help_text="Where three at least answered and more than half of them agree. Never a proposed category.",
+    )
+    names_shown = forms.BooleanField(
+        label="Names are shown where a round is resolved and discussed",
+        required=False,
+        help_text="Beside the raters’ codes. Files keep the codes alone.",
+    )
     pseudonymise = forms.BooleanField(
         label="Files name the people of issues by pseudonyms",
         required=False,
@@ -114,38 +140,78 @@ class PrimaryForm(forms.Form):
                 required=False,
                 widget=forms.NumberInput(attrs={"step": "0.01", "placeholder": "0.80"}),
             )
+            self.fields[f"{dimension.key}.reason"] = forms.CharField(
+                label=f"Why this statistic, for {dimension.title}",
+                max_length=LONGEST_REASON,
+                required=False,
+                widget=forms.TextInput(attrs={"placeholder": "Why this one"}),
+            )
+            suited = METRICS_BY_KIND[dimension.kind]
+            if len(suited) > 1:
+                self.fields[f"{dimension.key}.metric"] = forms.ChoiceField(
+                    label=f"Alpha’s distance for {dimension.title}",
+                    choices=[("", f"{suited[0]}, as by itself"), *((name, name) for name in suited[1:])],
+                    required=False,
+                )
+            weights = self._weights_of(dimension)
+            if len(weights) > 1:
+                self.fields[f"{dimension.key}.weights"] = forms.ChoiceField(
+                    label=f"Weights for {dimension.title}", choices=weights, required=False
+                )
+
+    def _weights_of(self, dimension: TreeDimension) -> list[tuple[str, str]]:
+        is_scaled = dimension.kind in SCALED_KINDS
+        found = [("", f"{SCALE_WEIGHTS[0]}, as by itself" if is_scaled else "none")]
+        found += [(name, name) for name in SCALE_WEIGHTS[1:]] if is_scaled else []
+        sent = self.initial.get(f"{dimension.key}.weights")
+        return [*found, (MATRIX, "the matrix that a script sent")] if sent == MATRIX else found
 
     @property
-    def rows(self) -> list[tuple[TreeDimension, Any, Any]]:
-        """Each dimension with its two fields."""
-        return [(each, self[f"{each.key}.coefficient"], self[f"{each.key}.threshold"]) for each in self.dimensions]
+    def rows(self) -> list[tuple[TreeDimension, Any, Any, list[Any]]]:
+        """Each dimension with the fields of its coefficient and threshold, and those that say more."""
+        return [
+            (
+                each,
+                self[f"{each.key}.coefficient"],
+                self[f"{each.key}.threshold"],
+                [self[name] for more in MORE if (name := f"{each.key}.{more}") in self.fields],
+            )
+            for each in self.dimensions
+        ]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         for dimension in self.dimensions:
-            if cleaned.get(f"{dimension.key}.threshold") is not None and not cleaned.get(
-                f"{dimension.key}.coefficient"
-            ):
-                self.add_error(f"{dimension.key}.coefficient", "Choose what the threshold is for.")
+            key = dimension.key
+            if cleaned.get(f"{key}.coefficient"):
+                continue
+            if cleaned.get(f"{key}.threshold") is not None:
+                self.add_error(f"{key}.coefficient", "Choose what the threshold is for.")
+            elif any(cleaned.get(f"{key}.{more}") for more in MORE):
+                self.add_error(f"{key}.coefficient", "Choose what this is said of.")
         return cleaned
 
     @property
     def primary(self) -> dict[str, dict[str, object]]:
-        """What was chosen, as the actions take it."""
-        return {
-            each.key: {
-                "coefficient": self.cleaned_data[f"{each.key}.coefficient"],
-                "threshold": self.cleaned_data[f"{each.key}.threshold"],
-            }
-            for each in self.dimensions
-            if self.cleaned_data[f"{each.key}.coefficient"]
-        }
+        """What was chosen, as the actions take it; a matrix that a script sent is the one that was there."""
+        found: dict[str, dict[str, object]] = {}
+        for each in self.dimensions:
+            names = ("coefficient", "threshold", *MORE)
+            entry = {name: self.cleaned_data.get(f"{each.key}.{name}") for name in names}
+            if entry["weights"] == MATRIX:
+                entry["weights"] = self.initial[f"{each.key}.matrix"]
+            if entry["coefficient"]:
+                found[each.key] = entry
+        return found
 
     @staticmethod
     def initial_of(primary: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-        return {
-            f"{key}.{name}": entry.get(name) for key, entry in primary.items() for name in ("coefficient", "threshold")
-        }
+        found: dict[str, object] = {}
+        for key, entry in primary.items():
+            found |= {f"{key}.{name}": entry.get(name) for name in ("coefficient", "threshold", *MORE)}
+            if isinstance(entry.get("weights"), list):
+                found |= {f"{key}.weights": MATRIX, f"{key}.matrix": entry["weights"]}
+        return found
 
 
 def suitable(dimension: TreeDimension) -> list[str]:
@@ -175,11 +241,29 @@ class MemberForm(forms.Form):
         choices=[(Membership.Kind.PERSON, "a person"), (Membership.Kind.MACHINE, "a machine, by a script")],
         initial=Membership.Kind.PERSON,
     )
+    machine_name = forms.CharField(label="Model", max_length=100, required=False, help_text="Such as its public name.")
+    machine_version = forms.CharField(label="Version", max_length=100, required=False)
+    machine_prompt = forms.CharField(
+        label="Prompt",
+        max_length=LONGEST["prompt"],
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "class": "mono"}),
+        help_text="What it is told. Kept with the study; another prompt is another rater.",
+    )
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What was chosen, as the action takes it."""
+        cleaned = self.cleaned_data
+        machine = {name: cleaned[f"machine_{name}"] for name in ("name", "version", "prompt")}
+        chosen = {name: cleaned[name] for name in ("username", "roles", "kind")}
+        return chosen | {"machine": machine if any(machine.values()) else None}
 
 
 class RoundForm(forms.Form):
     kind = forms.ChoiceField(
         choices=[
+            (Round.Kind.SCREENING, "screening: which issues are in or out, and why"),
             (Round.Kind.PILOT, "pilot: to try the taxonomy and each other"),
             (Round.Kind.MAIN, "main: counts for the results"),
         ],
@@ -187,6 +271,13 @@ class RoundForm(forms.Form):
         widget=forms.RadioSelect,
     )
     taxonomy_version = forms.TypedChoiceField(label="Taxonomy version", coerce=int)
+    reasons = forms.CharField(
+        label="Why an issue can be out",
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="One reason on each line; raters take one of them, and the flow table counts them.",
+    )
     raters = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, error_messages={"required": "Choose at least one rater."}
     )
@@ -198,6 +289,14 @@ class RoundForm(forms.Form):
         initial=100,
         help_text="Percent of the items that get all of them; the others get one rater.",
     )
+    n_training = forms.IntegerField(
+        label="Training items first",
+        min_value=1,
+        max_value=200,
+        required=False,
+        help_text="So many items with their agreed labels; every rater begins with them, and they count nowhere.",
+    )
+    training_round = forms.TypedChoiceField(label="From", coerce=int, empty_value=None, required=False)
     mode = forms.ChoiceField(
         label="Giving out",
         choices=[
@@ -238,19 +337,33 @@ class RoundForm(forms.Form):
         versions: Sequence[TaxonomyVersion],
         raters: Sequence[Membership],
         samples: Sequence[SampleLine],
+        training_rounds: Sequence[Round] = (),
         **more: Any,
     ) -> None:
         super().__init__(*given, **more)
         fields: Any = self.fields
+        if training_rounds:
+            fields["training_round"].choices = [
+                (each.number, f"round {each.number}, {each.kind}") for each in training_rounds
+            ]
+        else:
+            del fields["training_round"], fields["n_training"]
         fields["taxonomy_version"].choices = [
             (each.number, f"version {each.number}" + (f": {each.title}" if each.title else "")) for each in versions
         ]
         fields["raters"].choices = [(each.code, f"{each.code} · {each.display_name}") for each in raters]
+        self.people = [each.code or "" for each in raters if not each.is_machine]
+        for code in self.people:
+            fields[f"quota_{code}"] = forms.IntegerField(
+                label=f"{code} takes at most", min_value=0, max_value=2**31 - 1, required=False
+            )
+            fields[f"quota_{code}"].widget.attrs = {"placeholder": "no limit", "aria-label": f"{code} takes at most"}
         fields["sample"].choices = [
             (
                 line.sample.pk,
                 f"Sample {line.sample.pk}: {line.sample.size} issues, {line.n_unused} unused"
-                + (f", {line.n_out} screened out" if line.n_out else ""),
+                + (f", {line.n_out} screened out" if line.n_out else "")
+                + (f", {line.n_to_screen} in no round yet" if line.n_to_screen != line.n_unused else ""),
             )
             for line in samples
         ]
@@ -258,6 +371,9 @@ class RoundForm(forms.Form):
             fields["source"].initial = "issues"
         if self.data.get("source") == "issues":
             fields["sample"].required = False
+        self.is_screening = self.data.get("kind") == Round.Kind.SCREENING
+        if self.is_screening:
+            fields["taxonomy_version"].required = False
         fields["sample"].initial = next((line.sample.pk for line in samples if line.n_unused), None)
         self.samples = {line.sample.pk: line for line in samples}
 
@@ -275,6 +391,24 @@ class RoundForm(forms.Form):
         lines = (line.strip().rstrip(",;") for line in (cleaned.get("issues") or "").splitlines())
         return list(dict.fromkeys(line for line in lines if line))
 
+    def rater_lines(self) -> list[tuple[Any, Any]]:
+        """Each rater to choose, with the field for how many items they take at most; a machine has none."""
+        return [
+            (choice, self[f"quota_{code}"] if (code := choice.data["value"]) in self.people else None)
+            for choice in self["raters"]
+        ]
+
+    @property
+    def quotas(self) -> dict[str, int]:
+        """How many items each of the chosen raters takes at most, where that is limited."""
+        given = {code: self.cleaned_data.get(f"quota_{code}") for code in self.people}
+        return {code: n for code, n in given.items() if n is not None and code in self.cleaned_data["raters"]}
+
+    @property
+    def quotas_of_people(self) -> list[int | None]:
+        """One entry for each person who was chosen."""
+        return [self.quotas.get(code) for code in self.people if code in self.cleaned_data["raters"]]
+
     @property
     def chosen(self) -> dict[str, Any]:
         """What was chosen, as the actions take it."""
@@ -282,7 +416,13 @@ class RoundForm(forms.Form):
         found = {
             name: cleaned[name] for name in ("kind", "taxonomy_version", "raters", "raters_per_item", "mode", "seed")
         }
+        if self.is_screening:
+            del found["taxonomy_version"]
+            found["reasons"] = cleaned["reasons"].splitlines()
         found["double_share"] = cleaned["double_percent"] / 100
+        found["quotas"] = self.quotas
+        if cleaned.get("n_training"):
+            found |= {"n_training": cleaned["n_training"], "training_round": cleaned["training_round"]}
         if cleaned["source"] == "issues":
             return found | {"issues": self.named_issues(cleaned)}
         share = cleaned["share_percent"]
@@ -304,7 +444,8 @@ class RoundForm(forms.Form):
         wanted = cleaned.get("n_items")
         if cleaned.get("share_percent"):
             wanted = int(line.sample.size * cleaned["share_percent"] / 100 + 0.5)
-        return min(wanted or line.n_unused, line.n_unused)
+        n_left = line.n_to_screen if self.is_screening else line.n_unused
+        return min(wanted or n_left, n_left)
 
 
 class PlanForm(forms.Form):

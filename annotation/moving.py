@@ -144,7 +144,7 @@ def _asked(plan: Plan, found: Ground, needed: Needed, item_ids: Sequence[int]) -
 def _settled_rounds(found: Ground, item_ids: Sequence[int]) -> dict[int, Round]:
     """The round on which a worklist rests for an item: the newest one, as `base_verdicts` takes it."""
     by_id = {each.pk: each for each in found.rounds}
-    rows = RoundItem.objects.filter(round__in=list(by_id), item__in=item_ids).order_by("round__number")
+    rows = RoundItem.objects.counting().filter(round__in=list(by_id), item__in=item_ids).order_by("round__number")
     return {item_id: by_id[round_id] for item_id, round_id in rows.values_list("item_id", "round_id")}
 
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation import moving
+from annotation import moving, ruling
 
 LOST_SECONDS = 30
 
@@ -18,3 +18,16 @@ def pick_up_plans() -> None:
     """Sends plans whose message or worker was lost to workers again."""
     for plan_id in moving.lost(LOST_SECONDS):
         run_plan.delay(plan_id)
+
+
+@shared_task
+def rule_round(round_id: int) -> None:
+    """Applies the rules of its study to a round; nothing for one to which they were applied."""
+    ruling.rule_round(round_id)
+
+
+@shared_task
+def pick_up_rules() -> None:
+    """Sends rounds whose rules wait, because a message or a worker was lost, to workers again."""
+    for round_id in ruling.lost(LOST_SECONDS):
+        rule_round.delay(round_id)

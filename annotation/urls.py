@@ -2,7 +2,24 @@
 
 from django.urls import path
 
-from annotation.views import changes, choosing, labelling, plans, proposals, resolving, results, studies, usage
+from annotation.views import (
+    calibration,
+    changes,
+    choosing,
+    discussing,
+    figures,
+    giving,
+    inbox,
+    labelling,
+    methods,
+    own_list,
+    plans,
+    proposals,
+    resolving,
+    results,
+    studies,
+    usage,
+)
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -10,6 +27,9 @@ PLAN = STUDY + "plans/<int:number>/"
 
 urlpatterns = [
     path("", studies.home, name="home"),
+    path("inbox/", inbox.inbox, name="inbox"),
+    path("inbox/read/", inbox.read_all, name="read_inbox"),
+    path("inbox/<int:pk>/", inbox.open_line, name="inbox_line"),
     path("studies/", studies.studies, name="studies"),
     path("taxonomies/<slug:slug>/usage/", usage.taxonomy_usage, name="taxonomy_usage"),
     path("studies/new/", studies.new_study, name="new_study"),
@@ -36,14 +56,33 @@ urlpatterns = [
     path(STUDY + "rounds/new/", studies.new_round, name="new_round"),
     path(ROUND, studies.round_page, name="round"),
     path(ROUND + "open/", studies.open_round, name="open_round"),
+    path(ROUND + "remove/", studies.remove_round, name="remove_round"),
+    path(ROUND + "training/", calibration.training, name="training"),
+    path(ROUND + "training/<int:pk>/remove/", calibration.remove_training, name="remove_training"),
     path(ROUND + "to-resolving/", studies.start_resolving, name="start_resolving"),
     path(ROUND + "close/", studies.close_round, name="close_round"),
+    path(ROUND + "raters/add/", giving.add_rater, name="add_rater"),
+    path(ROUND + "raters/<str:code>/withdraw/", giving.withdraw_rater, name="withdraw_rater"),
+    path(ROUND + "raters/<str:code>/quota/", giving.change_quota, name="change_quota"),
+    path(STUDY + "members/<int:pk>/withdraw/", giving.withdraw_from_study, name="withdraw_from_study"),
     path(ROUND + "label/", labelling.label, name="label"),
-    path(ROUND + "label/before/<int:place>/", labelling.earlier, name="earlier_labels"),
+    path(ROUND + "label/mine/", own_list.own_list, name="own_list"),
+    path(ROUND + "label/mine/counts/", own_list.own_counts, name="own_counts"),
+    path(ROUND + "label/before/<int:place>/", own_list.earlier, name="earlier_labels"),
+    path(ROUND + "label/after/<int:pk>/", labelling.label_after, name="label_after"),
     path(ROUND + "label/<int:pk>/", labelling.label_one, name="label_one"),
     path(ROUND + "label/<int:pk>/draft/", labelling.keep_draft, name="keep_draft"),
     path(ROUND + "resolve/", resolving.queue, name="resolve"),
     path(ROUND + "resolve/<int:pk>/", resolving.resolve_item, name="resolve_item"),
+    path(ROUND + "resolve/<int:pk>/third-rater/", resolving.ask, name="ask_third_rater"),
+    path(ROUND + "resolve/<int:pk>/match/", resolving.match, name="match_parts"),
+    path(ROUND + "rules/", resolving.apply, name="apply_rules"),
+    path(ROUND + "resolve/<int:pk>/at-fault/", resolving.fault, name="taxonomy_at_fault"),
+    path(ROUND + "resolve/<int:pk>/news/", discussing.news, name="discuss_news"),
+    path(ROUND + "resolve/<int:pk>/say/", discussing.say, name="discuss_say"),
+    path(ROUND + "resolve/<int:pk>/take/", discussing.take, name="discuss_take"),
+    path(ROUND + "discuss/", discussing.items, name="discuss"),
+    path(ROUND + "discuss/<int:pk>/", discussing.one, name="discuss_item"),
     path(STUDY + "plans/", plans.plans, name="plans"),
     path(PLAN, plans.plan, name="plan"),
     path(PLAN + "progress/", plans.plan_progress, name="plan_progress"),
@@ -53,7 +92,10 @@ urlpatterns = [
     path(PLAN + "items/", plans.plan_items, name="plan_items"),
     path("taxonomies/<slug:slug>/versions/<int:number>/plans/", plans.plans_for_version, name="plans_for_version"),
     path(STUDY + "agreement/", results.agreement, name="agreement"),
+    path(STUDY + "agreement/figure/<slug:name>.<slug:format>", figures.agreement_figure, name="agreement_figure"),
     path(STUDY + "agreement/items/", results.agreement_items, name="agreement_items"),
+    path(STUDY + "agreement/methods/", methods.methods, name="methods"),
+    path(STUDY + "agreement/methods.<slug:format>", methods.download_methods, name="download_methods"),
     path(STUDY + "exports/", results.exports, name="exports"),
     path(STUDY + "exports/<slug:what>.<slug:format>", results.download, name="download"),
 ]

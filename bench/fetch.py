@@ -61,7 +61,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     paths = [folder / f"{name.partition('/')[2]}.jsonl" for name in names]
     with paths[0].open("w", encoding="utf-8") as one, paths[1].open("w", encoding="utf-8") as two:
         for number in range(1, size + 1):
-            issue = _issue(number, writer.body())
+            issue = made_up(number, writer.body())
             for file, name in ((one, names[0]), (two, names[1])):
                 file.write(json.dumps(issue | {"html_url": f"https://github.com/{name}/issues/{number}"}) + "\n")
     reference = _reference(paths[0])
@@ -93,7 +93,8 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _issue(number: int, body: str) -> dict[str, Any]:
+def made_up(number: int, body: str) -> dict[str, Any]:
+    """An issue as GitHub's API writes it."""
     return {
         "number": number,
         "title": f"Training hangs after step {number}",

@@ -18,22 +18,30 @@ title: Symptoms
 dimensions:
   - key: symptom
     title: Symptom
-    kind: single
+    kind: {kind}
     categories:
 {categories}
 """
 N_CATEGORIES = 34
+IN_BULK = 100_000
 
 
 def user(name: str) -> User:
     return User.objects.get_or_create(username=name, defaults={"password": "!"})[0]
 
 
-def taxonomy(slug: str) -> str:
+def taxonomy(slug: str, kind: str = "single") -> str:
     """A published taxonomy of one dimension with 34 categories."""
     categories = "\n".join(f"      - {{key: c{n}, name: Category {n}}}" for n in range(N_CATEGORIES))
-    draft = load_document(user=user("owner"), text=DOCUMENT.format(slug=slug, categories=categories))
+    draft = load_document(user=user("owner"), text=DOCUMENT.format(slug=slug, kind=kind, categories=categories))
     return publish_version(user=user("owner"), version=draft).taxonomy.slug
+
+
+def new_study(slug: str, kind: str = "single") -> Study:
+    """A study of one dimension with 34 categories."""
+    from annotation.actions.studies import create_study
+
+    return create_study(user=user("owner"), slug=slug, title=slug, taxonomy=taxonomy(slug, kind))
 
 
 def rated_study(size: int) -> Study:
@@ -41,9 +49,12 @@ def rated_study(size: int) -> Study:
     slug = f"rated-{size}"
     if found := Study.objects.filter(slug=slug).first():
         return found
-    from annotation.actions.studies import create_study
+    study = new_study(slug)
+    if size >= IN_BULK:
+        from bench.bulk import bring_in, two_raters
 
-    create_study(user=user("owner"), slug=slug, title=slug, taxonomy=taxonomy(slug))
+        bring_in(study, "symptom", two_raters(size, N_CATEGORIES))
+        return study
     rng = random.Random(size)
     lines = ["item,rater,dimension,value"]
     for number in range(size):

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import embedded, env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+CONCORD_VERSION = "0.1.0"  # as in pyproject.toml and CITATION.cff
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
 PORT = env.whole("PORT", 8000, least=1, most=65535)
@@ -127,6 +128,7 @@ CELERY_BEAT_SCHEDULE = {
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
+    "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
 
@@ -159,7 +161,13 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "collected"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "config.vega.VegaFinder",
+]
 WHITENOISE_USE_FINDERS = True
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/vega/vega-[\w.]+\.js$"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": DATA_DIR / "files"}},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
@@ -214,6 +222,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Label GitHub issues against a versioned taxonomy, and pull agreed labels with their agreement.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {"PlanState": "annotation.models.Plan.State"},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.openapi.describe_errors",

@@ -8,6 +8,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import QuerySet
 from django.db.models.functions import MD5
 
+from accounts.compiled import Compiled
 from ingest.differences import change_words, state_words
 from ingest.models import Comment, Issue, Snapshot, SnapshotComment
 
@@ -54,6 +55,22 @@ def thread_part(snapshot: Snapshot, after: int = 0) -> ThreadPart:
     after = min(after, n_all - 1)
     rows = places.filter(position__gt=after).order_by("position").select_related("comment")[:PART_COMMENTS]
     return ThreadPart([row.comment for row in rows], after, n_all)
+
+
+def first_part(snapshot: Snapshot) -> tuple[Sequence[Comment], ThreadPart | None]:
+    """The comments that a thread begins with, and them as a part where it has more; one query, two for a long one."""
+    comments = _first_comments.all(snapshot.pk)
+    if len(comments) <= PART_COMMENTS:
+        return comments, None
+    part = ThreadPart(comments[:PART_COMMENTS], 0, SnapshotComment.objects.filter(snapshot=snapshot).count())
+    return part.comments, part
+
+
+def _thread(snapshot: int) -> QuerySet[Comment]:
+    return Comment.objects.filter(snapshotcomment__snapshot=snapshot).order_by("snapshotcomment__position")
+
+
+_first_comments = Compiled(lambda snapshot: _thread(snapshot)[: PART_COMMENTS + 1], int)
 
 
 @dataclass(frozen=True)

@@ -127,12 +127,15 @@ class VersionLine(serializers.ModelSerializer[TaxonomyVersion]):
 class TaxonomyLine(serializers.ModelSerializer[Taxonomy]):
     """A taxonomy with the versions that the caller may read, newest first."""
 
+    mark = serializers.CharField(
+        read_only=True, help_text="“screening” where a study’s screening rounds ask it; empty for all others."
+    )
     maintainers: Any = serializers.SlugRelatedField("username", many=True, read_only=True)
     versions = VersionLine(source="readable_versions", many=True)
 
     class Meta:
         model = Taxonomy
-        fields = ("slug", "title", "maintainers", "versions")
+        fields = ("slug", "title", "mark", "maintainers", "versions")
 
 
 def version_answer(version: TaxonomyVersion, status: int = 200) -> Response:

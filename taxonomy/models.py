@@ -1,11 +1,35 @@
 """What can be said about an issue: taxonomies, their versions, dimensions, categories and how versions map."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, Value, When
 
 from accounts.models import User
+
+Ids = models.QuerySet[models.Model, int | None]
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Taxonomies that only some people may read though they are published; lists mark them with the word."""
+
+    word: str
+    taxonomies: Callable[[], Ids]
+    """The ids of all of them, without NULL, as a subquery."""
+    of: Callable[[User], Ids]
+    """The ids of those that a person may read, and maybe of others; as a subquery."""
+
+
+_circles: dict[str, Circle] = {}
+
+
+def only_for_some(circle: Circle) -> None:
+    """Let another app keep taxonomies to its circle, their maintainers and staff."""
+    _circles[circle.word] = circle
 
 
 class TaxonomyQuerySet(models.QuerySet["Taxonomy"]):
@@ -15,16 +39,27 @@ class TaxonomyQuerySet(models.QuerySet["Taxonomy"]):
         """Those of which this person may read at least one version."""
         return self.filter(Exists(TaxonomyVersion.objects.readable_by(user).filter(taxonomy_id=OuterRef("pk"))))
 
+    def marked(self) -> "TaxonomyQuerySet":
+        """With `mark`, the word of the circle that a taxonomy belongs to; empty where everybody may read it."""
+        cases = [When(pk__in=circle.taxonomies(), then=Value(circle.word)) for circle in _circles.values()]
+        return self.annotate(mark=Case(*cases, default=Value(""), output_field=CharField()))
+
 
 class TaxonomyVersionQuerySet(models.QuerySet["TaxonomyVersion"]):
     """Versions by who may read them."""
 
     def readable_by(self, user: User) -> "TaxonomyVersionQuerySet":
-        """All that were published, and the drafts of the taxonomies this person maintains; staff read all."""
+        """All of the taxonomies this person maintains, and what was published of the others; staff read all.
+
+        Left out is what was published in a circle (`only_for_some`) to which the person does not belong.
+        """
         if user.is_staff:
             return self
         maintained = Taxonomy.maintainers.through.objects.filter(taxonomy_id=OuterRef("taxonomy_id"), user_id=user.pk)
-        return self.filter(~Q(state=TaxonomyVersion.State.DRAFT) | Exists(maintained))
+        allowed = ~Q(state=TaxonomyVersion.State.DRAFT)
+        for circle in _circles.values():
+            allowed &= ~Q(taxonomy_id__in=circle.taxonomies()) | Q(taxonomy_id__in=circle.of(user))
+        return self.filter(allowed | Exists(maintained))
 
 
 class Taxonomy(models.Model):

@@ -13,7 +13,7 @@ from accounts.models import User
 from taxonomy import appendix, comparison, migration, side_by_side, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
 from taxonomy.migration import Link, Route, Told
-from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
+from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyQuerySet, TaxonomyVersion
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -21,10 +21,10 @@ PEOPLE = ("created_by", "edited_by", "published_by", "retired_by")
 """Who did what to a version; pages and answers name them all."""
 
 
-def with_versions(rows: QuerySet[Taxonomy], user: User) -> QuerySet[Taxonomy]:
-    """The same taxonomies with maintainers and with their readable versions, newest first, as `readable_versions`."""
+def with_versions(rows: TaxonomyQuerySet, user: User) -> QuerySet[Taxonomy]:
+    """The same with maintainers, `mark`, and as `readable_versions` those that this person may read, newest first."""
     readable = TaxonomyVersion.objects.readable_by(user).select_related(*PEOPLE).order_by("-number")
-    return rows.prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
+    return rows.marked().prefetch_related(Prefetch("versions", readable, to_attr="readable_versions"), "maintainers")
 
 
 def taxonomies(user: User) -> QuerySet[Taxonomy]:

@@ -44,19 +44,37 @@ for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
     os.environ["PYTHONPYCACHEPREFIX"] = str(DATA_DIR / "compiled")
 
+RUN_COMMANDS = ("test_docs.py", "test_upgrade.py", "test_up.py", "test_many_raters.py", "test_supervisor.py")
+"""Files without those marks that start whole processes."""
+
 _hold = embedded.Hold(DATA_DIR)
 _kinds_run: set[str] = set()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     import django
 
     django.setup()
     _Connections.count()
+    if _hands_out(config):  # The processes that run the tests bring their own.
+        for name in ("DJANGO_SETTINGS_MODULE", "DATA_DIR"):
+            os.environ.pop(name)
 
 
-def pytest_sessionstart() -> None:
-    if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
+def _hands_out(config: pytest.Config) -> bool:
+    """Whether this process runs no test itself (`-n 2`): each of the others has servers of its own."""
+    return bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest begin first, so that two processes end together: those with a server or a browser."""
+    slow = {item.path for item in items if {"browser", "worker"} & {mark.name for mark in item.iter_markers()}}
+    items.sort(key=lambda item: item.path not in slow and item.path.name not in RUN_COMMANDS)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if _hands_out(session.config) or (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
         return
     _hold.take()
     _forget_durability()
@@ -302,8 +320,9 @@ def browser() -> Iterator["Browser"]:
     path = chromium()
     if not path:
         pytest.skip("No Chromium was found: install it (`apt-get install chromium`) or set CHROMIUM to its path.")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=20_000)
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's loop runs in the thread that asks the database
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
@@ -317,7 +336,7 @@ def page(browser: "Browser") -> Iterator["Page"]:
     """An empty page of a fresh visitor, 1280 × 800. Mark the test `browser`."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(20_000)
     yield page
     context.close()
 

@@ -79,13 +79,13 @@ def _serve() -> None:
     import django
 
     django.setup()
-    from annotation import moving  # so that each fork has them already
+    from annotation import moving, ruling  # so that each fork has them already
     from ingest import files, indexing, sync
     from ingest.tables import issues
 
     files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
-    moving.BATCH = BATCH_ITEMS
-    tasks = {"work": sync.work, "index": indexing.index, "plan": moving.work}
+    moving.BATCH = ruling.BATCH = BATCH_ITEMS
+    tasks = {"work": sync.work, "index": indexing.index, "plan": moving.work, "rules": ruling.rule_round}
     for line in sys.stdin:
         order = json.loads(line)
         ours, theirs = os.pipe()

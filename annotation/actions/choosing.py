@@ -1,7 +1,7 @@
 """Drawing samples, screening issues in and out, fetching what a ready-made selection names."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.actions.screening import leave_drafts
 from annotation.actions.studies import items_for, record
 from annotation.errors import Invalid, NotFound
-from annotation.models import Item, Round, RoundItem, Sample, SampleIssue
+from annotation.models import Item, Sample, SampleIssue
 from annotation.queries.choosing import Wish, counts_as_document, draft, selection_lines
 from annotation.sampling import draw
 from ingest import filters, selections
@@ -137,7 +138,7 @@ def screen_items(
     if rows is None:
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
-    left = _leave_drafts(seat, pks) if screening == Item.Screening.OUT else 0
+    left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0
     is_set = screening != Item.Screening.UNSCREENED
     Item.objects.filter(pk__in=pks).update(
         screening=screening,
@@ -153,12 +154,6 @@ def screen_items(
         said |= {"left_draft_rounds": left} if left else {}
         record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
     return Screened(len(pks), left)
-
-
-def _leave_drafts(seat: Seat, pks: Sequence[int]) -> int:
-    drafts = Round.objects.select_for_update().filter(study=seat.study, state=Round.State.DRAFT).order_by("pk")
-    n, _ = RoundItem.objects.filter(round__in=[each.pk for each in drafts], item__in=pks).delete()
-    return n
 
 
 def _named(seat: Seat, names: object) -> QuerySet[Item]:

@@ -146,6 +146,9 @@ class Chunk:
         newest, values = standing.get((item.pk, decided.part, decided.dimension), (None, ()))
         if newest is None:
             self._decisions.append(NewDecision(item, decided))
+        elif newest.method == Resolution.Method.REOPENED:
+            title = self.reader.tree.by_key[decided.dimension].title
+            self.sheet.refuse(decided.line, f"“{title}” of {item} was reopened here; decide it on its page.")
         elif set(values) == set(decided.values):
             self.n_unchanged += 1
         elif newest.method == Resolution.Method.IMPORTED:

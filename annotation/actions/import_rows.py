@@ -152,8 +152,17 @@ class RoundWriter:
         ]
         proposals = Proposal.objects.bulk_create(
             [
-                Proposal(annotation=annotations[place], dimension_id=dimension.id, name=each.name, memo=each.memo)
-                for place, _, dimension, each in asked
+                Proposal(
+                    annotation=annotations[place],
+                    round_id=self.round_.pk,
+                    item_id=answers[place].item.pk,
+                    proposed_by_id=answers[place].rater.pk,
+                    part=number,
+                    dimension_id=dimension.id,
+                    name=each.name,
+                    memo=each.memo,
+                )
+                for place, number, dimension, each in asked
             ],
             batch_size=BATCH,
         )

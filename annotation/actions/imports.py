@@ -221,7 +221,12 @@ class _Import:
     def _check_dimensions(self) -> None:
         """A sheet without a single known dimension is another study's; that is said at once and not per row."""
         reader = self._reader(self.version.pk)
-        if self.sheet.dimensions and not any(reader.dimension(name) for name in self.sheet.dimensions):
+        readers = [reader]
+        if self.study.screening_taxonomy and (asked := newest_published(self.study.screening_taxonomy)):
+            readers.append(self._reader(asked.pk))
+        if self.sheet.dimensions and not any(
+            each.dimension(name) for name in self.sheet.dimensions for each in readers
+        ):
             known = ", ".join(dimension.key for dimension in reader.tree.dimensions)
             named = ", ".join(list(self.sheet.dimensions)[:10])
             raise Invalid(
@@ -232,7 +237,9 @@ class _Import:
 
     def _reader(self, version_id: int) -> ValueReader:
         if version_id not in self.readers:
-            self.readers[version_id] = ValueReader(published_version(version_id))
+            tree = published_version(version_id)
+            screening = self.study.screening_taxonomy
+            self.readers[version_id] = ValueReader(tree, screening is None or tree.slug != screening.slug)
         return self.readers[version_id]
 
     # Who and what

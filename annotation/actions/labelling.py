@@ -2,34 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
-from django.utils import timezone
+from django.db import IntegrityError, connection, transaction
 
+from accounts.compiled import Compiled
 from accounts.storable import check_storable
-from annotation.access import RATER, Seat, get_own_assignment, hold_state
+from annotation.access import Seat, get_own_assignment
+from annotation.actions.matching import carry_match
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.rows import value_columns
+from annotation.actions.rules import rule_after
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
-from annotation.errors import Conflict, Forbidden, Invalid, Stale, WrongState
+from annotation.consensus import PENDING
+from annotation.errors import Conflict, Invalid, Stale, WrongState
+from annotation.evidence import BODY, COMMENT, TITLE, Quote, Source
 from annotation.models import (
     Annotation,
     Assignment,
     Draft,
+    Evidence,
     Proposal,
     Rating,
     Round,
-    RoundItem,
-    RoundRater,
 )
-from annotation.queries.labelling import peek, waiting_assignment
+from annotation.queries.evidence import texts_of
+from annotation.screening import refuse_proposals
 from ingest.models import Snapshot
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
-LEASE = timedelta(hours=2)
 LONGEST_REASON = 2000
 
 
@@ -42,101 +43,6 @@ class Submitted:
     is_new: bool
 
 
-def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
-    """The assignment to work on now, or None; asked again, the same one until it is submitted or skipped.
-
-    In a pool this takes or renews a lease. `after` looks ahead of that assignment and takes none; then the assignment
-    handed back may be one that does not exist yet (without an id).
-    """
-    seat.require(RATER)
-    assert seat.membership is not None
-    if round_.state != Round.State.OPEN:
-        if RoundRater.objects.filter(round=round_, rater=seat.membership).exists():
-            return None
-        raise Forbidden(f"You are not a rater of round {round_.number}.")
-    if after is not None:
-        return peek(round_, get_own_assignment(seat, after))
-    found = waiting_assignment(round_, seat.membership)
-    if round_.mode == Round.Mode.POOL and (found is None or not _renew(found)):
-        _free_expired(round_)
-        found = _take_from_pool(seat, round_)
-    if found is None:
-        if not RoundRater.objects.filter(round=round_, rater=seat.membership).exists():
-            raise Forbidden(f"You are not a rater of round {round_.number}.")
-        finish_if_done(round_.pk)
-    return found
-
-
-def _renew(assignment: Assignment) -> bool:
-    """Lengthens a lease, at most once a minute; False where it ran out and was given back meanwhile."""
-    until = timezone.now() + LEASE
-    if assignment.lease_until is not None and until - assignment.lease_until <= timedelta(minutes=1):
-        return True
-    assignment.lease_until = until
-    return bool(Assignment.objects.filter(pk=assignment.pk, state__in=Assignment.UNFINISHED).update(lease_until=until))
-
-
-@transaction.atomic
-def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
-    """Takes the next free slot in the round's order that this rater has not had.
-
-    The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
-    behind them are looked for at the end.
-    """
-    if hold_state(pk=round_.pk) != Round.State.OPEN:
-        return None
-    walker = (
-        RoundRater.objects.select_for_update(of=("self",))
-        .select_related("rater")
-        .filter(round=round_, rater=seat.membership)
-        .first()
-    )
-    if walker is None:
-        raise Forbidden(f"You are not a rater of round {round_.number}.")
-    if found := waiting_assignment(round_, walker.rater):
-        return found
-    free = RoundItem.objects.filter(round=round_, n_free__gt=0).order_by("position")
-    place = free.select_for_update(skip_locked=True).filter(position__gt=walker.walked).first()
-    if place is None:
-        had = Assignment.objects.filter(round=round_, rater=walker.rater).exclude(state=Assignment.State.WITHDRAWN)
-        place = free.select_for_update().exclude(item__in=had.values("item")).first()
-    if place is None:
-        return None
-    held = set(
-        Assignment.objects.filter(round=round_, item=place.item_id)
-        .exclude(state=Assignment.State.WITHDRAWN)
-        .values_list("slot", flat=True)
-    )
-    slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
-    lease = {"slot": slot, "state": Assignment.State.LEASED, "lease_until": timezone.now() + LEASE}
-    withdrawn = Assignment.objects.filter(round=round_, item=place.item_id, rater=walker.rater_id)
-    if place.position > walker.walked or not withdrawn.update(**lease):
-        walker.n_assigned += 1
-        Assignment.objects.create(
-            round=round_, item_id=place.item_id, rater_id=walker.rater_id, position=walker.n_assigned, **lease
-        )
-    RoundItem.objects.filter(pk=place.pk).update(n_free=F("n_free") - 1)
-    walker.walked = max(walker.walked, place.position)
-    walker.save(update_fields=["walked", "n_assigned"])
-    return waiting_assignment(round_, walker.rater)
-
-
-def _free_expired(round_: Round) -> None:
-    """Gives back the slots of leases that ran out; in a transaction of its own, so takers do not wait in a ring."""
-    expired = Assignment.objects.filter(
-        round=round_, state=Assignment.State.LEASED, lease_until__lt=timezone.now()
-    ).order_by("lease_until")
-    if not expired.exists():
-        return
-    with transaction.atomic():
-        if hold_state(pk=round_.pk) != Round.State.OPEN:
-            return
-        found = list(expired.select_for_update(skip_locked=True)[:100])
-        for assignment in sorted(found, key=lambda each: each.item_id):
-            Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.WITHDRAWN, lease_until=None)
-            RoundItem.objects.filter(round=round_, item=assignment.item_id).update(n_free=F("n_free") + 1)
-
-
 def submit_annotation(
     *,
     seat: Seat,
@@ -144,26 +50,32 @@ def submit_annotation(
     body: Mapping[str, object],
     idempotency_key: str = "",
     expected: int | None = None,
+    round_number: int | None = None,
+    parts_stay: bool = False,
 ) -> Submitted:
     """Appends a revision of the rater's answer for an assignment: labels, parts, or a skip with its reason.
 
     The same key and request again give the stored revision; the same key with another request is a Conflict. A first
     submit needs an open round, a further revision an open or resolving one. `expected` is the number of the revision
     the rater saw (0: none): another one since then, from a second tab or device, is Stale. `snapshot` in the request is
-    the SHA-256 of the state that was read; the pinned one where it says none. Raises Invalid with the fields; then
-    nothing is stored.
+    the SHA-256 of the state that was read; the pinned one where it says none. With `parts_stay` the parts are the bugs
+    that they were in the revision before, whatever they say now. Raises Invalid with the fields; then nothing is
+    stored.
+
+    What follows on an answer is done for a resend, too: the process may have died between the two.
     """
     check_storable(body)
     if len(idempotency_key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", fields={"Idempotency-Key": ["Too long."]})
     try:
-        submitted = _submit(seat, assignment, body, idempotency_key, expected)
+        submitted = _submit(seat, assignment, body, idempotency_key, expected, round_number, parts_stay)
     except IntegrityError as error:
         if "an_idempotency_key_is_used_once_by_a_rater" not in str(error):
             raise
         raise _reused_key() from error
-    if submitted.is_new:
-        finish_if_done(submitted.assignment.round_id)
+    if finish_if_done(submitted.assignment.round_id):
+        submitted.assignment.round.state = Round.State.RESOLVING
+    rule_after(seat.study, submitted.assignment)
     return submitted
 
 
@@ -172,8 +84,16 @@ def _reused_key() -> Conflict:
 
 
 @transaction.atomic
-def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str, expected: int | None) -> Submitted:
-    assignment = get_own_assignment(seat, identifier, lock=True)
+def _submit(
+    seat: Seat,
+    identifier: object,
+    body: Mapping[str, object],
+    key: str,
+    expected: int | None,
+    round_number: int | None,
+    parts_stay: bool,
+) -> Submitted:
+    assignment = get_own_assignment(seat, identifier, lock=True, round_number=round_number)
     request_digest = digest({"assignment": str(assignment.pk), **{k: v for k, v in body.items() if k != "assignment"}})
     stored = _stored(assignment, key, request_digest)
     if stored is not None:
@@ -185,9 +105,12 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
     fields: dict[str, list[str]] = {}
     skip_reason = _skip_reason(body, fields)
     parts = [] if skip_reason or fields else read_parts(tree, body, fields)
+    if round_.kind == Round.Kind.SCREENING:
+        refuse_proposals(parts, fields, in_parts=body.get("parts") is not None)
     confidence, seconds = _whole(body, "confidence", 1, 3, fields), _whole(body, "seconds", 0, 10**7, fields)
-    memo = _memo(body, fields)
+    memo, is_flagged = _memo(body, fields), _flag(body, fields)
     snapshot = _snapshot_read(assignment, body, fields)
+    quoted = _quoted(parts, snapshot, fields, in_parts=body.get("parts") is not None) if not fields else {}
     if fields:
         raise Invalid("The answer could not be taken.", fields=fields)
     annotation = Annotation.objects.create(
@@ -201,13 +124,17 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
         part_memos=[part.memo for part in parts] if body.get("parts") is not None else [],
         confidence=confidence,
         seconds=seconds,
+        is_flagged=is_flagged,
         n_proposals=sum(len(part.proposals) for part in parts),
         answers_digest=answers_digest([part.values for part in parts]),
         idempotency_key=key,
         request_digest=request_digest,
         submitted_by=seat.user,
     )
-    _write_ratings(assignment, annotation, tree, parts)
+    _write_ratings(assignment, annotation, tree, parts, quoted)
+    may_be_matched = round_.state == Round.State.RESOLVING or seat.study.is_resolved_by_item
+    if parts and may_be_matched and assignment.current_id is not None:
+        carry_match(assignment.current, annotation, parts_stay=parts_stay)
     _point_to(assignment, annotation, round_)
     return Submitted(annotation, assignment, is_new=True)
 
@@ -215,7 +142,7 @@ def _submit(seat: Seat, identifier: object, body: Mapping[str, object], key: str
 def _stored(assignment: Assignment, key: str, request_digest: str) -> Annotation | None:
     """The revision that this very request made before. Without a key, only the current revision is looked at."""
     if key:
-        stored = Annotation.objects.filter(rater=assignment.rater_id, idempotency_key=key).first()
+        stored = _by_key.first(assignment.rater_id, key)
         if stored and stored.request_digest != request_digest:
             raise _reused_key()
         return stored
@@ -224,10 +151,14 @@ def _stored(assignment: Assignment, key: str, request_digest: str) -> Annotation
     return Annotation.objects.filter(pk=assignment.current_id, request_digest=request_digest).first()
 
 
+_by_key = Compiled(lambda rater, key: Annotation.objects.filter(rater=rater, idempotency_key=key).order_by(), int, str)
+
+
 def _check_state(assignment: Assignment, round_: Round) -> None:
     if assignment.state == Assignment.State.WITHDRAWN:
         raise WrongState("This assignment was withdrawn; ask for the next one.")
-    if assignment.state in Assignment.UNFINISHED and round_.state != Round.State.OPEN:
+    is_asked = assignment.slot is None and round_.state == Round.State.RESOLVING  # a third rater
+    if assignment.state in Assignment.UNFINISHED and round_.state != Round.State.OPEN and not is_asked:
         raise WrongState(f"Round {round_.number} is {round_.state}; it takes no new answers.")
     if round_.state not in (Round.State.OPEN, Round.State.RESOLVING):
         raise WrongState(f"Round {round_.number} is {round_.state}; its answers stay as they are.")
@@ -286,6 +217,14 @@ def _memo(body: Mapping[str, object], fields: dict[str, list[str]]) -> str:
     return ""
 
 
+def _flag(body: Mapping[str, object], fields: dict[str, list[str]]) -> bool:
+    flag = body.get("flag")
+    if flag is None or isinstance(flag, bool):
+        return bool(flag)
+    fields["flag"] = ["Write true to ask for a discussion of this item, false or nothing otherwise."]
+    return False
+
+
 def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields: dict[str, list[str]]) -> int | None:
     value = body.get(name)
     if value is None:
@@ -298,8 +237,62 @@ def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields:
     return value
 
 
-def _write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionTree, parts: list[PartRead]) -> None:
-    """Stores the proposals and ratings of all parts in two statements at most."""
+def _quoted(
+    parts: list[PartRead], snapshot: int | None, fields: dict[str, list[str]], *, in_parts: bool
+) -> dict[tuple[int, int], Evidence]:
+    """By part and place in its list the quotes as rows without their rating, found in the state that was read.
+
+    Texts are read only where something is quoted.
+    """
+    asked = {(n, m): quote for n, part in enumerate(parts, start=1) for m, quote in enumerate(part.evidence, start=1)}
+    if not asked:
+        return {}
+
+    def refuse(place: tuple[int, int], sentence: str) -> None:
+        fields[f"{f'parts[{place[0]}].' if in_parts else ''}evidence[{place[1]}]"] = [sentence]
+
+    if snapshot is None:
+        for place in asked:
+            refuse(place, "This item came in without an issue, so nothing can be quoted.")
+        return {}
+    read, comments = texts_of(snapshot, {quote.comment for quote in asked.values() if quote.comment})
+    repository = read.issue.repository.full_name
+    sources: dict[tuple[str, int | None], Source] = {}
+    found: dict[tuple[int, int], Evidence] = {}
+    for place, quote in asked.items():
+        comment = comments.get(quote.comment) if quote.comment else None
+        if quote.where == COMMENT and comment is None:
+            refuse(place, f"The thread that was read has no comment {quote.comment}.")
+            continue
+        source = sources.get((quote.where, quote.comment))
+        if source is None:
+            text = comment.body if comment else {TITLE: read.title, BODY: read.body}[quote.where]
+            source = sources[quote.where, quote.comment] = Source(text, repository)
+        found[place] = _evidence(quote, source, comment.pk if comment else None)
+    return found
+
+
+def _evidence(quote: Quote, source: Source, comment: int | None) -> Evidence:
+    start, end = source.locate(quote) or (None, None)
+    return Evidence(
+        where=quote.where,
+        comment_id=comment,
+        start=start,
+        end=end,
+        quote=quote.quote,
+        before=quote.before,
+        after=quote.after,
+    )
+
+
+def _write_ratings(
+    assignment: Assignment,
+    annotation: Annotation,
+    tree: VersionTree,
+    parts: list[PartRead],
+    quoted: Mapping[tuple[int, int], Evidence],
+) -> None:
+    """Stores the proposals, ratings and quotes of all parts in three statements at most."""
     asked = [
         (number, dimension, part.proposals[dimension.key])
         for number, part in enumerate(parts, start=1)
@@ -307,10 +300,22 @@ def _write_ratings(assignment: Assignment, annotation: Annotation, tree: Version
         if dimension.key in part.proposals
     ]
     made = Proposal.objects.bulk_create(
-        [Proposal(annotation=annotation, dimension_id=d.id, name=each.name, memo=each.memo) for _, d, each in asked]
+        [
+            Proposal(
+                annotation=annotation,
+                round_id=assignment.round_id,
+                item_id=assignment.item_id,
+                proposed_by_id=assignment.rater_id,
+                part=number,
+                dimension_id=dimension.id,
+                name=each.name,
+                memo=each.memo,
+            )
+            for number, dimension, each in asked
+        ]
     )
     proposals = {(number, dimension.key): row.pk for (number, dimension, _), row in zip(asked, made, strict=True)}
-    Rating.objects.bulk_create(
+    ratings = Rating.objects.bulk_create(
         [
             Rating(
                 annotation=annotation,
@@ -327,28 +332,84 @@ def _write_ratings(assignment: Assignment, annotation: Annotation, tree: Version
             for value in value_columns(dimension, part.values[dimension.key], proposals.get((number, dimension.key)))
         ]
     )
+    if not quoted:
+        return
+    rated: dict[tuple[int, str, str], Rating] = {}
+    for row in ratings:
+        dimension = tree.by_id[row.dimension_id]
+        category = dimension.by_id[row.category_id].key if row.category_id else PENDING if row.proposal_id else ""
+        rated[row.part, dimension.key, category] = row
+    for (number, place), evidence in quoted.items():
+        quote = parts[number - 1].evidence[place - 1]
+        evidence.rating = rated[number, quote.dimension, quote.category]
+    Evidence.objects.bulk_create(quoted.values())
 
 
 def _point_to(assignment: Assignment, annotation: Annotation, round_: Round) -> None:
-    """Moves the assignment's pointers: the blind one only while the round is open and its raters see nothing."""
+    """Moves the assignment's pointers: the blind one only while the round is open and its raters see nothing.
+
+    A third rater sees nothing of an item until their first answer, so that one is blind, too.
+    """
     is_first = assignment.state in Assignment.UNFINISHED
     assignment.current = annotation
-    if round_.state == Round.State.OPEN:
+    if round_.state == Round.State.OPEN or (is_first and assignment.slot is None):
         assignment.blind = annotation
     assignment.state = Assignment.State.SKIPPED if annotation.skip_reason else Assignment.State.SUBMITTED
     assignment.lease_until = None
-    assignment.save(update_fields=["current", "blind", "state", "lease_until"])
-    if is_first:
-        RoundRater.objects.filter(round=round_, rater=assignment.rater_id).update(n_finished=F("n_finished") + 1)
-    Draft.objects.filter(assignment=assignment).delete()
+    with connection.cursor() as cursor:  # one trip to the database instead of three, in what is done most
+        cursor.execute(
+            """
+            WITH pointed AS (
+                UPDATE annotation_assignment SET current_id = %(current)s, blind_id = %(blind)s, state = %(state)s,
+                    lease_until = NULL WHERE id = %(id)s
+            ), counted AS (
+                UPDATE annotation_roundrater SET n_finished = n_finished + 1
+                WHERE %(is_first)s AND round_id = %(round)s AND rater_id = %(rater)s
+            )
+            DELETE FROM annotation_draft WHERE assignment_id = %(id)s
+            """,
+            {
+                "id": assignment.pk,
+                "current": assignment.current_id,
+                "blind": assignment.blind_id,
+                "state": assignment.state,
+                "round": round_.pk,
+                "rater": assignment.rater_id,
+                "is_first": is_first,
+            },
+        )
 
 
-def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object]) -> Draft:
-    """Keeps what was typed so far; the last one wins, and it is thrown away by the submit."""
-    found = get_own_assignment(seat, assignment)
+def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object], round_number: int | None = None) -> Draft:
+    """Keeps what was typed so far; it is thrown away by the submit.
+
+    A draft may say `by` whom it was typed (a name for one open page), which draft it goes on from (`seen`, that one's
+    `at`) and the revision it began with (`base`). Then it takes the place of what the same page kept, of the draft that
+    was seen, and of one for an earlier revision; another one is left as it is and handed back as Stale. Without `by`
+    the last one wins.
+    """
+    found = get_own_assignment(seat, assignment, round_number=round_number)
     _check_state(found, found.round)
     check_storable(body)
     if len(str(body)) > 200_000:
         raise Invalid("The draft is too long to keep.", fields={"draft": ["At most 200,000 characters."]})
-    draft, _ = Draft.objects.update_or_create(assignment=found, defaults={"body": dict(body)})
+    with transaction.atomic():
+        kept = Draft.objects.select_for_update()
+        draft, is_new = kept.get_or_create(assignment=found, defaults={"body": dict(body)})
+        if is_new:
+            return draft
+        if not _may_replace(draft.body, body):
+            message = "A draft of this issue was typed in another tab or on another device."
+            raise Stale(message, newer=draft.body)
+        draft.body = dict(body)
+        draft.save()
     return draft
+
+
+def _may_replace(stands: Mapping[str, object], body: Mapping[str, object]) -> bool:
+    if "by" not in body or stands.get("by") in (None, body["by"]):
+        return True
+    ours, theirs = body.get("base"), stands.get("base")
+    if isinstance(ours, int) and isinstance(theirs, int) and ours != theirs:
+        return ours > theirs
+    return body.get("seen") == stands.get("at")

@@ -101,7 +101,7 @@ def _check_one_answer(accept: object, map_to: object, decline: object) -> None:
 
 
 def _rows(seat: Seat, ids: Collection[int]) -> Any:
-    rows = Proposal.objects.filter(pk__in=ids, annotation__assignment__round__study=seat.study)
+    rows = Proposal.objects.filter(pk__in=ids, round__study=seat.study)
     return with_states(rows).select_related(*FULL).order_by("pk")
 
 
@@ -115,7 +115,7 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
     if len(found) < len({str(each) for each in proposals}):
         raise NotFound(f"The study “{seat.study.slug}” has not all of these proposals.")
     for each in found:
-        seat.require_sight(each.round)
+        seat.require_sight_of(each.round, each.item)
     for each in found:
         if each.round.state == Round.State.UNDONE:
             raise WrongState(f"Round {each.round.number} was undone with its plan; nothing of it is answered.")

@@ -2,17 +2,21 @@
 
 from django.db import transaction
 
-from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.access import ADJUDICATOR, OWNER, Seat, hold_state
 from annotation.actions.rows import value_columns
+from annotation.actions.screening import screen_by_round
 from annotation.actions.studies import record
 from annotation.answers import read_decided
+from annotation.deciding import decided_by
 from annotation.errors import Invalid, NotFound, Stale, WrongState
-from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem, Study
+from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
 from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 LONGEST_RATIONALE = 20_000
+NOT_TAKEN = "The decision could not be taken."
+NOT_REOPENED = "The decision could not be reopened."
 BY_HAND = (
     Resolution.Method.DISCUSSION,
     Resolution.Method.THIRD_RATER,
@@ -40,33 +44,20 @@ def resolve(
     part has no value there. `expected` names the resolution that the adjudicator saw, None for none: raises Stale with
     the newer one where somebody was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
-    seat.require(ADJUDICATOR, OWNER)
-    seat.require_sight(round_)
-    round_item = RoundItem.objects.select_for_update().filter(round=round_, item=item).first()
-    if round_item is None:
-        raise NotFound(f"{item.identifier} is not in round {round_.number}.")
-    state = Round.objects.values_list("state", flat=True).get(pk=round_.pk)
-    standing = _standing(round_, item)
-    if state in (Round.State.DRAFT, Round.State.UNDONE) or (
-        state == Round.State.OPEN and not (seat.study.resolve_when == Study.ResolveWhen.ITEM and standing.is_complete)
-    ):
-        when = "" if state == Round.State.UNDONE else "; decisions are taken when its raters are done"
-        raise WrongState(f"Round {round_.number} is {state}{when}.")
+    standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     if dimension not in tree.by_key:
-        raise Invalid("The decision could not be taken.", fields={"dimension": [f"There is no “{dimension}”."]})
+        raise Invalid(NOT_TAKEN, fields={"dimension": [f"There is no “{dimension}”."]})
     read = read_decided(tree.by_key[dimension], values, "values", fields)
     if method not in BY_HAND:
         fields["method"] = [f"Choose one of {', '.join(BY_HAND)}."]
-    if not isinstance(rationale, str) or len(rationale) > LONGEST_RATIONALE:
-        fields["rationale"] = [f"The rationale is text of at most {LONGEST_RATIONALE} characters."]
+    _check_rationale(rationale, fields)
     _check_place(standing, part, dimension, tree.by_key[dimension].title, fields)
     if fields:
-        raise Invalid("The decision could not be taken.", fields=fields)
+        raise Invalid(NOT_TAKEN, fields=fields)
     newest = _newest(round_, item, part, tree.by_key[dimension].id)
-    if str(newest.pk if newest else "") != str(expected if expected is not None else ""):
-        raise _stale(newest, tree)
+    _check_seen(newest, expected, tree)
     resolution = Resolution.objects.create(
         round=round_,
         item=item,
@@ -82,16 +73,92 @@ def resolve(
         for columns in value_columns(tree.by_key[dimension], read)
         if columns
     )
+    _record(seat, "resolved", resolution, dimension)
+    screen_by_round(seat=seat, round_=round_, items=[item.pk])
+    return resolution
+
+
+@transaction.atomic
+def reopen(
+    *, seat: Seat, round_: Round, item: Item, part: int, dimension: str, rationale: str = "", expected: object = None
+) -> Resolution:
+    """Takes a decision back: what stood is kept in the history and counts no more, and the place is judged anew.
+
+    It is a revision without values. The study's rules don't decide the place again. `expected` as in `resolve`.
+    Raises Invalid with the fields, Stale, Blind, Forbidden, WrongState.
+    """
+    held(seat, round_, item)
+    tree = published_version(round_.taxonomy_version_id)
+    fields: dict[str, list[str]] = {}
+    _check_rationale(rationale, fields)
+    if dimension not in tree.by_key:
+        fields["dimension"] = [f"There is no “{dimension}”."]
+    if isinstance(part, bool) or not isinstance(part, int):
+        fields["part"] = ["Write a whole number."]
+    if fields:
+        raise Invalid(NOT_REOPENED, fields=fields)
+    newest = _newest(round_, item, part, tree.by_key[dimension].id)
+    _check_seen(newest, expected, tree)
+    if newest is None or newest.method == Resolution.Method.REOPENED:
+        raise Invalid(NOT_REOPENED, fields={"dimension": ["Nothing is decided there, so nothing can be reopened."]})
+    resolution = Resolution.objects.create(
+        round=round_,
+        item=item,
+        part=part,
+        dimension_id=newest.dimension_id,
+        revision=newest.revision + 1,
+        method=Resolution.Method.REOPENED,
+        rationale=rationale.strip(),
+        decided_by=seat.user,
+    )
+    _record(seat, "reopened", resolution, dimension)
+    return resolution
+
+
+def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
+    """How the item stands, which stays so until the commit: whoever decides on it meanwhile waits, or ends the round.
+
+    `round_` is given the state that it has now. Raises NotFound, Forbidden, Blind, and WrongState where decisions are
+    not taken.
+    """
+    seat.require(ADJUDICATOR, OWNER)
+    seat.require_sight_of(round_, item)
+    round_.state = state = hold_state(round_.pk) or round_.state
+    if RoundItem.objects.counting().select_for_update().filter(round=round_, item=item).first() is None:
+        raise NotFound(f"{item.identifier} is not in round {round_.number}.")
+    standing = _standing(round_, item)
+    if state in (Round.State.DRAFT, Round.State.UNDONE) or (
+        state == Round.State.OPEN and not (seat.study.is_resolved_by_item and standing.is_complete)
+    ):
+        when = "" if state == Round.State.UNDONE else "; decisions are taken when its raters are done"
+        raise WrongState(f"Round {round_.number} is {state}{when}.")
+    return standing
+
+
+def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str) -> None:
     record(
         study=seat.study,
         user=seat.user,
-        verb="resolved",
-        round=round_.number,
-        item=item.identifier,
-        part=part,
+        verb=verb,
+        round=resolution.round.number,
+        item=resolution.item.identifier,
+        part=resolution.part,
         dimension=dimension,
     )
-    return resolution
+
+
+def _check_rationale(rationale: object, fields: dict[str, list[str]]) -> None:
+    if not isinstance(rationale, str) or len(rationale) > LONGEST_RATIONALE:
+        fields["rationale"] = [f"The rationale is text of at most {LONGEST_RATIONALE} characters."]
+
+
+def _check_seen(newest: Resolution | None, expected: object, tree: VersionTree) -> None:
+    """Raises Stale unless this is what the adjudicator saw; a place that was reopened may be taken for undecided."""
+    seen = str(expected if expected is not None else "")
+    if newest is not None and newest.method == Resolution.Method.REOPENED and not seen:
+        return
+    if str(newest.pk if newest else "") != seen:
+        raise _stale(newest, tree)
 
 
 def _standing(round_: Round, item: Item) -> ItemVerdicts:
@@ -123,9 +190,10 @@ def _newest(round_: Round, item: Item, part: int, dimension_id: int) -> Resoluti
 def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
     if newest is None:
         return Stale("There is no such decision (yet); look again.", newer={})
-    who = newest.decided_by.username if newest.decided_by else "an import"
+    who = decided_by(newest.method, newest.decided_by.username if newest.decided_by else "")
+    verb = "reopened" if newest.method == Resolution.Method.REOPENED else "decided"
     return Stale(
-        f"{who} decided this meanwhile; look at that decision before you change it.",
+        f"{who} {verb} this meanwhile; look at that before you change it.",
         newer={
             "id": str(newest.pk),
             "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),

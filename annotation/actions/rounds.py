@@ -2,18 +2,31 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from django.db import transaction
-from django.db.models import Exists, F
+from django.db import connection, transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
+from annotation import ruling, tasks
 from annotation.access import OWNER, RATER, Seat, get_round, row_number
+from annotation.actions.inbox import tell_round_waits
+from annotation.actions.screening import screen_by_round, screening_version
 from annotation.actions.studies import items_for, record
-from annotation.assigning import plan, raters_planned
+from annotation.actions.training import (
+    Known,
+    counting_first,
+    give_training,
+    known_of_round,
+    passed_gate,
+    read_all_known,
+)
+from annotation.assigning import own_order, plan, raters_planned, slots_short
+from annotation.calibration import short_of
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import (
     Assignment,
+    InboxLine,
     Item,
     Membership,
     Plan,
@@ -23,9 +36,10 @@ from annotation.models import (
     Sample,
     Study,
 )
-from annotation.queries.choosing import n_passed_over, unused_of
+from annotation.queries.choosing import n_passed_over, unscreened_of, unused_of
 from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
+from annotation.screening import read_reasons
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
@@ -38,6 +52,7 @@ def create_round(
     kind: str = Round.Kind.MAIN,
     taxonomy_version: int | None = None,
     raters: Sequence[str] = (),
+    quotas: Mapping[str, int | None] | None = None,
     raters_per_item: int = 2,
     mode: str = Round.Mode.PLANNED,
     double_share: float = 1.0,
@@ -46,31 +61,48 @@ def create_round(
     sample: int | str | None = None,
     n_items: int | None = None,
     share: float | None = None,
+    reasons: Sequence[str] | None = None,
+    known: object = None,
+    training_round: object = None,
+    n_training: object = None,
 ) -> Round:
     """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
 
-    `raters` are user names or rater codes; without `taxonomy_version` the newest published one is taken.
+    `raters` are user names or rater codes, and so are the keys of `quotas`: how many items each of them takes at most.
+    A machine is given every item beside the raters per item, who are people. Without `taxonomy_version` the newest
+    published one is taken. A screening round asks from a taxonomy of its own: it takes no version, but `reasons`,
+    without which those of before stay.
+
+    Training items come first and are not part of the number of items: those of `known` (by item what is right: labels
+    or parts, and why), or the first `n_training` items of the closed `training_round` with what was agreed there.
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     fields: dict[str, list[str]] = {}
-    if kind not in (Round.Kind.PILOT, Round.Kind.MAIN):
-        fields["kind"] = ["Write pilot or main."]
+    if kind not in (Round.Kind.SCREENING, Round.Kind.PILOT, Round.Kind.MAIN):
+        fields["kind"] = ["Write screening, pilot or main."]
     if mode not in Round.Mode.values:
         fields["mode"] = ["Write planned or pool."]
-    if not _is_whole(raters_per_item, 1, 100):
+    if not is_whole(raters_per_item, 1, 100):
         fields["raters_per_item"] = ["Write a whole number from 1 to 100."]
     if isinstance(double_share, bool) or not isinstance(double_share, int | float) or not 0 <= double_share <= 1:
         fields["double_share"] = ["Write a share from 0 to 1."]
-    if not _is_whole(seed, -(2**63), 2**63 - 1):
+    if not is_whole(seed, -(2**63), 2**63 - 1):
         fields["seed"] = ["Write a whole number."]
-    version = _published_version(study, taxonomy_version, fields)
+    is_screening = kind == Round.Kind.SCREENING
+    why = _screening_words(is_screening, taxonomy_version, reasons, fields)
+    version = None if is_screening else _published_version(study, taxonomy_version, fields)
     members = raters_named(study, raters, fields)
-    if not fields and raters_per_item > len(members):
-        fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(members)} named."]
-    items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields)
+    people = [member for member in members if not member.is_machine]
+    if not fields and raters_per_item > len(people):
+        fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(people)} named."]
+    most = _quotas_named(quotas, members, fields)
+    items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, is_screening=is_screening)
+    training = _training(seat, study, version, known, training_round, n_training, fields)
     if fields:
         raise Invalid("The round could not be made.", fields=fields)
+    if is_screening:
+        version = screening_version(seat=seat, study=study, reasons=why)
     assert version is not None
     number = (study.rounds.order_by("-number").values_list("number", flat=True).first() or 0) + 1
     round_ = Round.objects.create(
@@ -85,29 +117,123 @@ def create_round(
         sample=drawn_from,
         created_by=seat.user,
     )
-    RoundRater.objects.bulk_create([RoundRater(round=round_, rater=member) for member in members])
+    RoundRater.objects.bulk_create(
+        [RoundRater(round=round_, rater=member, quota=most.get(member.pk)) for member in members]
+    )
+    training_ids = {item.pk for item, _ in training}
+    items = [item for item in items if item.pk not in training_ids]
     planned = raters_planned(len(items), raters_per_item, double_share, seed)
+    if mode == Round.Mode.PLANNED and (short := _short(planned, [most.get(each.pk) for each in people])):
+        raise Invalid("The round could not be made.", fields={"quotas": [short]})
+    places: list[tuple[Item, int, Known | None]] = [(item, len(members), right) for item, right in training]
+    places += [(item, n, None) for item, n in zip(items, planned, strict=True)]
     RoundItem.objects.bulk_create(
         [
-            RoundItem(round=round_, item=item, position=position, n_raters=n)
-            for position, (item, n) in enumerate(zip(items, planned, strict=True), start=1)
+            RoundItem(round=round_, item=item, position=position, n_raters=n, known=right)
+            for position, (item, n, right) in enumerate(places, start=1)
         ],
         batch_size=5000,
     )
     passed_over = n_passed_over(drawn_from) if drawn_from else 0
     said = {"screened_out": passed_over} if passed_over else {}
+    said |= {"training": len(training)} if training else {}
     record(study=study, user=seat.user, verb="round made", round=number, items=len(items), kind=kind, **said)
     return round_
 
 
-def _is_whole(value: object, least: int, most: int) -> bool:
+def _training(
+    seat: Seat,
+    study: Study,
+    version: TaxonomyVersion | None,
+    known: object,
+    training_round: object,
+    n_training: object,
+    fields: dict[str, list[str]],
+) -> list[tuple[Item, Known]]:
+    """The training items of a new round with what is known of them; what is wrong goes into `fields`."""
+    if known is None and training_round is None and n_training is None:
+        return []
+    if version is None:
+        fields.setdefault("known", ["A round has training items only under a published version, and never to screen."])
+        return []
+    if training_round is not None or n_training is not None:
+        if known is not None:
+            fields["known"] = ["Give either known answers, or training_round with n_training."]
+            return []
+        return known_of_round(study, version, training_round, n_training, fields)
+    read = read_all_known(version, known, fields)
+    wrong: dict[str, list[str]] = {}
+    items = _named_items(seat, study, list(read), wrong, takes_out=False) if read else []
+    if wrong:
+        fields["known"] = [*fields.get("known", []), *wrong["issues"]]
+        return []
+    return [(item, read[item.identifier]) for item in items if item.identifier in read]
+
+
+def is_whole(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _quotas_named(quotas: object, members: Sequence[Membership], fields: dict[str, list[str]]) -> dict[int, int | None]:
+    """How many items each rater takes at most, by the membership's id; what is wrong goes into `fields`."""
+    if quotas is None:
+        return {}
+    if not isinstance(quotas, Mapping):
+        fields["quotas"] = ["Write an object: a rater's user name or code, and a whole number or null."]
+        return {}
+    by_name = {member.code.lower(): member for member in members if member.code}
+    by_name |= {member.user.username.lower(): member for member in members if member.user}
+    found: dict[int, int | None] = {}
+    for name, quota in quotas.items():
+        member = by_name.get(str(name).lower())
+        if member is None:
+            fields.setdefault("quotas", []).append(f"“{name}” is no rater of this round; name them in raters, too.")
+        elif member.is_machine:
+            fields.setdefault("quotas", []).append(f"“{name}” is a machine, and is given every item.")
+        elif quota is not None and not is_whole(quota, 0, 2**31 - 1):
+            fields.setdefault("quotas", []).append(f"“{name}”: write a whole number from 0, or null for no limit.")
+        else:
+            found[member.pk] = quota
+    return found
+
+
+def _short(planned: Sequence[int], capacities: Sequence[int | None]) -> str:
+    """What to say when quotas can't hold all slots; empty when they can."""
+    n = slots_short(planned, capacities)
+    if not n:
+        return ""
+    slots = "1 slot" if n == 1 else f"{n} slots"
+    return f"The quotas are {slots} short of {sum(planned)}. Raise one, add a rater, or take fewer items."
+
+
+def quotas_short(round_: Round) -> str:
+    """What to say when the quotas of a planned round can't hold all its slots; empty when they can."""
+    if round_.mode == Round.Mode.POOL:
+        return ""
+    n_items = RoundItem.objects.counting().filter(round=round_).count()
+    planned = raters_planned(n_items, round_.raters_per_item, round_.double_share, round_.seed)
+    people = RoundRater.objects.filter(round=round_, rater__kind=Membership.Kind.PERSON)
+    return _short(planned, list(people.order_by("pk").values_list("quota", flat=True)))
+
+
+def _screening_words(
+    is_screening: bool, version: int | None, reasons: object, fields: dict[str, list[str]]
+) -> Sequence[str] | None:
+    """The reasons that a screening round is to offer, None for those of before; what is wrong goes into `fields`."""
+    if is_screening and version is not None:
+        fields["taxonomy_version"] = ["A screening round asks from a taxonomy of its own; leave this out."]
+    if reasons is None:
+        return None
+    if not is_screening:
+        fields["reasons"] = ["Only a screening round asks for reasons; leave this out."]
+        return None
+    return read_reasons(reasons, fields)
 
 
 def _published_version(study: Study, number: int | None, fields: dict[str, list[str]]) -> TaxonomyVersion | None:
     versions = study.taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED)
     if number is not None:
-        versions = versions.filter(number=number) if _is_whole(number, 1, 2**31 - 1) else versions.none()
+        versions = versions.filter(number=number) if is_whole(number, 1, 2**31 - 1) else versions.none()
     version = versions.order_by("-number").first()
     if version is None:
         wanted = f"version {number}" if number is not None else "version"
@@ -141,13 +267,15 @@ def _items(
     n_items: int | None,
     share: float | None,
     fields: dict[str, list[str]],
+    *,
+    is_screening: bool,
 ) -> tuple[list[Item], Sample | None]:
     """The items that the round is to hold, from names or from a sample; what is wrong goes into `fields`."""
     if (issues is None) == (sample is None):
         fields["issues"] = ["Give either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
-        return _named_items(seat, study, issues, fields), None
+        return _named_items(seat, study, issues, fields, takes_out=is_screening), None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
@@ -156,23 +284,31 @@ def _items(
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1):
         fields["share"] = ["Write a share above 0, up to 1."]
         return [], None
-    if n_items is not None and not _is_whole(n_items, 1, 2**31 - 1):
+    if n_items is not None and not is_whole(n_items, 1, 2**31 - 1):
         fields["n_items"] = ["Write a whole number from 1."]
         return [], None
     if n_items is not None and share is not None:
         fields["n_items"] = ["Give either n_items or share."]
         return [], None
-    unused = unused_of(found.pk).order_by("position")
+    unused = (unscreened_of if is_screening else unused_of)(found.pk).order_by("position")
     wanted = n_items if n_items is not None else math.floor(found.size * share + 0.5) if share else None
     drawn = list(unused.select_related("issue__repository")[:wanted])
     if not drawn:
-        fields["sample"] = ["Every issue of this sample is in a round already or screened out; draw another sample."]
+        fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and len(drawn) < n_items:
         fields["n_items"] = [f"Only {len(drawn)} issues of this sample are left unused."]
     return ([] if fields else items_for(study, [row.issue for row in drawn])), found
 
 
-def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list[str]]) -> list[Item]:
+NOTHING_LEFT = (
+    "Every issue of this sample is in a round already, is being screened, or is screened out; draw another sample."
+)
+
+
+def _named_items(
+    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], *, takes_out: bool
+) -> list[Item]:
+    """The items of these names; those screened out are refused unless `takes_out`, for they may be screened again."""
     if not isinstance(names, list | tuple) or not names:
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
@@ -180,7 +316,7 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
     wanted: list[Item | Issue] = []
     for name in dict.fromkeys(str(name) for name in names):
         if name in known:
-            if known[name].screening == Item.Screening.OUT:
+            if known[name].screening == Item.Screening.OUT and not takes_out:
                 reason = known[name].screening_reason
                 fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
             wanted.append(known[name])
@@ -204,10 +340,13 @@ def _named_items(seat: Seat, study: Study, names: object, fields: dict[str, list
 
 
 @transaction.atomic
-def open_round(*, seat: Seat, number: int) -> Round:
+def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
     """Opens a draft round; when it returns every planned assignment exists. Raises WrongState.
 
     It is also the wrong state where the round's taxonomy version was retired since the round was made.
+
+    With a main round is kept what the last pilot said of it and, where it said to wait, the `reason` to open it all the
+    same. Without one it opens, too, and the round says so.
 
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
     """
@@ -222,10 +361,21 @@ def open_round(*, seat: Seat, number: int) -> Round:
             f"Version {version.number} of {version.taxonomy.slug} was retired; make a round under a published version.",
             code="version_retired",
         )
-    round_items = list(RoundItem.objects.filter(round=round_).order_by("position"))
-    round_raters = list(RoundRater.objects.filter(round=round_).order_by("pk"))
+    everything = list(RoundItem.objects.filter(round=round_).order_by("position"))
+    round_items, training = counting_first(round_, everything)
+    everybody = list(RoundRater.objects.filter(round=round_).select_related("rater").order_by("pk"))
+    round_raters = [each for each in everybody if not each.rater.is_machine]
+    if round_.raters_per_item > len(round_raters):
+        raise Conflict(
+            f"{round_.raters_per_item} raters per item need as many people; round {number} has {len(round_raters)}. "
+            "Make a new round.",
+            code="raters_short",
+        )
     if round_.mode == Round.Mode.PLANNED:
-        places = plan([each.n_raters for each in round_items], len(round_raters), round_.seed)
+        if short := quotas_short(round_):
+            raise Conflict(short, code="quotas_short")
+        n_raters = [each.n_raters for each in round_items]
+        places = plan(n_raters, len(round_raters), round_.seed, [each.quota for each in round_raters])
         Assignment.objects.bulk_create(
             [
                 Assignment(
@@ -233,7 +383,7 @@ def open_round(*, seat: Seat, number: int) -> Round:
                     item_id=round_items[place.item].item_id,
                     rater_id=round_raters[place.rater].rater_id,
                     slot=place.slot,
-                    position=place.position,
+                    position=len(training) + place.position,
                 )
                 for place in places
             ],
@@ -244,12 +394,66 @@ def open_round(*, seat: Seat, number: int) -> Round:
             round_rater.n_assigned = n_assigned[index]
         RoundRater.objects.bulk_update(round_raters, ["n_assigned"])
     else:
-        RoundItem.objects.filter(round=round_).update(n_free=F("n_raters"))
+        RoundItem.objects.counting().filter(round=round_).update(n_free=F("n_raters"))
+    give_training(round_, training, round_raters)
+    give_everything(round_, [each for each in everybody if each.rater.is_machine])
+    _tell_round_opened(round_, round_raters)
     round_.state, round_.opened_at = Round.State.OPEN, timezone.now()
-    round_.save(update_fields=["state", "opened_at"])
-    record(study=seat.study, user=seat.user, verb="round opened", round=number)
+    round_.gate = passed_gate(seat=seat, round_=round_, reason=reason)
+    round_.save(update_fields=["state", "opened_at", "gate"])
+    said = {}
+    if round_.gate:
+        against = short_of(round_.gate)
+        said = {"pilot": round_.gate["round"], "advice": round_.gate["advice"], "against": against}
+        said |= {"reason": round_.gate["reason"]} if against else {}
+    record(study=seat.study, user=seat.user, verb="round opened", round=number, **said)
     tell_planner(len(round_items))
     return round_
+
+
+def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
+    """Gives machines every item of a round that they have not had, each in an order of their own; how many to each.
+
+    A machine holds no slot: it answers beside the raters of an item, and nobody waits for it. Nor is it trained.
+    """
+    if not machines:
+        return 0
+    places = RoundItem.objects.counting().filter(round=round_).order_by("position")
+    items = list(places.values_list("item_id", flat=True))
+    for machine in machines:
+        rows = Assignment.objects.filter(round=round_, rater=machine.rater_id)
+        rows.filter(state=Assignment.State.WITHDRAWN).update(state=Assignment.State.WAITING)
+        had = set(rows.values_list("item_id", flat=True))
+        Assignment.objects.bulk_create(
+            [
+                Assignment(round=round_, item_id=items[place], rater_id=machine.rater_id, position=position)
+                for position, place in enumerate(own_order(len(items), round_.seed, machine.rater_id), start=1)
+                if items[place] not in had
+            ],
+            batch_size=5000,
+        )
+        machine.n_assigned = len(items)
+    RoundRater.objects.bulk_update(machines, ["n_assigned"])
+    return len(items)
+
+
+def _tell_round_opened(round_: Round, round_raters: Sequence[RoundRater]) -> None:
+    """Tells the raters; how many of a pool's items will be theirs nobody knows."""
+    is_pool = round_.mode == Round.Mode.POOL
+    n_training = RoundItem.objects.filter(round=round_, known__isnull=False).count()
+    InboxLine.objects.bulk_create(
+        [
+            InboxLine(
+                member_id=each.rater_id,
+                kind=InboxLine.Kind.ROUND,
+                round=round_,
+                n_items=None if is_pool else each.n_assigned + n_training,
+            )
+            for each in round_raters
+            if each.n_assigned or n_training or is_pool
+        ],
+        ignore_conflicts=True,
+    )
 
 
 @transaction.atomic
@@ -257,7 +461,7 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     """Moves an open round to resolving by hand; unfinished assignments are withdrawn only if asked for."""
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.OPEN, "moved to resolving")
-    unfinished = Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED)
+    unfinished = Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.UNFINISHED)
     n_out = unfinished.count() + sum(
         RoundItem.objects.filter(round=round_, n_free__gt=0).values_list("n_free", flat=True)
     )
@@ -277,9 +481,9 @@ def finish_if_done(round_id: int) -> bool:
 
     Two last submits at the same moment both see the other's row, because each looks after its own commit.
     """
+    if not _all_is_in(round_id):
+        return False
     with transaction.atomic():
-        if not _all_is_in(round_id):
-            return False
         round_ = Round.objects.select_for_update().get(pk=round_id)
         if not _all_is_in(round_id):
             return False
@@ -288,16 +492,34 @@ def finish_if_done(round_id: int) -> bool:
 
 
 def _all_is_in(round_id: int) -> bool:
-    """Whether a round is open with nothing left to do; one query, so that a slot just taken is not missed."""
-    unfinished = Assignment.objects.filter(round=round_id, state__in=Assignment.UNFINISHED)
-    free = RoundItem.objects.filter(round=round_id, n_free__gt=0)
-    return Round.objects.filter(~Exists(unfinished), ~Exists(free), pk=round_id, state=Round.State.OPEN).exists()
+    """Whether a round is open with nothing left to do; one query, so that a slot just taken is not missed.
+
+    An arbiter, who has no slot, is not waited for. Written as SQL because it is asked after every submit.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_ALL_IS_IN, [round_id])
+        return bool(cursor.fetchone()[0])
+
+
+_ALL_IS_IN = """
+    SELECT EXISTS (
+        SELECT FROM annotation_round r WHERE r.id = %s AND r.state = 'open'
+        AND NOT EXISTS (
+            SELECT FROM annotation_assignment a
+            WHERE a.round_id = r.id AND a.slot IS NOT NULL AND a.state IN ('waiting', 'leased'))
+        AND NOT EXISTS (SELECT FROM annotation_rounditem i WHERE i.round_id = r.id AND i.n_free > 0))
+"""
 
 
 def _start_resolving(round_: Round) -> None:
     round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
-    round_.save(update_fields=["state", "resolving_at"])
+    has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
+    round_.ruled_at = None if has_rules else round_.resolving_at
+    round_.save(update_fields=["state", "resolving_at", "ruled_at"])
+    if has_rules:  # A message that is lost is sent again by the clock.
+        transaction.on_commit(lambda: tasks.rule_round.delay(round_.pk), robust=True)
     RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
+    tell_round_waits(round_)
 
 
 @transaction.atomic
@@ -321,14 +543,24 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
             )
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
-    record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open)
+    asked = Assignment.objects.filter(ruling.ARBITERS, round=round_, state__in=Assignment.UNFINISHED)
+    n_withdrawn = asked.update(state=Assignment.State.WITHDRAWN, lease_until=None)
+    said = {"third_raters_withdrawn": n_withdrawn} if n_withdrawn else {}
+    record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open, **said)
+    screen_by_round(seat=seat, round_=round_)
+    return round_
+
+
+def hold_round(seat: Seat, number: int) -> Round:
+    """The round as it stands, and stays until the commit: whoever submits there or takes an item waits."""
+    found = get_round(seat, number)
+    round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
+    round_.study = seat.study
     return round_
 
 
 def _locked(seat: Seat, number: int, state: str, verb: str) -> Round:
-    found = get_round(seat, number)
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
-    round_.study = seat.study
+    round_ = hold_round(seat, number)
     if round_.state != state:
         raise WrongState(f"Round {number} is {round_.state}; only a round that is {state} can be {verb}.")
     return round_

@@ -2,22 +2,24 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat
-from annotation.agreement import COEFFICIENTS
+from annotation.actions import machines
+from annotation.actions.primary import check_primary
 from annotation.errors import Conflict, Invalid, NotFound
 from annotation.models import AuditEvent, Item, Membership, Round, Study
+from annotation.queries.studies import labelling_has_begun
 from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
 NOT_SLUGS = frozenset({"new"})
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
+SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
 
 
 def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
@@ -71,7 +73,7 @@ def create_study(
 
 
 def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
-    """What is wrong with a study's title, guidelines and resolve_when, those of them that are given."""
+    """What is wrong with a study's title, guidelines, resolve_when, applies and switches, those that are given."""
     fields: dict[str, list[str]] = {}
     title, guidelines = words.get("title", "-"), words.get("guidelines", "")
     if not isinstance(title, str) or not title.strip():
@@ -82,48 +84,25 @@ def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
         fields["guidelines"] = [f"Write text of at most {LONGEST_GUIDELINES} characters."]
     if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
         fields["resolve_when"] = ["Write round or item."]
-    if not isinstance(words.get("pseudonymise", True), bool):
-        fields["pseudonymise"] = ["Write true or false."]
+    if words.get("applies", Study.Applies.BOTH) not in Study.Applies.values:
+        fields["applies"] = ["Write both or either."]
+    for name in SWITCHES:
+        if not isinstance(words.get(name, True), bool):
+            fields[name] = ["Write true or false."]
     return fields
-
-
-def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:
-    """The primary coefficient and threshold per dimension, with the day they were fixed. Raises Invalid."""
-    if not isinstance(primary, Mapping):
-        raise Invalid(
-            "The primary coefficients could not be read.", fields={"primary": ["Write a mapping by dimension."]}
-        )
-    newest = taxonomy.versions.order_by("-number").first()
-    keys = set(newest.dimensions.values_list("key", flat=True)) if newest else set()
-    fields: dict[str, list[str]] = {}
-    checked: dict[str, dict[str, object]] = {}
-    for key, entry in primary.items():
-        path = f"primary.{key}"
-        if key not in keys:
-            fields[path] = [f"The taxonomy {taxonomy.slug} has no dimension “{key}”."]
-            continue
-        entry = entry if isinstance(entry, Mapping) else {}
-        coefficient, threshold = entry.get("coefficient"), entry.get("threshold")
-        if coefficient not in COEFFICIENTS:
-            fields[path] = [f"Choose one of {', '.join(COEFFICIENTS)}."]
-        elif threshold is not None and (
-            isinstance(threshold, bool) or not isinstance(threshold, int | float) or not -1 <= threshold <= 1
-        ):
-            fields[path] = ["The threshold is a number from -1 to 1."]
-        else:
-            checked[key] = {"coefficient": coefficient, "threshold": threshold, "fixed_at": now.isoformat()}
-    if fields:
-        raise Invalid("The primary coefficients could not be taken.", fields=fields)
-    return checked
 
 
 @transaction.atomic
 def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
-    """Changes title, guidelines, resolve_when, pseudonymise or primary; primary only before the first round opens."""
+    """Changes title, guidelines, resolve_when, applies, the switches (pseudonymise … majority) or primary.
+
+    Primary only before the first round opens. A rule that is turned on is not applied to rounds that are being resolved
+    already, unless the owner asks for it.
+    """
     changes = dict(changes)
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    unknown = set(changes) - {"title", "guidelines", "resolve_when", "primary", "pseudonymise"}
+    unknown = set(changes) - {"title", "guidelines", "resolve_when", "applies", "primary", *SWITCHES}
     if unknown:
         raise Invalid(
             "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
@@ -131,9 +110,11 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     if fields := _wrong_words(changes):
         raise Invalid("The study could not be changed.", fields=fields)
     if "primary" in changes:
-        if study.rounds.exclude(state=Round.State.DRAFT).exists():
+        if labelling_has_begun(study):
             raise Conflict("Labelling has begun, so the primary coefficients stay as they were fixed.")
         changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
+    if not study.has_rules and (changes.get("third_rater") or changes.get("majority")):
+        study.rounds.filter(state=Round.State.RESOLVING, ruled_at=None).update(ruled_at=timezone.now())
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     study.save(update_fields=list(changes))
@@ -143,8 +124,19 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
 
 
 @transaction.atomic
-def add_member(*, seat: Seat, username: str, roles: Iterable[str], kind: str = Membership.Kind.PERSON) -> Membership:
-    """Gives a user roles in the study (a set: what is given replaces what was). Raises Invalid, Conflict."""
+def add_member(
+    *,
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None = None,
+    machine: Mapping[str, object] | None = None,
+) -> Membership:
+    """Gives a user roles in the study (a set: what is given replaces what was). Raises Invalid, Conflict.
+
+    A new member is a person unless `kind` says machine; `machine` holds its name, version and prompt. After the first
+    answer both stay as they are: another model, or another prompt, is another rater.
+    """
     seat.require(OWNER)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if _are_roles(roles) else []
     fields: dict[str, list[str]] = {}
@@ -153,21 +145,25 @@ def add_member(*, seat: Seat, username: str, roles: Iterable[str], kind: str = M
         fields["user"] = [f"There is no user “{username}”; make one with `manage.py add_user`."]
     if not wanted:
         fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
-    if kind not in Membership.Kind.values:
+    if kind not in (None, *Membership.Kind.values):
         fields["kind"] = ["Write person or machine."]
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    membership = Membership.objects.filter(study=seat.study, user=member).first() if member else None
+    is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
+    described = machines.described(machine, is_machine, fields)
     if fields:
         raise Invalid("The member could not be added.", fields=fields)
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    membership = Membership.objects.filter(study=seat.study, user=member).first()
     if membership is None:
-        membership = Membership(study=seat.study, user=member, kind=kind, roles=[])
+        membership = Membership(study=seat.study, user=member, roles=[])
     elif OWNER in membership.roles and OWNER not in wanted and not _has_another_owner(membership):
         raise Conflict("A study needs an owner; make somebody else owner first.")
     membership.roles = wanted
+    machines.set_description(membership, kind, described)
     if RATER in wanted and not membership.code:
         membership.code = next_code(seat.study)
     membership.save()
-    record(study=seat.study, user=seat.user, verb="member set", member=str(username), roles=wanted)
+    said = {"machine": described} if described else {}
+    record(study=seat.study, user=seat.user, verb="member set", member=str(username), roles=wanted, **said)
     return membership
 
 

@@ -1,6 +1,6 @@
 """Inter-rater agreement on rating patterns with counts; needs Python and NumPy only."""
 
-from .benchmarks import SCALES, benchmark
+from .benchmarks import SCALES, benchmark, benchmark_words, probability_at_least
 from .coefficients import (
     COEFFICIENTS,
     Coefficient,
@@ -15,36 +15,46 @@ from .coefficients import (
     scott_pi,
     weighted_kappa,
 )
-from .metrics import jaccard_distance, masi_distance
-from .pairs import by_category, by_pair, confusion
+from .metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
+from .pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from .patterns import Patterns, category_label
-from .summary import METRICS_BY_KIND, TITLES, one_coefficient, summary, warnings
+from .summary import METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, TITLES, one_coefficient, summary, warnings
 
 __all__ = [
     "COEFFICIENTS",
     "METRICS_BY_KIND",
+    "SCALED_KINDS",
     "SCALES",
+    "SCALE_WEIGHTS",
     "TITLES",
     "Coefficient",
     "Patterns",
+    "Weights",
+    "against_reference",
     "benchmark",
+    "benchmark_words",
     "brennan_prediger",
     "by_category",
     "by_pair",
     "category_label",
     "cohen_kappa",
+    "confused_pairs",
     "confusion",
     "conger_kappa",
     "fleiss_kappa",
     "gwet_ac1",
     "gwet_ac2",
+    "intra_rater",
     "jaccard_distance",
     "krippendorff_alpha",
     "masi_distance",
     "one_coefficient",
     "percent_agreement",
+    "probability_at_least",
     "scott_pi",
     "summary",
+    "tree_distance",
     "warnings",
     "weighted_kappa",
+    "weights_over",
 ]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+CERTAIN = 0.95
+"""The probability from which on a coefficient has earned a word (Gwet 2014, ch. 6)."""
 
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "landis_koch": (
@@ -25,14 +29,42 @@ p. 241; the others as in Gwet 2014, ch. 6)."""
 def benchmark(value: float, se: float, scale: str = "landis_koch") -> list[tuple[str, float]]:
     """(word, probability that the true value is at least in this class), best class first.
 
-    The estimate is taken as normal, cut to −1 … 1 (Gwet 2014, ch. 6); the class to report is the first that reaches
-    0.95. Tested by cases/benchmark_scales.json. Raises KeyError for an unknown scale, ValueError for se ≤ 0.
+    The class to report is the first that reaches 0.95, see `probability_at_least`. Tested by
+    cases/benchmark_scales.json. Raises KeyError for an unknown scale, ValueError for se ≤ 0.
+    """
+    return [(word, probability_at_least(value, se, bound)) for bound, word in SCALES[scale]]
+
+
+def probability_at_least(value: float, se: float, bound: float) -> float:
+    """The probability that the true value of a coefficient reaches a bound, such as a threshold fixed beforehand.
+
+    The estimate is taken as normal, cut to −1 … 1 (Gwet 2014, ch. 6). Tested by cases/benchmark_scales.json. Raises
+    ValueError for se ≤ 0.
     """
     if se <= 0:
         raise ValueError("Benchmarking needs a standard error above 0.")
+    centre = min(max(value, -1.0), 1.0)
 
-    def below(bound: float) -> float:
-        return 0.5 * math.erfc(-(bound - value) / se / math.sqrt(2))
+    def below(cut: float) -> float:
+        return 0.5 * math.erfc(-(cut - centre) / se / math.sqrt(2))
 
-    whole = below(1.0) - below(-1.0)
-    return [(word, (below(1.0) - below(bound)) / whole) for bound, word in SCALES[scale]]
+    return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
+
+
+def benchmark_words(name: str, value: float | None, se: float | None) -> list[dict[str, Any]]:
+    """[{scale, word, earned}] for a coefficient by name: on Landis and Koch's scale, for alpha on Krippendorff's first.
+
+    `word` is that of the value, `earned` the one that it has with 95 % probability, None without a standard error
+    above 0. Empty without a value and for percent agreement, which no scale is for.
+    """
+    if value is None or name == "percent_agreement":
+        return []
+    found = []
+    for scale in ("krippendorff", "landis_koch") if name == "krippendorff_alpha" else ("landis_koch",):
+        classes = SCALES[scale]
+        word = next((word for bound, word in classes if value >= bound), classes[-1][1])
+        earned = None
+        if se:
+            earned = next(word for word, probability in benchmark(value, se, scale) if probability >= CERTAIN)
+        found.append({"scale": scale, "word": word, "earned": earned})
+    return found

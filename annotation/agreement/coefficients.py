@@ -17,7 +17,7 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .metrics import Metric, Weights, distance_by_metric, distance_by_weights
+from .metrics import Metric, Paths, Weights, distance_by_metric, distance_by_weights
 from .patterns import Patterns
 from .tallies import Tallies
 
@@ -75,11 +75,11 @@ def measure(estimators: Sequence[tuple[str, Estimator | str]], *, resamples: int
     return coefficients
 
 
-def alpha_estimator(tallies: Tallies, metric: Metric) -> Estimator:
-    """Krippendorff's alpha with a metric by name, function or matrix."""
+def alpha_estimator(tallies: Tallies, metric: Metric, paths: Paths | None = None) -> Estimator:
+    """Krippendorff's alpha with a metric by name, function or matrix; the metric "tree" needs the categories' paths."""
     if isinstance(metric, str) and metric == "ordinal":
         return OrdinalAlpha(tallies)
-    return KrippendorffAlpha(tallies, distance_by_metric(metric, tallies.patterns.categories))
+    return KrippendorffAlpha(tallies, distance_by_metric(metric, tallies.patterns.categories, paths))
 
 
 def _one(name: str, estimator: Estimator, resamples: int, seed: int) -> Coefficient:
@@ -110,8 +110,8 @@ def weighted_kappa(
 ) -> Coefficient:
     """Cohen 1968, doi:10.1037/h0026256: Cohen's kappa where a near miss counts as part of an agreement.
 
-    `weights` is a name ("quadratic", "linear" …) or a K × K matrix of agreement, 1 on the diagonal. Categories that are
-    numbers are weighted by value, others by position. Tested by cases/cohen_kappa.json.
+    `weights` is a name ("quadratic", "linear" …) or a K × K matrix of agreement, 0 to 1 and 1 on the diagonal.
+    Categories that are numbers are weighted by value, others by position. Tested by cases/cohen_kappa.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
     return _one("weighted_kappa", TwoRaters(Tallies(patterns), distance, called="Weighted kappa"), resamples, seed)
@@ -162,15 +162,20 @@ def brennan_prediger(
 
 
 def krippendorff_alpha(
-    patterns: Patterns, metric: Metric = "nominal", *, resamples: int = RESAMPLES, seed: int = 0
+    patterns: Patterns,
+    metric: Metric = "nominal",
+    *,
+    paths: Paths | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Coefficient:
     """Krippendorff 2011, Computing Krippendorff's Alpha-Reliability: any number of raters, gaps, any metric.
 
-    `metric`: "nominal", "ordinal" (by the order of the categories), "interval", "ratio", "jaccard", "masi", a function
-    of two categories, or a K × K matrix of distances. Units with one rating do not matter. Tested by
-    cases/krippendorff.json. Undefined where all pairable values are one category.
+    `metric`: "nominal", "ordinal" (by the order of the categories), "interval", "ratio", "jaccard", "masi", "tree"
+    (with `paths`, see `tree_distance`), a function of two categories, or a K × K matrix of distances. Units with one
+    rating do not matter. Tested by cases/krippendorff.json. Undefined where all pairable values are one category.
     """
-    return _one("krippendorff_alpha", alpha_estimator(Tallies(patterns), metric), resamples, seed)
+    return _one("krippendorff_alpha", alpha_estimator(Tallies(patterns), metric, paths), resamples, seed)
 
 
 def gwet_ac1(patterns: Patterns, *, resamples: int = RESAMPLES, seed: int = 0) -> Coefficient:

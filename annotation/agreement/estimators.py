@@ -31,8 +31,7 @@ class Estimator(ABC):
 
     def undefined(self) -> str | None:
         """Why the coefficient has no value, as a sentence, or None."""
-        patterns = self.tallies.patterns
-        if not patterns.n_units:
+        if not self.tallies.pairable.any():
             return NO_PAIR
         if np.isnan(self.point()):
             return (
@@ -42,10 +41,10 @@ class Estimator(ABC):
         return None
 
     def _one_category(self) -> str | None:
-        patterns = self.tallies.patterns
-        if len(patterns.used_categories) != 1:
+        used = self.tallies.used_categories
+        if len(used) != 1:
             return None
-        label = category_label(patterns.categories[patterns.used_categories[0]])
+        label = category_label(self.tallies.patterns.categories[used[0]])
         return (
             f"Every compared rating is “{label}”: with one category nothing can be said about agreement beyond chance."
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from .benchmarks import benchmark_words, probability_at_least
 from .coefficients import RESAMPLES, Coefficient, alpha_estimator, measure
 from .estimators import (
     BrennanPrediger,
@@ -16,13 +19,13 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .metrics import Metric, distance_by_weights
-from .pairs import by_category, by_pair, confusion
-from .patterns import Patterns
+from .metrics import Distance, Metric, Paths, Weights, distance_by_weights, weights_over
+from .pairs import by_category, by_pair, confused_pairs, confusion
+from .patterns import Category, Patterns, category_label
 from .tallies import Tallies
 
 METRICS_BY_KIND: dict[str, tuple[str, ...]] = {
-    "single": ("nominal",),
+    "single": ("nominal", "tree"),
     "boolean": ("nominal",),
     "text": ("nominal",),
     "ordinal": ("ordinal", "nominal", "interval"),
@@ -32,12 +35,26 @@ METRICS_BY_KIND: dict[str, tuple[str, ...]] = {
 """The metrics of Krippendorff's alpha that suit each kind of dimension, the default first."""
 
 SCALED_KINDS = ("ordinal", "number")
-SCALE_WEIGHTS = "quadratic"
+FREE_KINDS = ("number", "text")
+"""Kinds whose values are no categories."""
+
+SCALE_WEIGHTS = ("quadratic", "linear")
+"""Weights of weighted kappa and AC2 that can be asked for by name, the default first."""
 
 FEW_UNITS = 100
 PREVALENCE_AGREEMENT = 0.7
 PREVALENCE_GAP = 0.2
 WIDE_INTERVAL = 0.2
+FAR_GAP = 0.2
+FAR_UNITS = 100
+FAR_PAIR_UNITS = 20
+"""A rater stands far from the others where the mean Cohen's kappa of their pairs lies at least FAR_GAP below that of
+all other pairs: pairs with at least FAR_PAIR_UNITS units in common, weighted by their units, at least FAR_UNITS on each
+side. At 100 units the difference of two kappas has a standard error of about 0.1 (Fleiss, Cohen and Everitt 1969)."""
+NEVER_ALIKE = 5
+"""Ratings of a category, none confirmed, to warn of. If half were confirmed as a rule, 5 in a row without one would
+come about once in 32 times."""
+MOST_NAMED = 5
 
 TITLES = {
     "percent_agreement": "Percent agreement",
@@ -58,9 +75,13 @@ def summary(
     *,
     kind: str,
     metric: Metric | None = None,
+    weights: Weights | None = None,
+    paths: Paths | None = None,
+    apart: Sequence[Category] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
     left_out: int = 0,
+    thresholds: float | Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The JSON entry of one dimension without dimension, round and when: the ten coefficients, tables and warnings.
 
@@ -69,29 +90,49 @@ def summary(
     q in Brennan-Prediger and AC1 is the number of categories used; an ordinal or number dimension keeps its whole scale
     for weighted kappa, AC2 and alpha. A set of a multi dimension is one category except to alpha and `by_category`.
 
-    Raises ValueError for an unknown kind, or a metric by name that does not suit the kind.
+    `weights` of weighted kappa and AC2 are "quadratic", "linear" or a K × K matrix in the order of the patterns'
+    categories (`weights_over` lays one out); names need an order or numbers, a matrix gives any categories both.
+    `paths` lead to the categories, for the metric "tree".
+
+    `apart` are categories with no place on an ordinal scale (a proposal), which stand after it: under weights by name
+    they agree with nothing but themselves, and to alpha by an ordinal or interval metric such ratings are not given,
+    which a warning says.
+
+    `thresholds` are by coefficient, or one that all are held against. `p_threshold` is the probability that the true
+    value reaches it, None where there is no threshold or no standard error above 0; `words` as `benchmark_words`.
+
+    Raises ValueError for an unknown kind, a metric by name that does not suit it, "tree" without paths, and weights
+    that do not fit the categories.
     """
-    if kind not in METRICS_BY_KIND:
-        raise ValueError(f"{kind!r} is no kind of dimension; there are {', '.join(METRICS_BY_KIND)}.")
-    suited = METRICS_BY_KIND[kind]
-    metric = suited[0] if metric is None else metric
-    if isinstance(metric, str) and metric not in suited:
-        raise ValueError(f"The metric {metric!r} does not suit a {kind} dimension; there are {', '.join(suited)}.")
-    whole = Tallies(patterns)
-    used = whole if patterns.used() is patterns else Tallies(patterns.used())
-    coefficients = measure(_estimators(whole, used, kind, metric), resamples=resamples, seed=seed)
+    metric = _metric_of(kind, metric)
+    estimators = _estimators(patterns, kind, metric, weights, paths, apart)
+    coefficients = measure(estimators, resamples=resamples, seed=seed)
+    categories, pairs = by_category(patterns), by_pair(patterns)
+    called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
     return {
-        "metric": metric if isinstance(metric, str) else getattr(metric, "__name__", "custom"),
+        "metric": called,
+        "weights": _weights_called(kind, weights),
         "units": patterns.n_units,
         "raters": len(patterns.active),
         "ratings": patterns.n_ratings,
         "left_out": left_out + patterns.n_single,
         "categories": len(patterns.used_categories),
-        "coefficients": [asdict(coefficient) for coefficient in coefficients],
-        "by_category": by_category(patterns),
-        "by_pair": by_pair(patterns),
+        "coefficients": [
+            {
+                **asdict(each),
+                "p_threshold": _p_threshold(each, thresholds),
+                "words": benchmark_words(each.name, each.value, each.se),
+            }
+            for each in coefficients
+        ],
+        "by_category": categories,
+        "by_pair": pairs,
         "confusion": confusion(patterns),
-        "warnings": warnings(patterns, coefficients),
+        "confused_pairs": [] if kind in FREE_KINDS else confused_pairs(patterns),
+        "warnings": [
+            *warnings(patterns, coefficients, pairs, [] if kind in FREE_KINDS else categories),
+            *_off_scale(patterns, _without(patterns, kind, metric, apart), called),
+        ],
     }
 
 
@@ -101,21 +142,90 @@ def one_coefficient(
     *,
     kind: str,
     metric: Metric | None = None,
+    weights: Weights | None = None,
+    paths: Paths | None = None,
+    apart: Sequence[Category] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Coefficient:
     """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
-    whole = Tallies(patterns)
-    used = whole if patterns.used() is patterns else Tallies(patterns.used())
-    estimators = _estimators(whole, used, kind, metric or METRICS_BY_KIND[kind][0])
+    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
     return measure([each for each in estimators if each[0] == name], resamples=resamples, seed=seed)[0]
 
 
-def _estimators(whole: Tallies, used: Tallies, kind: str, metric: Metric) -> list[tuple[str, Estimator | str]]:
+def _metric_of(kind: str, metric: Metric | None) -> Metric:
+    if kind not in METRICS_BY_KIND:
+        raise ValueError(f"{kind!r} is no kind of dimension; there are {', '.join(METRICS_BY_KIND)}.")
+    suited = METRICS_BY_KIND[kind]
+    if metric is None:
+        return suited[0]
+    if isinstance(metric, str) and metric not in suited:
+        raise ValueError(f"The metric {metric!r} does not suit a {kind} dimension; there are {', '.join(suited)}.")
+    return metric
+
+
+def _p_threshold(coefficient: Coefficient, thresholds: float | Mapping[str, float] | None) -> float | None:
+    threshold = thresholds.get(coefficient.name) if isinstance(thresholds, Mapping) else thresholds
+    if threshold is None or coefficient.value is None or not coefficient.se:
+        return None
+    return probability_at_least(coefficient.value, coefficient.se, threshold)
+
+
+def _weights_called(kind: str, weights: Weights | None) -> str | None:
+    """The name of the weights that were used; None where there are none."""
+    if weights is not None and not isinstance(weights, str):
+        return "custom"
+    return (weights or SCALE_WEIGHTS[0]) if kind in SCALED_KINDS else None
+
+
+def _without(patterns: Patterns, kind: str, metric: Metric, apart: Sequence[Category]) -> list[int]:
+    """The categories whose ratings count as not given to alpha: those that its metric finds no place for."""
+    if kind not in SCALED_KINDS or not isinstance(metric, str) or metric == "nominal":
+        return []
+    return [k for k in patterns.used_categories if patterns.categories[k] in apart]
+
+
+def _off_scale(patterns: Patterns, without: Sequence[int], metric: str) -> list[str]:
+    if not without:
+        return []
+    n = int(
+        (np.isin(patterns.values[patterns.pairable], without).sum(axis=1) * patterns.counts[patterns.pairable]).sum()
+    )
+    named = " and ".join(f"“{category_label(patterns.categories[k])}”" for k in without)
+    return [
+        f"{TITLES['krippendorff_alpha']} with the {metric} metric is without "
+        f"{'1 rating' if n == 1 else f'{n} ratings'} of {named}, which the scale has no place for."
+    ]
+
+
+def _weighing(weights: Weights, categories: Sequence[Category], apart: Sequence[Category]) -> Distance:
+    """The distance of weights by name over the scale alone, or of a matrix over all categories."""
+    scale = [category for category in categories if category not in apart]
+    if not isinstance(weights, str) or len(scale) == len(categories):
+        return distance_by_weights(weights, categories)
+    every = np.arange(len(scale))
+    cells = 1 - distance_by_weights(weights, scale).pairwise(every[:, None], every[None, :])
+    return distance_by_weights(weights_over(np.clip(cells, 0, 1), scale, categories, apart=apart), categories)
+
+
+def _estimators(
+    patterns: Patterns,
+    kind: str,
+    metric: Metric,
+    weights: Weights | None,
+    paths: Paths | None,
+    apart: Sequence[Category],
+) -> list[tuple[str, Estimator | str]]:
+    whole = Tallies(patterns)
+    used = whole if patterns.used() is patterns else Tallies(patterns.used())
+    without = _without(patterns, kind, metric, apart)
+    placed = Tallies(patterns, without) if without else whole
     weighted: TwoRaters | str
     ac2: GwetAC | str
-    if kind in SCALED_KINDS:
-        distance = distance_by_weights(SCALE_WEIGHTS, whole.patterns.categories)
+    if isinstance(weights, str) and weights not in SCALE_WEIGHTS:
+        raise ValueError(f"{weights!r} are no weights; there are {' and '.join(SCALE_WEIGHTS)}.")
+    if _weights_called(kind, weights):
+        distance = _weighing(SCALE_WEIGHTS[0] if weights is None else weights, patterns.categories, apart)
         weighted = TwoRaters(whole, distance, called=TITLES["weighted_kappa"])
         ac2 = GwetAC(whole, distance)
     else:
@@ -131,14 +241,23 @@ def _estimators(whole: Tallies, used: Tallies, kind: str, metric: Metric) -> lis
         ("fleiss_kappa", FleissKappa(used)),
         ("conger_kappa", CongerKappa(used)),
         ("brennan_prediger", BrennanPrediger(used)),
-        ("krippendorff_alpha", alpha_estimator(whole, metric)),
+        ("krippendorff_alpha", alpha_estimator(placed, metric, paths)),
         ("gwet_ac1", GwetAC(used)),
         ("gwet_ac2", ac2),
     ]
 
 
-def warnings(patterns: Patterns, coefficients: Sequence[Coefficient]) -> list[str]:
-    """What a reader of the numbers should know, as sentences: few units, one category, prevalence, wide interval."""
+def warnings(
+    patterns: Patterns,
+    coefficients: Sequence[Coefficient],
+    pairs: Sequence[Mapping[str, Any]] = (),
+    categories: Sequence[Mapping[str, Any]] = (),
+) -> list[str]:
+    """What a reader of the numbers should know, as sentences.
+
+    Few units, one category, prevalence, a wide interval; from `pairs` (of `by_pair`) a rater far from the others, from
+    `categories` (of `by_category`) those never used alike.
+    """
     if not patterns.n_units:
         return ["No unit was rated by two raters, so nothing can be said about agreement yet."]
     found = []
@@ -170,4 +289,33 @@ def warnings(patterns: Patterns, coefficients: Sequence[Coefficient]) -> list[st
                 "more units rated twice would narrow it."
             )
             break
+    return found + _far_raters(pairs) + _never_alike(categories)
+
+
+def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    told = [each for each in pairs if each["cohen_kappa"] is not None and each["n"] >= FAR_PAIR_UNITS]
+    found = []
+    for rater in dict.fromkeys(code for each in told for code in each["raters"]):
+        own, others = (
+            [(each["n"], each["cohen_kappa"]) for each in told if (rater in each["raters"]) is is_own]
+            for is_own in (True, False)
+        )
+        if min(sum(n for n, _ in own), sum(n for n, _ in others)) < FAR_UNITS:
+            continue
+        far, near = (sum(n * kappa for n, kappa in side) / sum(n for n, _ in side) for side in (own, others))
+        if near - far >= FAR_GAP:
+            found.append(
+                f"{rater} stands far from the others: Cohen's kappa is {far:.2f} in the mean of the pairs with {rater} "
+                f"and {near:.2f} without."
+            )
     return found
+
+
+def _never_alike(categories: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = [each for each in categories if each["n"] >= NEVER_ALIKE and not each["agreement"]]
+    found.sort(key=lambda each: -each["n"])
+    if not found:
+        return []
+    named = ", ".join(f"“{each['category']}” ({each['n']} ratings)" for each in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return [f"Never given to a unit by two raters: {named}{more}. Look at how each of them understands the definition."]

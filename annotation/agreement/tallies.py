@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -46,17 +46,26 @@ class Tallies:
     """The entries of P × R patterns, one per rating, and the maps that coefficients are built from.
 
     `row`, `rater`, `value` have one entry per rating in `patterns.values`; `per_unit` (P) is the number of ratings.
+    Ratings in the categories `without` (indices) count as not given.
     """
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns, without: Sequence[int] = ()) -> None:
         self.patterns = patterns
         self.n_patterns, self.n_raters = patterns.values.shape
         self.n_categories = len(patterns.categories)
-        self.row, self.rater = np.nonzero(patterns.values >= 0)
+        given = patterns.values >= 0
+        if without:
+            given &= ~np.isin(patterns.values, without)
+        self.row, self.rater = np.nonzero(given)
         self.value = patterns.values[self.row, self.rater].astype(np.int64)
-        self.per_unit = patterns.ratings_per_unit
-        self.pairable = patterns.pairable
+        self.per_unit: Ints = given.sum(axis=1)
+        self.pairable = self.per_unit >= 2
         self.counts = patterns.counts.astype(np.float64)[None, :]
+
+    @cached_property
+    def used_categories(self) -> tuple[int, ...]:
+        """Indices of the categories given in units with at least two ratings."""
+        return tuple(int(k) for k in np.unique(self.value[self.pairable[self.row]]))
 
     def units(self, counts: Floats) -> Floats:
         """B: units with at least one rating."""
@@ -92,6 +101,12 @@ class Tallies:
         column = self.rater * self.n_categories + self.value
         return Tally(self.row, column, np.ones(len(self.row)), self.n_patterns, self.n_raters * self.n_categories)
 
+    def ratings_in(self, category: int) -> Floats:
+        """P: how many ratings of each pattern are in a category."""
+        row, found, n = self._cells
+        here = found == category
+        return np.bincount(row[here], n[here], self.n_patterns).astype(np.float64, copy=False)
+
     def disagreement(self, distance: Distance) -> Floats:
         """P: the mean of a symmetric distance over all pairs of ratings within a pattern; 0 where there is no pair."""
         n = self.per_unit
@@ -121,7 +136,7 @@ class Tallies:
         """(a, b, n): how many pairs of ratings of one unit fall into categories a ≤ b, where n > 0."""
         found: Counter[int] = Counter()
         codes: list[Ints] = []
-        weights: list[Ints] = []
+        weights: list[Floats] = []
 
         def add_up() -> None:
             code, weight = np.concatenate(codes), np.concatenate(weights)
@@ -137,16 +152,23 @@ class Tallies:
             codes.clear()
             weights.clear()
 
-        waiting = 0
-        for rows, left, right in self._pairs():
-            codes.append(np.minimum(left, right) * self.n_categories + np.maximum(left, right))
-            weights.append(self.patterns.counts[rows])
-            waiting += len(rows)
+        row, category, n = self._cells
+        counts = self.patterns.counts[row]
+        several = n > 1
+        codes.append(category[several] * (self.n_categories + 1))
+        weights.append((counts * n * (n - 1) / 2)[several])
+        waiting, apart = len(codes[0]), 1
+        # The cells of a pattern stand side by side, in the order of the categories.
+        while (together := np.flatnonzero(row[apart:] == row[:-apart])).size:
+            codes.append(category[together] * self.n_categories + category[together + apart])
+            weights.append(counts[together] * n[together] * n[together + apart])
+            apart += 1
+            waiting += len(together)
             if waiting > PAIRS_AT_ONCE:
                 add_up()
                 waiting = 0
         if codes:
             add_up()
         keys = np.array(sorted(found), dtype=np.int64)
-        n = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
-        return keys // self.n_categories, keys % self.n_categories, n
+        times = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
+        return keys // self.n_categories, keys % self.n_categories, times

@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from annotation.api import changes, choosing, labelling, plans, proposals, results, studies
+from annotation.api import (
+    calibration,
+    changes,
+    choosing,
+    deciding,
+    discussing,
+    evidence,
+    giving,
+    labelling,
+    methods,
+    plans,
+    proposals,
+    results,
+    studies,
+)
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -11,6 +25,8 @@ urlpatterns = [
     path("studies/", studies.Studies.as_view(), name="api_studies"),
     path(STUDY, studies.OneStudy.as_view(), name="api_study"),
     path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
+    path("inbox/", discussing.Inbox.as_view(), name="api_inbox"),
+    path("inbox/read/", discussing.InboxRead.as_view(), name="api_inbox_read"),
     path("selections/", choosing.Selections.as_view(), name="api_selections"),
     path("selections/<slug:slug>/fetch/", choosing.FetchSelection.as_view(), name="api_fetch_selection"),
     path(STUDY + "samples/", choosing.Samples.as_view(), name="api_samples"),
@@ -23,16 +39,25 @@ urlpatterns = [
     path(ROUND + "open/", studies.OpenRound.as_view(), name="api_open_round"),
     path(ROUND + "resolve/", studies.ResolveRound.as_view(), name="api_resolve_round"),
     path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),
+    path(ROUND + "raters/", giving.RoundRaters.as_view(), name="api_round_raters"),
+    path(ROUND + "raters/<str:code>/", giving.OneRoundRater.as_view(), name="api_round_rater"),
+    path(ROUND + "raters/<str:code>/withdraw/", giving.WithdrawRater.as_view(), name="api_withdraw_rater"),
+    path(ROUND + "training/", calibration.TrainingOfRound.as_view(), name="api_training"),
     path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),
     path(STUDY + "changes/", changes.Changes.as_view(), name="api_changes"),
     path(STUDY + "changes/repin/", changes.Repin.as_view(), name="api_repin"),
     path(STUDY + "changes/check/", changes.Check.as_view(), name="api_check"),
     path(STUDY + "annotations/", labelling.Annotations.as_view(), name="api_annotations"),
     path(STUDY + "ratings/", results.Ratings.as_view(), name="api_ratings"),
+    path(STUDY + "evidence/", evidence.EvidenceOfStudy.as_view(), name="api_evidence"),
     path(STUDY + "disagreements/", results.Disagreements.as_view(), name="api_disagreements"),
     path(STUDY + "proposals/", proposals.Proposals.as_view(), name="api_proposals"),
     path(STUDY + "proposals/<str:pk>/", proposals.OneProposal.as_view(), name="api_proposal"),
+    path(STUDY + "remarks/", discussing.Remarks.as_view(), name="api_remarks"),
     path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
+    path(STUDY + "matches/", deciding.Matches.as_view(), name="api_matches"),
+    path(STUDY + "third-raters/", deciding.ThirdRaters.as_view(), name="api_third_raters"),
+    path(ROUND + "rules/", deciding.Rules.as_view(), name="api_rules"),
     path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),
     path(STUDY + "issues/", results.Issues.as_view(), name="api_study_issues"),
     path(STUDY + "plans/", plans.Plans.as_view(), name="api_plans"),
@@ -41,4 +66,5 @@ urlpatterns = [
     path(STUDY + "plans/<str:plan_id>/run/", plans.RunPlan.as_view(), name="api_run_plan"),
     path(STUDY + "plans/<str:plan_id>/undo/", plans.UndoPlan.as_view(), name="api_undo_plan"),
     path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
+    path(STUDY + "agreement/methods/", methods.MethodsOfStudy.as_view(), name="api_methods"),
 ]

@@ -11,12 +11,14 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import Seat, get_round
-from annotation.actions.labelling import submit_annotation, take_next
+from annotation.actions.labelling import submit_annotation
+from annotation.actions.taking import take_next
 from annotation.api.reading import body_of, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
 from annotation.queries.labelling import draft_of, progress, snapshot_to_read
 from annotation.queries.plans.earlier_answers import carried_answer
+from annotation.queries.training import feedback_of
 from ingest.queries import issue_as_document
 from taxonomy.queries import published_version
 
@@ -52,8 +54,34 @@ class AnnotationBody(serializers.Serializer[Any]):
     proposals = serializers.DictField(required=False)
     memo = serializers.CharField(required=False)
     confidence = serializers.IntegerField(required=False)
+    flag = serializers.BooleanField(required=False, help_text="True: this item should be talked about. Skips may, too.")
+    evidence = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="Quotes an answer rests on: dimension, category (PENDING for a proposal), where (title, body or "
+        "comment), comment (its number in the thread), quote, and optionally before and after (the shown text around "
+        "it), start and end (characters in the source). With parts, each part has its own.",
+    )
     snapshot = serializers.CharField(required=False, help_text="SHA-256 of the state that was read: the pinned one.")
     seconds = serializers.IntegerField(required=False)
+
+
+class ComparedShape(serializers.Serializer[Any]):
+    """One part and dimension of an answer against what is known; null where there is no value."""
+
+    part = serializers.IntegerField()
+    dimension = serializers.CharField()
+    given = serializers.ListField(child=serializers.JSONField(), allow_null=True)
+    known = serializers.ListField(child=serializers.JSONField(), allow_null=True)
+    right = serializers.BooleanField()
+
+
+class FeedbackShape(serializers.Serializer[Any]):
+    """What a rater is told of their answer to a training item."""
+
+    right = serializers.BooleanField()
+    dimensions = ComparedShape(many=True)
+    why = serializers.CharField()
 
 
 class AnnotationShape(serializers.Serializer[Any]):
@@ -65,7 +93,11 @@ class AnnotationShape(serializers.Serializer[Any]):
     item = serializers.CharField()
     revision = serializers.IntegerField()
     state = serializers.CharField()
+    flag = serializers.BooleanField()
     created_at = serializers.DateTimeField()
+    feedback = FeedbackShape(
+        allow_null=True, help_text="Of a training item: the answer against the known one; null for any other."
+    )
     next = NextShape(allow_null=True, required=False)
 
 
@@ -88,9 +120,9 @@ class Next(APIView):
 def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, Any]:
     assert seat.membership is not None
     snapshot = snapshot_to_read(assignment.item)
-    version = round_.taxonomy_version
+    tree = published_version(round_.taxonomy_version_id)
     assignment.round = round_
-    carried = carried_answer(assignment, published_version(version.pk))
+    carried = carried_answer(assignment, tree)
     draft = draft_of(assignment)
     return {
         "assignment": str(assignment.pk) if assignment.pk else None,
@@ -98,7 +130,7 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
         "item": assignment.item.identifier,
         "position": assignment.position,
         "total": progress(round_, seat.membership).n_total,
-        "taxonomy": {"slug": version.taxonomy.slug, "version": version.number},
+        "taxonomy": {"slug": tree.slug, "version": tree.number},
         "issue": issue_as_document(snapshot.issue, snapshot) if snapshot else None,
         "draft": carried.draft if carried and draft is None else draft,
         "before": carried.before_as_documents if carried else [],
@@ -130,6 +162,7 @@ class Annotations(APIView):
             idempotency_key=request.headers.get("Idempotency-Key", ""),
         )
         annotation, assignment = submitted.annotation, submitted.assignment
+        feedback = feedback_of(assignment, annotation)
         answer: dict[str, Any] = {
             "id": str(annotation.pk),
             "assignment": str(assignment.pk),
@@ -137,10 +170,11 @@ class Annotations(APIView):
             "item": assignment.item.identifier,
             "revision": annotation.revision,
             "state": "skipped" if annotation.skip_reason else "submitted",
+            "flag": annotation.is_flagged,
             "created_at": annotation.created_at,
+            "feedback": feedback.as_document() if feedback else None,
         }
         if request.query_params.get("next") in ("1", "true"):
-            round_ = get_round(seat, assignment.round.number)
-            following = take_next(seat=seat, round_=round_)
-            answer["next"] = next_answer(seat, round_, following) if following else None
+            following = take_next(seat=seat, round_=assignment.round)
+            answer["next"] = next_answer(seat, assignment.round, following) if following else None
         return Response(answer, status=201 if submitted.is_new else 200)

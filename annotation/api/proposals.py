@@ -11,9 +11,11 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import OWNER, Seat, get_round
+from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
+from annotation.actions.faults import propose_category
 from annotation.actions.proposals import settle_proposals
-from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of, word_in_address
+from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of, text, word_in_address
+from annotation.api.results import round_for
 from annotation.api.studies import PAGE, pages_of
 from annotation.errors import Invalid, Stale
 from annotation.models import ProposalOutcome
@@ -66,6 +68,17 @@ class AcceptedCategory(serializers.Serializer[Any]):
     examples = serializers.ListField(child=serializers.CharField(), required=False)
 
 
+class ProposedBody(serializers.Serializer[Any]):
+    """A category that an item lacks."""
+
+    item = serializers.CharField()
+    round = serializers.IntegerField(required=False)
+    part = serializers.IntegerField(required=False)
+    dimension = serializers.CharField()
+    name = serializers.CharField()
+    memo = serializers.CharField(required=False)
+
+
 class SettleBody(serializers.Serializer[Any]):
     """One of accept, map_to and decline; `also` names more proposals that get the same answer."""
 
@@ -111,6 +124,24 @@ class Proposals(APIView):
         answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
         return answer
 
+    @extend_schema(request=ProposedBody, responses={201: ProposalShape}, operation_id="studies_proposals_create")
+    def post(self, request: Request, slug: str) -> Response:
+        """An adjudicator or the owner proposes a category while resolving: the taxonomy has no place for an item."""
+        seat, body = seat_of(request, slug), body_of(request)
+        if seat.membership is not None:
+            seat.require(ADJUDICATOR, OWNER)
+        item = get_item(seat, text(body, "item"))
+        made = propose_category(
+            seat=seat,
+            round_=round_for(seat, item, body.get("round"), str(body.get("dimension") or "")),
+            item=item,
+            dimension=body.get("dimension"),
+            name=body.get("name"),
+            memo=body.get("memo", ""),
+            part=body.get("part", 1),
+        )
+        return Response(proposal_answer(seat, get_proposal(seat, made.pk), groups_of(seat)), status=201)
+
 
 class OneProposal(APIView):
     """A proposal; the owner answers it, and with `also` others of its dimension in the same way."""
@@ -125,6 +156,7 @@ class OneProposal(APIView):
     @extend_schema(
         request=SettleBody,
         responses={200: ProposalShape, 409: OpenApiResponse(OpenApiTypes.OBJECT, description="Stale.")},
+        operation_id="studies_proposals_settle",
     )
     def post(self, request: Request, slug: str, pk: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)

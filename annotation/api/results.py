@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -17,7 +18,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
-from annotation.actions.resolving import resolve
+from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import SHEET_PARSERS, import_sent_sheet
 from annotation.api.reading import (
     body_of,
@@ -34,7 +35,11 @@ from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
 from annotation.queries.telling import told_version
 from annotation.queries.verdicts import resolution_values
-from annotation.reporting import Asked, agreement, visible_rounds
+from annotation.reporting.across import WEIGHTS, visible_rounds
+from annotation.reporting.machines import with_machines
+from annotation.reporting.numbers import agreement_and_raters
+from annotation.reporting.slices import ask
+from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 
 PAGE, MOST_PER_PAGE = 500, 5000
@@ -173,6 +178,7 @@ class Disagreements(APIView):
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
             dimension=request.query_params.get("dimension") or None,
             after=cursor_of(request),
+            without=seat.arbitrated,
         )
         return page_of_items(request, found)
 
@@ -184,9 +190,12 @@ class ResolutionBody(serializers.Serializer[Any]):
     part = serializers.IntegerField(required=False)
     round = serializers.IntegerField(required=False)
     dimension = serializers.CharField()
-    values = serializers.ListField(child=serializers.JSONField())
+    values = serializers.ListField(child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`.")
+    reopen = serializers.BooleanField(
+        required=False, help_text="True takes the decision back: the place is open again."
+    )
     method = serializers.ChoiceField(
-        [method for method in Resolution.Method.values if method != "imported"], required=False
+        [method for method in Resolution.Method.values if method not in ("imported", "reopened")], required=False
     )
     rationale = serializers.CharField(required=False)
     expected = serializers.CharField(allow_null=True, required=False)
@@ -220,30 +229,40 @@ class Resolutions(APIView):
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(ADJUDICATOR, OWNER)
-        for name in ("item", "dimension", "values"):
+        is_reopening = body.get("reopen") is True
+        for name in ("item", "dimension") if is_reopening else ("item", "dimension", "values"):
             if body.get(name) is None:
                 raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
+        if is_reopening and body.get("values"):
+            sentence = "Either decide or reopen; a reopened place has no values."
+            raise Invalid("The decision could not be reopened.", fields={"values": [sentence]})
         item = get_item(seat, text(body, "item"))
+        asked: dict[str, Any] = {
+            "seat": seat,
+            "round_": round_for(seat, item, body.get("round"), text(body, "dimension")),
+            "item": item,
+            "part": body.get("part", 1),
+            "dimension": text(body, "dimension"),
+            "rationale": text(body, "rationale"),
+            "expected": body.get("expected"),
+        }
         try:
-            made = resolve(
-                seat=seat,
-                round_=round_for(seat, item, body.get("round")),
-                item=item,
-                part=body.get("part", 1),
-                dimension=text(body, "dimension"),
-                values=body["values"],
-                method=text(body, "method", Resolution.Method.DISCUSSION),
-                rationale=text(body, "rationale"),
-                expected=body.get("expected"),
-            )
+            if is_reopening:
+                made = reopen(**asked)
+            else:
+                method = text(body, "method", Resolution.Method.DISCUSSION)
+                made = resolve(values=body["values"], method=method, **asked)
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
             return Response(newer, status=409)
         return Response(resolution_answer(made), status=201)
 
 
-def round_for(seat: Seat, item: Item, number: object) -> Round:
-    """The round that a decision is for: the one named, else the newest one of the item that can be decided."""
+def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Round:
+    """The round that a decision is for: the one named, else the newest one of the item that can be decided.
+
+    Where none is named a screening round is meant only by a dimension that screening asks and the study does not.
+    """
     if number is not None:
         if isinstance(number, bool) or not isinstance(number, int):
             raise Invalid("The decision could not be taken.", fields={"round": ["Write a whole number."]})
@@ -251,9 +270,16 @@ def round_for(seat: Seat, item: Item, number: object) -> Round:
     states = [*Round.OVER]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
-    places = RoundItem.objects.filter(item=item).exclude(round__state=Round.State.UNDONE).order_by("-round__number")
-    numbers = list(places.values_list("round__number", "round__state"))
-    chosen = next((number for number, state in numbers if state in states), numbers[0][0] if numbers else 0)
+    asks = Dimension.objects.filter(version=OuterRef("round__taxonomy_version"), key=dimension)
+    places = RoundItem.objects.counting().filter(item=item).exclude(round__state=Round.State.UNDONE)
+    rows = list(
+        places.annotate(asks=Exists(asks))
+        .order_by("-round__number")
+        .values_list("round__number", "round__state", "round__kind", "asks")
+    )
+    rows = [row for row in rows if row[3]] or rows
+    rows = [row for row in rows if row[2] != Round.Kind.SCREENING] or rows
+    chosen = next((row[0] for row in rows if row[1] in states), rows[0][0] if rows else 0)
     return get_round(seat, chosen)
 
 
@@ -324,16 +350,25 @@ class AgreementOfStudy(APIView):
             OpenApiParameter("level", str, enum=["leaf", "parent", "root"]),
             OpenApiParameter("parts", str, enum=["aligned", "single"]),
             OpenApiParameter("pending", str, enum=["category", "left_out"]),
-            OpenApiParameter("applies", str, enum=["both", "either"]),
-            OpenApiParameter("metric", str),
+            OpenApiParameter(
+                "applies", str, enum=["both", "either"], description="Without it as the study is set (`applies`)."
+            ),
+            OpenApiParameter("metric", str, description="The distance of Krippendorff's alpha; else the primary's."),
+            OpenApiParameter(
+                "weights", str, enum=list(WEIGHTS), description="Of weighted kappa and AC2; else the primary's own."
+            ),
+            OpenApiParameter("repository", str, description="Only items from there, as owner/name."),
+            OpenApiParameter("stratum", str, description="Only items that a sample of the study drew from it."),
+            OpenApiParameter("raters", str, description="Two codes, as R1,R2: only what these two gave."),
         ],
         responses={200: {"type": "array", "items": {"type": "object"}}},
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        asked = Asked.read({name: str(value) for name, value in request.query_params.items()})
+        asked = ask(seat, {name: str(value) for name, value in request.query_params.items()})
         round_ = round_in_address(request, seat)
-        asked = replace(asked, version=told_version(seat, number_in_address(request, "version")))
+        asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
         rounds = visible_rounds(seat, round_.number if round_ else None)
-        return Response(agreement(seat, rounds, asked, round_number=round_.number if round_ else None))
+        entries = agreement_and_raters(seat, rounds, asked, round_number=round_.number if round_ else None)
+        return Response(with_machines(seat, rounds, asked, entries))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
@@ -17,8 +17,10 @@ from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
+from annotation.actions.drafts import remove_draft
 from annotation.api.reading import body_of, caller, picked, seat_of, text
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
+from annotation.queries.giving import ASKED_MEANWHILE
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 
@@ -28,6 +30,16 @@ class Primary(serializers.Serializer[Any]):
 
     coefficient = serializers.CharField()
     threshold = serializers.FloatField(allow_null=True, required=False)
+    metric = serializers.CharField(
+        required=False, allow_null=True, help_text="The distance of Krippendorff's alpha, where not the kind's own."
+    )
+    weights = serializers.JSONField(
+        required=False,
+        allow_null=True,
+        help_text="Of weighted kappa and AC2: linear, quadratic, or a row of numbers from 0 to 1 for each category "
+        "that can be chosen, in their order, with 1 for a category and itself.",
+    )
+    reason = serializers.CharField(required=False, allow_blank=True, help_text="Why this statistic.")
 
 
 class StudyBody(serializers.Serializer[Any]):
@@ -41,6 +53,22 @@ class StudyBody(serializers.Serializer[Any]):
     primary = serializers.DictField(child=Primary(), required=False, help_text="By dimension key.")
 
 
+class StudyChanges(StudyBody):
+    """What can be changed in a study."""
+
+    slug: Any = None
+    taxonomy: Any = None
+    applies = serializers.ChoiceField(
+        Study.Applies.choices,
+        required=False,
+        help_text="Which units of a conditional dimension agreement compares where it is not asked otherwise.",
+    )
+    pseudonymise = serializers.BooleanField(required=False)
+    names_shown = serializers.BooleanField(required=False)
+    third_rater = serializers.BooleanField(required=False)
+    majority = serializers.BooleanField(required=False)
+
+
 class StudyShape(serializers.ModelSerializer[Study]):
     """A study as its members see it."""
 
@@ -48,7 +76,35 @@ class StudyShape(serializers.ModelSerializer[Study]):
 
     class Meta:
         model = Study
-        fields = ("slug", "title", "taxonomy", "guidelines", "primary", "resolve_when", "pseudonymise", "created_at")
+        fields = (
+            "slug",
+            "title",
+            "taxonomy",
+            "guidelines",
+            "primary",
+            "resolve_when",
+            "applies",
+            "pseudonymise",
+            "names_shown",
+            "third_rater",
+            "majority",
+            "created_at",
+        )
+
+
+class GateShape(serializers.Serializer[Any]):
+    """What a pilot said of a main round: open or wait, and by which numbers; and why it was opened all the same."""
+
+    round = serializers.IntegerField(help_text="The number of the pilot.")
+    advice = serializers.ChoiceField(["open", "wait"])
+    dimensions = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="dimension, title, coefficient, value, ci_low, ci_high, threshold, undefined, and the verdict: met, "
+        "not met, undefined or no threshold.",
+    )
+    reason = serializers.CharField(required=False, help_text="Empty where none was given, or none was needed.")
+    by = serializers.CharField(required=False)
+    at = serializers.DateTimeField(required=False)
 
 
 class RoundShape(serializers.Serializer[Any]):
@@ -67,17 +123,41 @@ class RoundShape(serializers.Serializer[Any]):
     n_items = serializers.IntegerField()
     n_assignments = serializers.IntegerField()
     n_finished = serializers.IntegerField()
+    n_free = serializers.IntegerField(help_text="Slots that nobody holds and somebody is to take.")
+    quotas = serializers.DictField(child=serializers.IntegerField(), help_text="By rater code, where there is one.")
+    left = serializers.ListField(child=serializers.CharField(), help_text="Codes of raters who left the round.")
     opened_at = serializers.DateTimeField(allow_null=True)
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
+    gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
 
 
 class RoundBody(serializers.Serializer[Any]):
     """What a new round needs: either issues, or a sample with n_items or share."""
 
-    kind = serializers.ChoiceField(["pilot", "main"], required=False)
-    taxonomy_version = serializers.IntegerField(required=False)
+    kind = serializers.ChoiceField(["screening", "pilot", "main"], required=False)
+    taxonomy_version = serializers.IntegerField(required=False, help_text="Not for a screening round.")
+    reasons = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Only for a screening round: why an issue can be out; without them those of the round before.",
+    )
+    known = serializers.DictField(
+        child=serializers.DictField(),
+        required=False,
+        help_text='Training items, which come first: by item {"labels": {…}} or {"parts": […]}, and "why". Beside the '
+        "items of the round; an item named in both is a training item.",
+    )
+    training_round = serializers.IntegerField(
+        required=False, help_text="Instead of `known`: a closed round, whose agreed labels are what is known."
+    )
+    n_training = serializers.IntegerField(required=False, help_text="So many of its items, the first in its order.")
     raters = serializers.ListField(child=serializers.CharField(), help_text="User names or rater codes.")
+    quotas = serializers.DictField(
+        child=serializers.IntegerField(allow_null=True),
+        required=False,
+        help_text="By user name or rater code: how many items they take at most; null: no limit.",
+    )
     raters_per_item = serializers.IntegerField(required=False)
     mode = serializers.ChoiceField(Round.Mode.choices, required=False)
     double_share = serializers.FloatField(required=False)
@@ -88,12 +168,21 @@ class RoundBody(serializers.Serializer[Any]):
     share = serializers.FloatField(required=False)
 
 
+class MachineShape(serializers.Serializer[Any]):
+    """Which machine it is, and what it is told."""
+
+    name = serializers.CharField(allow_blank=True)
+    version = serializers.CharField(allow_blank=True)
+    prompt = serializers.CharField(allow_blank=True)
+
+
 class MemberBody(serializers.Serializer[Any]):
     """A user's roles; what is given replaces what was."""
 
     user = serializers.CharField()
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
     kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
+    machine = MachineShape(required=False, help_text="Of a machine; fixed from its first answer on.")
 
 
 class MemberShape(serializers.Serializer[Any]):
@@ -103,6 +192,13 @@ class MemberShape(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField())
     code = serializers.CharField(allow_null=True)
     kind = serializers.CharField()
+    machine = MachineShape(allow_null=True)
+
+
+class Reason(serializers.Serializer[Any]):
+    """Why a main round is opened although the last pilot speaks against it."""
+
+    reason = serializers.CharField(required=False)
 
 
 class Withdraw(serializers.Serializer[Any]):
@@ -170,7 +266,7 @@ class OneStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         return Response(study_answer(seat_of(request, slug)))
 
-    @extend_schema(request=StudyBody(partial=True), responses=StudyShape)
+    @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         study_actions.change_study(seat=seat, changes=body_of(request))
@@ -203,7 +299,7 @@ class Members(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         before = Membership.objects.filter(study=seat.study).count()
         member = study_actions.add_member(
-            seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind")
+            seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind", "machine")
         )
         is_new = Membership.objects.filter(study=seat.study).count() > before
         return Response(member_answer(seat, member), status=201 if is_new else 200)
@@ -216,7 +312,12 @@ def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
         "roles": member.roles,
         "code": member.code,
         "kind": member.kind,
+        "machine": machine_answer(member) if member.is_machine else None,
     }
+
+
+def machine_answer(member: Membership) -> dict[str, str]:
+    return {"name": member.machine_name, "version": member.machine_version, "prompt": member.machine_prompt}
 
 
 class Rounds(APIView):
@@ -234,11 +335,13 @@ class Rounds(APIView):
     @extend_schema(request=RoundBody, responses={201: RoundShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        names = ("kind", "taxonomy_version", "raters_per_item", "mode", "double_share", "seed")
+        names = ("kind", "taxonomy_version", "quotas", "raters_per_item", "mode", "double_share", "seed")
         made = round_actions.create_round(
             seat=seat,
             raters=body.get("raters") or [],
-            **picked(body, *names, "issues", "sample", "n_items", "share"),
+            **picked(
+                body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
+            ),
         )
         return Response(one_round(made), status=201)
 
@@ -248,7 +351,7 @@ def detailed(rounds: Any) -> Any:
 
     Each count is a subquery of its own: joined, items and assignments of a round would be multiplied.
     """
-    assignments = Assignment.objects.filter(round=OuterRef("pk"))
+    assignments = Assignment.objects.filter(round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
     return (
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater")
@@ -256,12 +359,18 @@ def detailed(rounds: Any) -> Any:
             n_assignments=_counted(assignments.exclude(state=Assignment.State.WITHDRAWN)),
             n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
             n_items=_counted(RoundItem.objects.filter(round=OuterRef("pk"))),
+            n_free=_summed(RoundItem.objects.filter(round=OuterRef("pk"), n_free__gt=0), "n_free"),
         )
     )
 
 
 def _counted(rows: QuerySet[Any]) -> Coalesce:
     by_round = rows.order_by().values("round").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(by_round, output_field=IntegerField()), 0)
+
+
+def _summed(rows: QuerySet[Any], column: str) -> Coalesce:
+    by_round = rows.order_by().values("round").annotate(n=Sum(column)).values("n")
     return Coalesce(Subquery(by_round, output_field=IntegerField()), 0)
 
 
@@ -284,9 +393,13 @@ def round_answer(round_: Any) -> dict[str, Any]:
         "n_items": round_.n_items,
         "n_assignments": round_.n_assignments,
         "n_finished": round_.n_finished,
+        "n_free": round_.n_free,
+        "quotas": {each.rater.code: each.quota for each in round_.round_raters.all() if each.quota is not None},
+        "left": [each.rater.code for each in round_.round_raters.all() if each.left_at is not None],
         "opened_at": round_.opened_at,
         "resolving_at": round_.resolving_at,
         "closed_at": round_.closed_at,
+        "gate": round_.gate,
     }
 
 
@@ -299,15 +412,25 @@ class OneRound(APIView):
     def get(self, request: Request, slug: str, number: int) -> Response:
         return Response(one_round(get_round(seat_of(request, slug), number)))
 
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str, number: int) -> Response:
+        """Removes a draft; any other round is 409. Its number is used again where no later round was made."""
+        remove_draft(seat=seat_of(request, slug), number=number)
+        return Response(status=204)
+
 
 class OpenRound(APIView):
-    """Opens a draft round: every planned assignment exists when this answers."""
+    """Opens a draft round: every planned assignment exists when this answers.
+
+    A main round opens also where the last pilot speaks against it; the answer's `gate` says so, and keeps the reason.
+    """
 
     permission_classes = [scope("manage")]
 
-    @extend_schema(request=None, responses=RoundShape)
+    @extend_schema(request=Reason, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
-        return Response(one_round(round_actions.open_round(seat=seat_of(request, slug), number=number)))
+        seat, body = seat_of(request, slug), body_of(request)
+        return Response(one_round(round_actions.open_round(seat=seat, number=number, reason=text(body, "reason"))))
 
 
 class ResolveRound(APIView):

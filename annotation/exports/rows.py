@@ -4,16 +4,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import Q
 from django.http import StreamingHttpResponse
 
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.exports.pseudonyms import Pseudonyms
 from annotation.exports.writers import CONTENT_TYPES, write
-from annotation.models import Round, Study
+from annotation.models import Assignment, Round, Study
 from annotation.queries import results
+from annotation.queries.evidence import evidence_rows
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version
 from annotation.queries.texts import IssueRow, issue_rows
+from taxonomy.models import TaxonomyVersion
 
 Found = Iterable[tuple[results.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
@@ -37,10 +40,11 @@ def labels(
     Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has not.
     """
     seat.require_reading()
-    told_in = told_version(seat, version)
+    told_in = _told_in(seat, version, round_number)
     rounds = _in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
-    return results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
+    found = results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
+    return _seen(seat, found)
 
 
 def ratings(
@@ -56,11 +60,11 @@ def ratings(
 
     As given, or in terms of a version. Raises NotFound, and Invalid for a version that the taxonomy has not.
     """
-    told_in = told_version(seat, version)
+    told_in = _told_in(seat, version, round_number)
     rounds = _counting(seat, round_number)
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
-    return results.ratings(
+    found = results.ratings(
         rounds,
         dimension=dimension,
         revision=revision,
@@ -69,13 +73,14 @@ def ratings(
         after=after,
         version=told_in,
     )
+    return found if is_own else _seen(seat, found)
 
 
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
     """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
     found = results.resolutions(_in_sight(seat, round_number))
-    return (((0, 0), [row]) for row in found if dimension in (None, row.dimension))
+    return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 
 def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
@@ -83,6 +88,45 @@ def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
     names = pseudonyms_of(seat.study)
     for key, row in issue_rows(seat.study, after=after[1]):
         yield (0, key), [_named_otherwise(row, names) if names else row]
+
+
+def evidence(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    rater: str | None = None,
+    after: results.Place = (0, 0),
+) -> Found:
+    """The quotes under the ratings that this person may read, by the same rules. Raises NotFound."""
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    found = evidence_rows(
+        _counting(seat, round_number),
+        dimension=dimension,
+        rater=rater,
+        own=seat.user.pk if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        after=after[1],
+    )
+    hidden = frozenset() if is_own else _to_be_arbitrated(seat)
+    return (((0, key), [row] if (row["round"], row["item"]) not in hidden else []) for key, row in found)
+
+
+def _seen(seat: Seat, found: Found) -> Found:
+    """The rows without those of items that this person is yet to answer as a third rater."""
+    hidden = _to_be_arbitrated(seat)
+    if not hidden:
+        return found
+    return ((place, [row for row in rows if (row.round, row.item) not in hidden]) for place, rows in found)
+
+
+def _to_be_arbitrated(seat: Seat) -> frozenset[tuple[int, str]]:
+    """Round and item of each answer that this person still owes as a third rater."""
+    if not seat.arbitrated:
+        return frozenset()
+    asked = Assignment.objects.filter(rater=seat.membership, slot__isnull=True, state__in=Assignment.UNFINISHED)
+    return frozenset(asked.values_list("round__number", "item__identifier"))
 
 
 def _named_otherwise(row: IssueRow, names: Pseudonyms) -> IssueRow:
@@ -125,6 +169,13 @@ def of_kind(
     return read(seat, round_number=round_number, dimension=dimension, version=version)
 
 
+def _told_in(seat: Seat, version: int | None, round_number: int | None) -> TaxonomyVersion | None:
+    """The version that is asked for: of a named round's taxonomy, else of the study's."""
+    if version is None:
+        return None
+    return told_version(seat, version, None if round_number is None else get_round(seat, round_number))
+
+
 def _in_sight(seat: Seat, number: int | None) -> list[Round]:
     """Rounds of every kind that count and are not blind. Raises Blind for one that was asked for and is."""
     rounds = _counting(seat, number)
@@ -135,13 +186,13 @@ def _in_sight(seat: Seat, number: int | None) -> list[Round]:
 
 
 def _counting(seat: Seat, number: int | None) -> list[Round]:
-    """Rounds that are neither drafts nor undone; one that was undone is read by its number."""
+    """Rounds that are neither drafts nor undone nor screen; undone ones and those that screen are read by number."""
     rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
     if number is not None:
         get_round(seat, number)
         rounds = rounds.filter(number=number)
     else:
-        rounds = rounds.exclude(state=Round.State.UNDONE)
+        rounds = rounds.exclude(Q(state=Round.State.UNDONE) | Q(kind=Round.Kind.SCREENING))
     return list(rounds.select_related("taxonomy_version").order_by("number"))
 
 
@@ -150,8 +201,8 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
     names = pseudonyms_of(seat.study)
     for _, here in found:
         for row in here:
-            said = results.as_dict(row)
-            for column in ("memo", "rationale"):
+            said = row if isinstance(row, dict) else results.as_dict(row)
+            for column in ("memo", "rationale", "quote"):
                 if names and said.get(column):
                     said[column] = names.text(said[column])
             yield said

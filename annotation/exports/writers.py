@@ -90,6 +90,23 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "snapshot": pa.string(),
     },
 }
+OF_EVIDENCE: Mapping[str, Mapping[str, pa.DataType]] = {
+    "evidence": {
+        "item": pa.string(),
+        "part": pa.int32(),
+        "round": pa.int32(),
+        "rater": pa.string(),
+        "dimension": pa.string(),
+        "category": pa.string(),
+        "where": pa.string(),
+        "comment": pa.int32(),
+        "start": pa.int32(),
+        "end": pa.int32(),
+        "quote": pa.string(),
+        "snapshot": pa.string(),
+        "revision": pa.string(),
+    },
+}
 OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
     "frame": {
         "item": pa.string(),
@@ -110,7 +127,7 @@ def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator
     In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet would take for a formula gets an
     apostrophe before it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
     """
-    columns = {**COLUMNS, **OF_A_SAMPLE}[what]
+    columns = {**COLUMNS, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
     return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, rows)
 
 

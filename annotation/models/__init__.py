@@ -1,8 +1,8 @@
 """Who labels what, where they differ, and what was agreed: the rows, and the rules that the database keeps."""
 
-from annotation.models.labelling import Annotation, Assignment, Draft, Proposal, Rating
+from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
 from annotation.models.plans import Plan, ProposalOutcome
-from annotation.models.resolving import Resolution, ResolutionValue
+from annotation.models.resolving import InboxLine, PartMatch, Remark, Resolution, ResolutionValue
 from annotation.models.rounds import Round, RoundItem, RoundRater
 from annotation.models.studies import AuditEvent, Item, Membership, Sample, SampleIssue, Study
 
@@ -11,12 +11,16 @@ __all__ = [
     "Assignment",
     "AuditEvent",
     "Draft",
+    "Evidence",
+    "InboxLine",
     "Item",
     "Membership",
+    "PartMatch",
     "Plan",
     "Proposal",
     "ProposalOutcome",
     "Rating",
+    "Remark",
     "Resolution",
     "ResolutionValue",
     "Round",

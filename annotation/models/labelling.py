@@ -49,7 +49,17 @@ class Assignment(models.Model):
             ),
             models.Index(fields=["round", "rater", "position"], name="a_raters_order"),
             models.Index(fields=["round", "lease_until"], condition=Q(state="leased"), name="leases_by_end"),
+            models.Index(
+                fields=["round"],
+                condition=Q(current__isnull=False) & (Q(slot__isnull=True) | Q(blind__isnull=True)),
+                name="answers_out_of_the_ordinary",
+            ),
         ]
+
+    @property
+    def is_arbiter(self) -> bool:
+        """Whether a third rater answers it: a person without a slot; a machine has none either."""
+        return self.slot is None and not self.rater.is_machine
 
 
 class Annotation(models.Model):
@@ -67,6 +77,7 @@ class Annotation(models.Model):
     part_memos = ArrayField(models.TextField(blank=True), default=list, blank=True)
     confidence = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 unsure, 2 fairly sure, 3 sure.")
     seconds = models.PositiveIntegerField(null=True, blank=True, help_text="Time spent with the tab in sight.")
+    is_flagged = models.BooleanField(default=False, help_text="The rater wants to talk about this item.")
     n_proposals = models.PositiveSmallIntegerField(default=0)
     answers_digest = models.CharField(max_length=64, help_text="SHA-256 of the labels: equal answers, equal digest.")
     idempotency_key = models.CharField(max_length=200, blank=True)
@@ -85,13 +96,25 @@ class Annotation(models.Model):
                 name="an_idempotency_key_is_used_once_by_a_rater",
             ),
         ]
-        indexes = [models.Index(fields=["created_at"], name="annotations_by_date")]
+        indexes = [
+            models.Index(fields=["created_at"], name="annotations_by_date"),
+            models.Index(fields=["assignment"], condition=Q(revision__gt=1), name="annotations_that_replace"),
+        ]
 
 
 class Proposal(models.Model):
-    """A category asked for while labelling, because the taxonomy has no place for what was found."""
+    """A category asked for, because the taxonomy has no place for what was found: in an answer, or while resolving.
 
-    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="proposals")
+    `annotation` is the answer that asks for it; none where an adjudicator found the taxonomy at fault.
+    """
+
+    annotation = models.ForeignKey(
+        Annotation, on_delete=models.PROTECT, null=True, blank=True, related_name="proposals"
+    )
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    part = models.PositiveSmallIntegerField(default=1)
+    proposed_by = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
     dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=200)
     memo = models.TextField(blank=True)
@@ -126,6 +149,42 @@ class Rating(models.Model):
         ]
         indexes = [
             models.Index(fields=["round", "dimension"], name="ratings_of_a_dimension"),
+        ]
+
+
+class Evidence(models.Model):
+    """What in the issue a rating rests on: a quoted range of the snapshot that its annotation was made on.
+
+    `start` and `end` count characters (code points) in the title, the body or the comment as the snapshot holds it;
+    none where the quote can't be found there. `before` and `after` are the shown text around the quote, which
+    tell two places with the same words apart.
+    """
+
+    class Where(models.TextChoices):
+        TITLE = "title"
+        BODY = "body"
+        COMMENT = "comment"
+
+    rating = models.ForeignKey(Rating, on_delete=models.PROTECT, related_name="evidence")
+    where = models.CharField(max_length=8, choices=Where.choices)
+    comment = models.ForeignKey("ingest.Comment", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    start = models.PositiveIntegerField(null=True, blank=True)
+    end = models.PositiveIntegerField(null=True, blank=True)
+    quote = models.TextField(help_text="As it was shown and selected.")
+    before = models.CharField(max_length=80, blank=True)
+    after = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(where="comment", comment__isnull=False) | ~Q(where="comment") & Q(comment__isnull=True),
+                name="evidence_in_a_comment_names_it",
+            ),
+            models.CheckConstraint(
+                condition=Q(start__isnull=True, end__isnull=True) | Q(start__lt=models.F("end")),
+                name="evidence_starts_before_it_ends",
+            ),
         ]
 
 

@@ -3,8 +3,9 @@
 from django.conf import settings
 from django.db import models
 
+from annotation.models.labelling import Annotation
 from annotation.models.rounds import Round
-from annotation.models.studies import Item
+from annotation.models.studies import Item, Membership
 
 
 class Resolution(models.Model):
@@ -16,6 +17,7 @@ class Resolution(models.Model):
         MAJORITY = "majority"
         OWNER = "owner"
         IMPORTED = "imported"
+        REOPENED = "reopened", "reopened: what was decided before counts no more"
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="resolutions")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="resolutions")
@@ -46,3 +48,81 @@ class ResolutionValue(models.Model):
     boolean = models.BooleanField(null=True, blank=True)
     number = models.FloatField(null=True, blank=True)
     text = models.TextField(null=True, blank=True)
+
+
+class PartMatch(models.Model):
+    """Which agreed part of an item a part of an annotation is; by number where there is no row.
+
+    The rows of an annotation are written together; what stood before is kept in the audit.
+    """
+
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="part_matches")
+    part = models.PositiveSmallIntegerField()
+    agreed_part = models.PositiveSmallIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["annotation", "part"], name="a_part_of_an_annotation_is_matched_once"),
+            models.UniqueConstraint(
+                fields=["annotation", "agreed_part"], name="an_agreed_part_is_matched_once_by_an_annotation"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(part__gte=1, agreed_part__gte=1), name="matched_parts_count_from_one"
+            ),
+        ]
+
+
+class Remark(models.Model):
+    """A line in the discussion of one item of a round, about one dimension or about the item; only ever appended."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="remarks")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="remarks")
+    part = models.PositiveSmallIntegerField(default=1)
+    dimension = models.ForeignKey(
+        "taxonomy.Dimension", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    author = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField(help_text="Markdown; @name or @code mentions a member.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["round", "item"], name="remarks_of_an_item")]
+
+
+class InboxLine(models.Model):
+    """Something that a member is told: they are mentioned, or something was assigned to them.
+
+    It is shown only while its reader is not blind in its round.
+    """
+
+    class Kind(models.TextChoices):
+        MENTION = "mention", "somebody mentioned you"
+        ROUND = "round", "a round was opened in which you rate"
+        ARBITER = "arbiter", "you are asked as a third rater"
+        GIVEN = "given", "items of somebody who left came to you"
+        RESOLVING = "resolving", "a round waits for decisions"
+
+    member = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="inbox")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    remark = models.ForeignKey(Remark, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    n_items = models.PositiveIntegerField(null=True, blank=True, help_text="How many items it is about.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["member", "kind", "round", "item", "remark"],
+                nulls_distinct=False,
+                condition=~models.Q(kind="given"),
+                name="a_member_is_told_something_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["member", "-id"], name="inbox_of_a_member"),
+            models.Index(fields=["member"], condition=models.Q(read_at__isnull=True), name="unread_in_the_inbox"),
+        ]

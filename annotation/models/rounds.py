@@ -44,6 +44,15 @@ class Round(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     resolving_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    gate = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What the last pilot said when this main round was opened: round, advice, dimensions, and the "
+        "owner's reason where it was opened against the advice.",
+    )
+    ruled_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the study's rules (third rater, majority) were applied to all of it."
+    )
 
     class Meta:
         ordering = ["number"]
@@ -67,10 +76,23 @@ class RoundRater(models.Model):
     n_assigned = models.PositiveIntegerField(default=0)
     n_finished = models.PositiveIntegerField(default=0, help_text="Submitted or skipped.")
     walked = models.PositiveIntegerField(default=0, help_text="The last position taken from the pool.")
+    quota = models.PositiveIntegerField(null=True, blank=True, help_text="At most so many items; none: no limit.")
+    left_at = models.DateTimeField(null=True, blank=True, help_text="When they left; their open items went to others.")
+    revision = models.BigIntegerField(
+        default=0, help_text="Counted up by the database whenever answers of this rater come to count otherwise."
+    )
 
     class Meta:
         ordering = ["id"]
         constraints = [models.UniqueConstraint(fields=["round", "rater"], name="a_rater_is_in_a_round_once")]
+
+
+class RoundItemQuerySet(models.QuerySet["RoundItem"]):
+    """Items of rounds."""
+
+    def counting(self) -> "RoundItemQuerySet":
+        """Those whose answers count: training items, whose right answer is known, are only to learn from."""
+        return self.filter(known__isnull=True)
 
 
 class RoundItem(models.Model):
@@ -80,12 +102,19 @@ class RoundItem(models.Model):
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="round_items")
     position = models.PositiveIntegerField()
     n_raters = models.PositiveSmallIntegerField()
-    n_free = models.PositiveSmallIntegerField(default=0, help_text="In a pool: slots that nobody holds.")
+    n_free = models.PositiveSmallIntegerField(default=0, help_text="Slots that nobody holds and somebody is to take.")
     asked = models.JSONField(
         null=True,
         blank=True,
         help_text="In a worklist: [part, dimension key] of what is to be answered anew; null: everything.",
     )
+    known = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="In a training item the right answer, as in a request: parts with labels, and why. Null: not known.",
+    )
+
+    objects = RoundItemQuerySet.as_manager()
 
     class Meta:
         ordering = ["position"]
@@ -96,4 +125,7 @@ class RoundItem(models.Model):
                 condition=Q(n_free__lte=models.F("n_raters")), name="no_more_slots_are_free_than_there_are"
             ),
         ]
-        indexes = [models.Index(fields=["round", "position"], condition=Q(n_free__gt=0), name="free_slots_in_order")]
+        indexes = [
+            models.Index(fields=["round", "position"], condition=Q(n_free__gt=0), name="free_slots_in_order"),
+            models.Index(fields=["round", "item"], condition=Q(known__isnull=False), name="training_items"),
+        ]

@@ -20,6 +20,10 @@ class Study(models.Model):
         ROUND = "round", "when the round's last answer is in"
         ITEM = "item", "item by item, as soon as its raters are done"
 
+    class Applies(models.TextChoices):
+        BOTH = "both", "where it was asked of both raters by their own answers"
+        EITHER = "either", "where it was asked of either; “does not apply” counts as an answer of the other"
+
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
     guidelines = models.TextField(blank=True, help_text="What raters should know (Markdown).")
@@ -30,6 +34,19 @@ class Study(models.Model):
         help_text="Per dimension key: coefficient, threshold and fixed_at; fixed before labelling starts.",
     )
     resolve_when = models.CharField(max_length=10, choices=ResolveWhen.choices, default=ResolveWhen.ROUND)
+    names_shown = models.BooleanField(default=False, help_text="While resolving, raters stand there by name.")
+    applies = models.CharField(
+        max_length=6,
+        choices=Applies.choices,
+        default=Applies.BOTH,
+        help_text="Units of a conditional dimension that agreement compares, unless asked otherwise.",
+    )
+    third_rater = models.BooleanField(default=False, help_text="Where two differ, a third is asked by itself.")
+    majority = models.BooleanField(default=False, help_text="What most raters said is decided by itself.")
+    screening_taxonomy = models.ForeignKey(
+        "taxonomy.Taxonomy", on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        help_text="What screening rounds ask: in or out, and why.",
+    )  # fmt: skip
     pseudonymise = models.BooleanField(default=True, help_text="Exports name authors of issues by a keyed hash.")
     pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -40,6 +57,16 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def is_resolved_by_item(self) -> bool:
+        """Whether an item is resolved as soon as its raters are done, while its round is still open."""
+        return self.resolve_when == self.ResolveWhen.ITEM
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether something is decided, or somebody asked, by rule where raters differ."""
+        return self.majority or self.third_rater
 
 
 class Membership(models.Model):
@@ -63,6 +90,9 @@ class Membership(models.Model):
     roles = ArrayField(models.CharField(max_length=12, choices=Role.choices))
     code = models.CharField(max_length=20, null=True, blank=True, help_text="A rater's name in every answer: R1, R2 …")
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PERSON)
+    machine_name = models.CharField(max_length=100, blank=True, help_text="Of a machine: the model.")
+    machine_version = models.CharField(max_length=100, blank=True)
+    machine_prompt = models.TextField(blank=True, help_text="What the machine was told.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -77,6 +107,10 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return self.code or self.display_name
+
+    @property
+    def is_machine(self) -> bool:
+        return self.kind == self.Kind.MACHINE
 
     @property
     def display_name(self) -> str:

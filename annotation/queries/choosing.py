@@ -157,11 +157,15 @@ def counts_as_document(counts: Sequence[filters.Count]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class SampleLine:
-    """A sample and how many of its issues no round holds yet, those screened out left out."""
+    """A sample and how many of its issues no round holds yet, those screened out left out.
+
+    `n_to_screen` are those that were in no screening round either.
+    """
 
     sample: Sample
     n_unused: int
     n_out: int
+    n_to_screen: int
 
 
 def samples_of(study: Study) -> QuerySet[Sample]:
@@ -170,9 +174,21 @@ def samples_of(study: Study) -> QuerySet[Sample]:
 
 
 def unused_of(sample: Any) -> QuerySet[SampleIssue]:
-    """What a round may still take of a sample: in no round, not screened out; `sample` may be an OuterRef."""
-    used = RoundItem.objects.filter(round__study=OuterRef("sample__study"), item__issue=OuterRef("issue"))
-    return SampleIssue.objects.filter(~Exists(used), ~Exists(_screened_out()), sample=sample)
+    """What a round may still take of a sample: in no round, not screened out; `sample` may be an OuterRef.
+
+    Having been screened uses nothing up; while a screening round is under way its issues wait for what it says.
+    """
+    used = Q(round__state__in=[Round.State.OPEN, Round.State.RESOLVING]) | ~Q(round__kind=Round.Kind.SCREENING)
+    return SampleIssue.objects.filter(~Exists(_places().filter(used)), ~Exists(_screened_out()), sample=sample)
+
+
+def unscreened_of(sample: Any) -> QuerySet[SampleIssue]:
+    """What a screening round may still take of a sample: in no round of any kind, not screened out."""
+    return SampleIssue.objects.filter(~Exists(_places()), ~Exists(_screened_out()), sample=sample)
+
+
+def _places() -> QuerySet[RoundItem]:
+    return RoundItem.objects.filter(round__study=OuterRef("sample__study"), item__issue=OuterRef("issue"))
 
 
 def n_passed_over(sample: Sample) -> int:
@@ -191,8 +207,9 @@ def sample_lines(study: Study) -> list[SampleLine]:
         return Coalesce(Subquery(rows.order_by().values("sample").annotate(n=Count("pk")).values("n")), 0)
 
     out = SampleIssue.objects.filter(Exists(_screened_out()), sample=OuterRef("pk"))
-    rows = samples_of(study).annotate(n_unused=number(unused_of(OuterRef("pk"))), n_out=number(out)).order_by("-pk")
-    return [SampleLine(row, row.n_unused, row.n_out) for row in rows]
+    unused, unscreened = number(unused_of(OuterRef("pk"))), number(unscreened_of(OuterRef("pk")))
+    rows = samples_of(study).annotate(n_unused=unused, n_out=number(out), n_to_screen=unscreened).order_by("-pk")
+    return [SampleLine(row, row.n_unused, row.n_out, row.n_to_screen) for row in rows]
 
 
 def drawn_issues(sample: Sample) -> QuerySet[SampleIssue]:

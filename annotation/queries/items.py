@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from annotation.access import Seat
 from annotation.consensus import PENDING, Values, Verdict
 from annotation.models import Assignment, Item, Round, RoundItem
-from annotation.queries.plans.standing import way
+from annotation.queries.plans.standing import label_version, way
 from annotation.queries.verdicts import code_order, round_verdicts
 from taxonomy.migration import Blocked
 from taxonomy.models import TaxonomyVersion
@@ -95,6 +95,7 @@ class ItemInRound:
     raters: Sequence[RaterSaid] = ()
     parts: Sequence[PartLines] = ()
     own_assignment: int | None = None
+    is_training: bool = False
 
     @property
     def is_disputed(self) -> bool:
@@ -123,10 +124,14 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
-    is_hidden = round_.pk in seat.blind_round_ids
+    is_hidden = seat.hides(round_, item.pk)
     if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
         return ItemInRound(round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own)
-    found = next(iter(round_verdicts(round_, items=[place.item_id])))
+    found = next(iter(round_verdicts(round_, items=[place.item_id])), None)
+    if found is None:
+        return ItemInRound(
+            round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_training=True
+        )
     tree = published_version(round_.taxonomy_version_id)
     parts: dict[int, list[DimensionLine]] = defaultdict(list)
     for verdict in found.verdicts:
@@ -209,7 +214,7 @@ def label_histories(rounds: Sequence[ItemInRound], standing: TaxonomyVersion | N
     for (part_number, position, key, code), answers in sorted(given.items(), key=lambda each: each[0]):
         links = [f"{', '.join(said.words)} ({_place(each.round)})" for each, _, said in answers]
         last, line, said = answers[-1]
-        if standing is not None and standing.number > last.round.taxonomy_version.number:
+        if standing is not None and label_version(last.round, standing) == standing != last.round.taxonomy_version:
             links += _moved_on(last.round, standing, key, said.values or ())
         if len(links) > 1:
             found.append(LabelHistory(part_number, line.title, position, code, links))

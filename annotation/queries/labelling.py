@@ -1,12 +1,14 @@
 """What a rater has to do, has done, and how far they are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts.compiled import Compiled
+from annotation.consensus import PENDING
 from annotation.models import (
     Annotation,
     Assignment,
@@ -19,38 +21,59 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
+from annotation.queries.evidence import as_sent, with_evidence
 from ingest.models import Comment, Snapshot
 from taxonomy.tree import VersionTree
 
-FULL = ("item__snapshot__issue__repository", "rater")
+ITEM_TO_READ = "item__snapshot__issue__repository"
+FULL = (ITEM_TO_READ, "draft")
 
 
 def waiting_assignment(round_: Round, rater: Membership) -> Assignment | None:
-    """The first unfinished assignment in the rater's own order; one probe of a partial index."""
+    """The first unfinished assignment in the rater's own order; one probe of a partial index.
+
+    It comes with what is read (FULL), the rater's draft among it.
+    """
+    found = _first_unfinished.first(round_.pk, rater.pk)
+    if found is not None:
+        found.round, found.rater = round_, rater
+    return found
+
+
+def _unfinished(round_id: int, rater: int) -> QuerySet[Assignment]:
+    waiting = Assignment.objects.filter(round=round_id, rater=rater, state__in=Assignment.UNFINISHED)
+    return waiting.select_related(*FULL).order_by("position")
+
+
+_first_unfinished = Compiled(lambda round_id, rater: _unfinished(round_id, rater)[:1], int, int)
+_next_unfinished = Compiled(
+    lambda round_id, rater, position: _unfinished(round_id, rater).filter(position__gt=position)[:1], int, int, int
+)
+_last_place = Compiled(
+    lambda round_id: RoundItem.objects.filter(round=round_id).order_by("-position").values_list("position")[:1], int
+)
+_round_rater = Compiled(
+    lambda round_id, rater: RoundRater.objects.filter(round=round_id, rater=rater).order_by(), int, int
+)
+
+
+def has_part_in(round_: Round, rater: Membership) -> bool:
+    """Whether somebody rates in a round, as one of its raters or asked as a third one; two queries at most."""
     return (
-        Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED)
-        .select_related(*FULL)
-        .order_by("position")
-        .first()
+        RoundRater.objects.filter(round=round_, rater=rater).exists()
+        or Assignment.objects.filter(round=round_, rater=rater).exists()
     )
 
 
 def peek(round_: Round, after: Assignment) -> Assignment | None:
     """What comes after an assignment, without taking it; in a pool a guess that holds no id."""
-    found = (
-        Assignment.objects.filter(
-            round=round_, rater=after.rater_id, state__in=Assignment.UNFINISHED, position__gt=after.position
-        )
-        .select_related(*FULL)
-        .order_by("position")
-        .first()
-    )
+    found = _next_unfinished.first(round_.pk, after.rater_id, after.position)
     if found or round_.mode == Round.Mode.PLANNED:
         return found
     walked = RoundRater.objects.filter(round=round_, rater=after.rater_id).values_list("walked", flat=True).first()
     place = (
         RoundItem.objects.filter(round=round_, n_free__gt=0, position__gt=walked or 0)
-        .select_related("item__snapshot__issue__repository")
+        .select_related(ITEM_TO_READ)
         .order_by("position")
         .first()
     )
@@ -61,10 +84,11 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a rater is in a round; in a pool `n_total` is the number of its items."""
+    """How far a rater is in a round; in a pool `n_total` is the number of its items, or the rater's share of them."""
 
     n_finished: int
     n_total: int
+    is_share: bool = False
 
     @property
     def n_left(self) -> int:
@@ -73,20 +97,26 @@ class Progress:
 
 def progress(round_: Round, rater: Membership) -> Progress:
     """Two indexed reads at most, whatever the size of the round."""
-    row = RoundRater.objects.filter(round=round_, rater=rater).first()
-    if row is None:
-        return Progress(0, 0)
+    row = _round_rater.first(round_.pk, rater.pk)
+    if row is None:  # asked as a third rater
+        own = own_assignments(round_, rater)
+        return Progress(own.filter(state__in=Assignment.FINISHED).count(), own.count())
     if round_.mode == Round.Mode.POOL:
-        last = RoundItem.objects.filter(round=round_).order_by("-position").values_list("position", flat=True).first()
-        return Progress(row.n_finished, last or 0)
+        (last,) = _last_place.first(round_.pk) or (0,)
+        if row.quota is not None and row.quota < last:
+            return Progress(row.n_finished, row.quota, is_share=True)
+        return Progress(row.n_finished, last)
     return Progress(row.n_finished, row.n_assigned)
 
 
 def draft_of(assignment: Assignment) -> dict[str, object] | None:
-    """What the rater typed so far, or None."""
+    """What the rater typed so far, or None; one query, or none where the assignment was read with FULL."""
     if assignment.pk is None:
         return None
-    return Draft.objects.filter(assignment=assignment).values_list("body", flat=True).first()
+    try:
+        return assignment.draft.body
+    except Draft.DoesNotExist:
+        return None
 
 
 def comments_of(snapshot: Snapshot | None) -> list[Comment]:
@@ -94,32 +124,93 @@ def comments_of(snapshot: Snapshot | None) -> list[Comment]:
     return [] if snapshot is None else list(snapshot.thread())
 
 
-def own_assignments(round_: Round, rater: Membership) -> QuerySet[Assignment]:
+TOLD_IN_THE_LIST = ("confidence", "is_flagged", "n_proposals", "seconds")
+
+
+def own_assignments(round_: Round | int, rater: Membership | int) -> QuerySet[Assignment]:
     """Everything the rater was given in a round, in their order."""
     return (
         Assignment.objects.filter(round=round_, rater=rater)
         .exclude(state=Assignment.State.WITHDRAWN)
         .select_related("item", "current")
+        .only("position", "state", "item__identifier", *(f"current__{name}" for name in TOLD_IN_THE_LIST))
         .order_by("position")
     )
 
 
-BEHIND, AHEAD = 60, 10
+NEAR, AHEAD = 30, 5
+"""So many of a rater's items before and behind the one at hand come with every issue."""
+BEHIND = 60
+"""So many come at once where somebody asks for more of them."""
 
 
 def around(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:
     """The rater's own assignments near a place in their order (None: the end of it), in order; one bounded read."""
-    found = own_assignments(round_, rater)
     if place is None:
-        return list(found.filter(state__in=Assignment.FINISHED).order_by("-position", "-pk")[:BEHIND])[::-1]
-    near = found.filter(position__gt=place - BEHIND, position__lte=place + AHEAD)
-    return list(near.order_by("position", "pk")[: 2 * (BEHIND + AHEAD)])
+        found = own_assignments(round_, rater)
+        return list(found.filter(state__in=Assignment.FINISHED).order_by("-position", "-pk")[:NEAR])[::-1]
+    return _near.all(round_.pk, rater.pk, place - NEAR, place + AHEAD)
 
 
-def before(round_: Round, rater: Membership, place: int) -> list[Assignment]:
-    """The rater's finished assignments that come before a place, the nearest BEHIND of them, in order."""
-    found = own_assignments(round_, rater).filter(position__lt=place, state__in=Assignment.FINISHED)
+def _between(round_id: int, rater: int, after: int, until: int) -> QuerySet[Assignment]:
+    near = own_assignments(round_id, rater).filter(position__gt=after, position__lte=until)
+    return near.order_by("position", "pk")[: 2 * (NEAR + AHEAD)]
+
+
+_near = Compiled(_between, int, int, int, int)
+
+
+SHOWN = ("all", "skipped", "flagged", "back")
+"""The parts of one's own list: everything finished, what was skipped, flagged, what came back."""
+MOST_COUNTED = 99
+
+
+def before(
+    round_: Round, rater: Membership, place: int | None, show: str = "all", back: Sequence[int] = ()
+) -> list[Assignment]:
+    """The rater's finished assignments that come before a place (None: the end), the nearest BEHIND of them, in order.
+
+    `show` is one of SHOWN; `back` are the ids of those that came back.
+    """
+    found = _of_kind(own_assignments(round_, rater).filter(state__in=Assignment.FINISHED), show, back)
+    if place is not None:
+        found = found.filter(position__lt=place)
     return list(found.order_by("-position", "-pk")[:BEHIND])[::-1]
+
+
+def _of_kind(found: QuerySet[Assignment], show: str, back: Sequence[int]) -> QuerySet[Assignment]:
+    match show:
+        case "skipped":
+            return found.filter(state=Assignment.State.SKIPPED)
+        case "flagged":
+            return found.filter(current__is_flagged=True)
+        case "back":
+            return found.filter(pk__in=back)
+    return found
+
+
+@dataclass(frozen=True)
+class OwnCounts:
+    """How many items a rater skipped, flagged, and got back; counted no further than one above MOST_COUNTED."""
+
+    skipped: int
+    flagged: int
+    back: int
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The counts as they are shown; `99+` for more."""
+        counts = {"skipped": self.skipped, "flagged": self.flagged, "back": self.back}
+        return {name: f"{MOST_COUNTED}+" if n > MOST_COUNTED else str(n) for name, n in counts.items()}
+
+
+def own_counts(round_: Round, rater: Membership, back: Sequence[int]) -> OwnCounts:
+    """Two bounded reads; for a request of its own, as rare ones are looked for in all of the rater's list."""
+    found = Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.FINISHED)
+    skipped, flagged = (
+        _of_kind(found, show, ()).values("pk")[: MOST_COUNTED + 1].count() for show in ("skipped", "flagged")
+    )
+    return OwnCounts(skipped, flagged, len(back))
 
 
 def usual_seconds(assignments: list[Assignment]) -> float | None:
@@ -141,22 +232,37 @@ def snapshot_to_read(item: Item) -> Snapshot | None:
 def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | None:
     """The rater's own current answer in the shape of a draft, or None; three queries at most.
 
-    {"parts": [{"labels", "proposals", "memo"}, …], "memo", "confidence", "skip", "revision"}; the memo of an answer
-    that was not given in parts is that of its only part.
+    {"parts": [{"labels", "proposals", "memo"}, …], "memo", "confidence", "flag", "skip", "revision"}; the memo of an
+    answer that was not given in parts is that of its only part.
     """
     annotation = assignment.current
     if annotation is None:
         return None
-    ratings = Rating.objects.filter(annotation=annotation).order_by("pk")
+    ratings = list(with_evidence(Rating.objects.filter(annotation=annotation).order_by("pk")))
     asked = {row.pk: row for row in Proposal.objects.filter(annotation=annotation)} if annotation.n_proposals else {}
     parts = parts_said(annotation, tree, ratings, asked)
     for part in parts:
         part["proposals"] = {key: {"name": row.name, "memo": row.memo} for key, row in part["proposals"].items()}
     memos = annotation.part_memos or [annotation.memo]
+    quotes: dict[int, list[dict[str, object]]] = {}
+    for rating in ratings:
+        if said := getattr(rating, "quotes", ()):
+            dimension = tree.by_id[rating.dimension_id]
+            category = dimension.by_id[rating.category_id].key if rating.category_id else ""
+            found = as_sent(said, dimension.key, PENDING if rating.proposal_id else category)
+            quotes.setdefault(rating.part, []).extend(found)
     return {
-        "parts": [{**part, "memo": memos[number] if number < len(memos) else ""} for number, part in enumerate(parts)],
+        "parts": [
+            {
+                **part,
+                "memo": memos[number] if number < len(memos) else "",
+                **({"evidence": quotes[number + 1]} if number + 1 in quotes else {}),
+            }
+            for number, part in enumerate(parts)
+        ],
         "memo": annotation.memo if annotation.part_memos else "",
         "confidence": annotation.confidence,
+        "flag": annotation.is_flagged,
         "skip": annotation.skip_reason,
         "revision": annotation.revision,
     }

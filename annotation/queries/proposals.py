@@ -20,12 +20,13 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.functions import Coalesce
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
 from annotation.consensus import PENDING
 from annotation.errors import NotFound
-from annotation.models import Item, Plan, Proposal, ProposalOutcome, Rating, Resolution, Round
+from annotation.models import Item, PartMatch, Plan, Proposal, ProposalOutcome, Resolution, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -35,46 +36,50 @@ OPEN, RESOLVED, WITHDRAWN = "open", "resolved", "withdrawn"
 ANSWERED = tuple(ProposalOutcome.Outcome.values)
 SETTLED = (*ANSWERED, RESOLVED)
 STATES = (OPEN, *SETTLED, WITHDRAWN)
+SAME_WORDS = ("round", "item", "proposed_by", "dimension", "name", "memo")
 BY_STATE = {"open": (OPEN,), "settled": SETTLED, "all": STATES}
-FULL = ("annotation__assignment__item", "annotation__assignment__round", "annotation__rater", "dimension")
+FULL = ("annotation", "item", "round", "proposed_by", "dimension")
 
 
 def with_states(proposals: QuerySet[Proposal]) -> Any:
-    """The same with `part`, `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
+    """The same with `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
 
-    Open is what stands in its assignment's current answer, was not answered, and whose place was not resolved. The same
-    words in a later revision keep their answer; other words are a proposal of their own. An answer that names a draft
-    went with the draft when that was discarded.
+    Open is what stands in its assignment's current answer, or was made while resolving; was not answered; and in an
+    answer, whose place was not resolved. The same words in a later revision keep their answer; other words are a
+    proposal of their own. Bugs that were matched count where they were matched to. An answer that names a draft went
+    with the draft when that was discarded.
     """
     named = TaxonomyVersion.objects.filter(
-        taxonomy=OuterRef("proposal__annotation__assignment__round__study__taxonomy"), number=OuterRef("version_number")
+        taxonomy=OuterRef("proposal__round__study__taxonomy"), number=OuterRef("version_number")
     )
     answered = ProposalOutcome.objects.filter(
         Q(version_number=None) | Exists(named),
-        proposal__annotation__assignment=OuterRef("annotation__assignment"),
-        proposal__dimension=OuterRef("dimension"),
-        proposal__name=OuterRef("name"),
-        proposal__memo=OuterRef("memo"),
+        **{f"proposal__{name}": OuterRef(name) for name in SAME_WORDS},
     ).order_by("-pk")
-    decided = Resolution.objects.filter(
-        round=OuterRef("annotation__assignment__round"),
-        item=OuterRef("annotation__assignment__item"),
-        dimension=OuterRef("dimension"),
-        part=OuterRef("part"),
-    )
-    return proposals.annotate(
-        part=Subquery(Rating.objects.filter(proposal=OuterRef("pk")).order_by().values("part")[:1]),
-        outcome_pk=Subquery(answered.values("pk")[:1]),
-        answer=Subquery(answered.values("outcome")[:1]),
-        is_current=ExpressionWrapper(Q(annotation__assignment__current=F("annotation")), output_field=BooleanField()),
-        is_decided=Exists(decided),
-    ).annotate(
-        state=Case(
-            When(answer__isnull=False, then=F("answer")),
-            When(is_current=False, then=Value(WITHDRAWN)),
-            When(is_decided=True, then=Value(RESOLVED)),
-            default=Value(OPEN),
-            output_field=CharField(),
+    place = {name: OuterRef(name) for name in ("round", "item", "dimension")}
+    later = Resolution.objects.filter(revision__gt=OuterRef("revision"), part=OuterRef("part"), **place)
+    decided = Resolution.objects.filter(~Exists(later), part=OuterRef("agreed_part"), **place)
+    decided = decided.exclude(method=Resolution.Method.REOPENED)
+    matched = PartMatch.objects.filter(annotation=OuterRef("annotation"), part=OuterRef("part"))
+    return (
+        proposals.annotate(agreed_part=Coalesce(Subquery(matched.values("agreed_part")), F("part")))
+        .annotate(
+            outcome_pk=Subquery(answered.values("pk")[:1]),
+            answer=Subquery(answered.values("outcome")[:1]),
+            is_current=ExpressionWrapper(
+                Q(annotation__isnull=True) | Q(annotation__assignment__current=F("annotation")),
+                output_field=BooleanField(),
+            ),
+            is_decided=ExpressionWrapper(Q(annotation__isnull=False) & Exists(decided), output_field=BooleanField()),
+        )
+        .annotate(
+            state=Case(
+                When(answer__isnull=False, then=F("answer")),
+                When(is_current=False, then=Value(WITHDRAWN)),
+                When(is_decided=True, then=Value(RESOLVED)),
+                default=Value(OPEN),
+                output_field=CharField(),
+            )
         )
     )
 
@@ -82,26 +87,26 @@ def with_states(proposals: QuerySet[Proposal]) -> Any:
 def visible_proposals(seat: Seat) -> Any:
     """The proposals that this person may read, with their states, in the order of their making.
 
-    The owner, adjudicators and staff read all but those of rounds they are blind in; whoever rates reads their own.
+    The owner, adjudicators and staff read all but those of rounds they are blind in, and of items that they are yet to
+    answer as a third rater; whoever rates reads their own.
     What was said again in the same words in a later revision stands there alone. Raises Forbidden for others.
     """
     if not seat.user.is_staff:
         seat.require(OWNER, ADJUDICATOR, RATER)
     said_again = Proposal.objects.filter(
-        annotation__assignment=OuterRef("annotation__assignment"),
-        annotation__gt=OuterRef("annotation"),
-        dimension=OuterRef("dimension"),
-        name=OuterRef("name"),
-        memo=OuterRef("memo"),
+        annotation__gt=OuterRef("annotation"), **{name: OuterRef(name) for name in SAME_WORDS}
     )
-    rows = Proposal.objects.filter(~Exists(said_again), annotation__assignment__round__study=seat.study).exclude(
-        annotation__assignment__round__state=Round.State.UNDONE
+    rows = Proposal.objects.filter(~Exists(said_again), round__study=seat.study).exclude(
+        round__state=Round.State.UNDONE
     )
-    own = Q(annotation__rater=seat.membership) if seat.membership else Q(pk__in=[])
+    own = Q(proposed_by=seat.membership) if seat.membership else Q(pk__in=[])
+    may_read = own
     if reads_all(seat):
-        rows = rows.filter(own | ~Q(annotation__assignment__round__in=seat.blind_round_ids))
-    else:
-        rows = rows.filter(own)
+        hidden = Q(round__in=seat.blind_round_ids)
+        for round_id, item_id in seat.arbitrated:
+            hidden |= Q(round=round_id, item=item_id)
+        may_read |= ~hidden
+    rows = rows.filter(may_read)
     return with_states(rows).select_related(*FULL).order_by("pk")
 
 
@@ -115,7 +120,7 @@ def narrowed(proposals: Any, *, state: str = "all", round_number: int | None = N
     if state != "all":
         proposals = proposals.filter(state__in=BY_STATE[state])
     if round_number is not None:
-        proposals = proposals.filter(annotation__assignment__round__number=round_number)
+        proposals = proposals.filter(round__number=round_number)
     return proposals.filter(dimension__key=dimension) if dimension else proposals
 
 
@@ -129,7 +134,7 @@ class Told:
     part: int
     item: Item
     round: Round
-    assignment: int
+    assignment: int | None
     rater: str
     dimension: str
     dimension_title: str
@@ -178,11 +183,11 @@ def told(rows: Iterable[Proposal]) -> list[Told]:
             id=row.pk,
             name=row.name,
             memo=row.memo,
-            part=row.part or 1,
-            item=row.annotation.assignment.item,
-            round=row.annotation.assignment.round,
-            assignment=row.annotation.assignment_id,
-            rater=row.annotation.rater.code or "",
+            part=row.part,
+            item=row.item,
+            round=row.round,
+            assignment=row.annotation.assignment_id if row.annotation else None,
+            rater=str(row.proposed_by),
             dimension=row.dimension.key,
             dimension_title=row.dimension.title,
             state=row.state,
@@ -258,7 +263,7 @@ def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
         take = outcome.category_key if can_be_chosen else ""
         told_before, verb = words_of(outcome, tree, key), outcome.outcome
         words = f"“{row.name}”: the owner {verb} it{told_before[len(verb) :]}"
-        found.append(Answered(row.part or 1, key, words, take, outcome.category_name if take else ""))
+        found.append(Answered(row.part, key, words, take, outcome.category_name if take else ""))
     return found
 
 

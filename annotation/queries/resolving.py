@@ -1,7 +1,7 @@
 """What waits for a decision in a round, item by item, and what is there to decide it by."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -12,7 +12,9 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.consensus import Decision, Values, Verdict
-from annotation.models import Assignment, Item, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
+from annotation.queries.evidence import Heard, evidence_heard
+from annotation.queries.matching import matches_of
 from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
 from ingest.models import Comment, Snapshot
 from taxonomy.queries import published_version
@@ -23,6 +25,11 @@ MANY = 20
 """With so many changes the queue is kept anew."""
 LONGEST_TRANSACTION = timedelta(seconds=120)
 """A row can come to light so much later than its date says."""
+
+
+def short_name(identifier: str) -> str:
+    """An identifier without the owner, for a narrow list."""
+    return identifier.rpartition("/")[2] or identifier
 
 
 class Place(NamedTuple):
@@ -54,7 +61,7 @@ class Line(NamedTuple):
     @property
     def short_name(self) -> str:
         """The identifier without the owner, for a narrow list."""
-        return self.identifier.rpartition("/")[2] or self.identifier
+        return short_name(self.identifier)
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,14 @@ class Queue:
 
     round: Round
     everything: Sequence[Line] = field(repr=False)
+    n_hidden: int = 0
+
+    def without(self, hidden: Collection[int]) -> "Queue":
+        """The same without items that must not be seen yet."""
+        if not hidden:
+            return self
+        kept = [line for line in self.everything if line.item not in hidden]
+        return Queue(self.round, kept, len(self.everything) - len(kept))
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -122,16 +137,17 @@ class Queue:
     @cached_property
     def n_unanimous(self) -> int:
         """Items on which nobody had to decide anything; one query."""
-        planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
+        planned = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
         done = (
             Assignment.objects.filter(round=self.round, slot__isnull=False, state__in=Assignment.FINISHED)
             .order_by()
             .values("item")
             .annotate(n=Count("pk"), n_planned=Subquery(planned))
+            .filter(n_planned__isnull=False)
         )
         if self.round.state == Round.State.OPEN:
             done = done.filter(n__gte=F("n_planned"))
-        return max(done.count() - len(self.everything), 0)
+        return max(done.count() - len(self.everything) - self.n_hidden, 0)
 
     def selected(self, narrowed: Narrowed, state: str = "all") -> list[Line]:
         """The lines with a place that fits; `state` is open, resolved or all."""
@@ -179,7 +195,7 @@ def queue_of(round_: Round) -> Queue:
     """
     if round_.state == Round.State.OPEN:
         return Queue(round_, list(_lines(round_, round_verdicts(round_, disputed_only=True))))
-    name = f"resolving:1:{round_.pk}:{round_.state}"
+    name = _kept_as(round_, round_.state)
     started = timezone.now()
     kept = cache.get(name)
     if kept is None:
@@ -193,6 +209,15 @@ def queue_of(round_: Round) -> Queue:
     if len(changed) > MANY:
         cache.set(name, (started, lines), KEPT_SECONDS)
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
+
+
+def forget_queue(round_: Round) -> None:
+    """Has the queue read anew, for what changed without a date: matched bugs."""
+    cache.delete_many([_kept_as(round_, state) for state in Round.OVER])
+
+
+def _kept_as(round_: Round, state: str) -> str:
+    return f"resolving:1:{round_.pk}:{state}"
 
 
 def _changed(round_: Round, since: object) -> set[int]:
@@ -225,7 +250,11 @@ def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
     dimension = tree.by_key[verdict.dimension]
     if verdict.reason != "differ" or dimension.kind in ("number", "text"):
         return (verdict.reason or "",)
-    given = [rating.values for rating in verdict.ratings if rating.values is not None]
+    return clash_names(dimension, [rating.values for rating in verdict.ratings if rating.values is not None])
+
+
+def clash_names(dimension: TreeDimension, given: Iterable[Values]) -> tuple[str, ...]:
+    """Every pair of different answers, as `crash~hang`."""
     distinct = {_clash_name(values): values for values in given}
     names = [name for name, _ in sorted(distinct.items(), key=lambda each: _rank(dimension, each))]
     return tuple(f"{one}~{other}" for place, one in enumerate(names) for other in names[place + 1 :])
@@ -260,6 +289,14 @@ def clash_words(dimension: TreeDimension, clash: str) -> str:
     return " ↔ ".join(_side_words(dimension, side) for side in clash.split("~"))
 
 
+def differing_words(dimension: TreeDimension, clashes: Sequence[str]) -> str:
+    """`Crash ↔ Hang ↔ Slow` of all pairs of a place; the reason in words where there is none."""
+    if not all("~" in clash for clash in clashes):
+        return "; ".join(clash_words(dimension, clash) for clash in clashes)
+    sides = dict.fromkeys(side for clash in clashes for side in clash.split("~"))
+    return " ↔ ".join(_side_words(dimension, side) for side in sides)
+
+
 def _side_words(dimension: TreeDimension, side: str) -> str:
     if not side:
         return "none"
@@ -283,15 +320,20 @@ class Voice:
     n_parts: int
     is_arbiter: bool
     snapshot: int | None
+    parts: frozenset[int]
+    quotes: Mapping[tuple[int, str], Sequence[Heard]]
 
 
 def voices(round_: Round, item: Item) -> dict[str, Voice]:
-    """By code the raters of an item who are done; one query."""
+    """By code the raters of an item who are done, with what they quoted; three queries, or four."""
     assignments = list(
         Assignment.objects.filter(round=round_, item=item, state__in=Assignment.FINISHED, current__isnull=False)
         .select_related("rater", "current")
         .order_by("pk")
     )
+    tree = published_version(round_.taxonomy_version_id)
+    given = [each.current_id for each in assignments if each.current_id]
+    moved, quoted = matches_of(given), evidence_heard(given, tree)
     found: dict[str, Voice] = {}
     for each in sorted(assignments, key=lambda each: code_order(each.rater.code)):
         current = each.current
@@ -300,10 +342,19 @@ def voices(round_: Round, item: Item) -> dict[str, Voice]:
             code=each.rater.code or "",
             confidence=current.confidence,
             n_parts=0 if current.skip_reason else current.n_parts,
-            is_arbiter=each.slot is None,
+            is_arbiter=each.is_arbiter,
             snapshot=current.snapshot_id,
+            parts=_parts_of(current, moved.get(current.pk, {})),
+            quotes=quoted.get(current.pk, {}),
         )
     return found
+
+
+def _parts_of(current: Annotation, moved: Mapping[int, int]) -> frozenset[int]:
+    """The numbers of the agreed bugs that an answer holds."""
+    if current.skip_reason:
+        return frozenset()
+    return frozenset(moved.get(part, part) for part in range(1, current.n_parts + 1))
 
 
 def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
@@ -340,6 +391,18 @@ def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | No
         return None, []
     snapshot = Snapshot.objects.get(pk=shown)
     return snapshot, list(snapshot.thread())
+
+
+def waiting_third_raters(round_: Round, item: Item) -> list[str]:
+    """Codes of those who were asked as third raters for an item and have not answered; one query."""
+    rows = Assignment.objects.filter(
+        round=round_,
+        item=item,
+        slot__isnull=True,
+        state__in=Assignment.UNFINISHED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    return [code or "" for code in rows.order_by("pk").values_list("rater__code", flat=True)]
 
 
 def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:

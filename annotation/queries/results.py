@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 
 from annotation.access import Seat
 from annotation.consensus import Values, Verdict
-from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem, Study
+from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem
 from annotation.queries.plans.standing import label_version
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import (
@@ -192,12 +192,13 @@ def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
 
     own = 2 if round_.state == Round.State.CLOSED else 0 if round_.kind == Round.Kind.RELABEL else 1
     better = (
-        RoundItem.objects.filter(item=OuterRef("item"), round__in=[each.pk for each in rounds])
+        RoundItem.objects.counting()
+        .filter(item=OuterRef("item"), round__in=[each.pk for each in rounds])
         .exclude(round=round_)
         .annotate(rank=rank("round__"))
         .filter(Q(rank__gt=own) | Q(rank=own, round__number__gt=round_.number))
     )
-    return RoundItem.objects.filter(~Exists(better), round=round_).order_by().values("item")
+    return RoundItem.objects.counting().filter(~Exists(better), round=round_).order_by().values("item")
 
 
 _INT = IntegerField()
@@ -292,9 +293,17 @@ def _said(annotations: Collection[int]) -> dict[int, list[tuple[int, str, int | 
 
 
 def disagreements(
-    rounds: Sequence[Round], *, state: str = "open", dimension: str | None = None, after: Place = (0, 0)
+    rounds: Sequence[Round],
+    *,
+    state: str = "open",
+    dimension: str | None = None,
+    after: Place = (0, 0),
+    without: Collection[tuple[int, int]] = (),
 ) -> Iterator[tuple[Place, list[dict[str, Any]]]]:
-    """Item by item where raters differ: open, resolved, or all; with the resolution that stands, if any."""
+    """Item by item where raters differ: open, resolved, or all; with the resolution that stands, if any.
+
+    `without` are rounds and items that are left out.
+    """
     for round_ in rounds:
         if round_.number < after[0]:
             continue
@@ -304,6 +313,7 @@ def disagreements(
                 disagreement(round_, each.identifier, verdict)
                 for verdict in each.verdicts
                 if verdict.reason is not None
+                and (round_.pk, each.round_item.item_id) not in without
                 and (state == "all" or verdict.state == state)
                 and (dimension is None or verdict.dimension == dimension)
             ]
@@ -345,7 +355,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
 def resolvable_rounds(seat: Seat) -> list[Round]:
     """Rounds in which decisions can be taken now and which this person may see."""
     states = [*Round.OVER]
-    if seat.study.resolve_when == Study.ResolveWhen.ITEM:
+    if seat.study.is_resolved_by_item:
         states.append(Round.State.OPEN)
     rounds = Round.objects.filter(study=seat.study, state__in=states).select_related("taxonomy_version")
     return [round_ for round_ in rounds.order_by("number") if round_.pk not in seat.blind_round_ids]

@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import (
     Case,
     Exists,
+    F,
     IntegerField,
     Max,
     OuterRef,
@@ -21,7 +23,7 @@ from django.db.models.functions import Coalesce
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat
-from annotation.assigning import raters_planned
+from annotation.assigning import raters_planned, slots_short
 from annotation.models import (
     Assignment,
     AuditEvent,
@@ -31,6 +33,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
+from annotation.queries.giving import asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
 from ingest.models import Issue
@@ -44,21 +47,33 @@ class RaterLine:
     rater: Membership
     n_finished: int
     n_total: int
+    quota: int | None = None
+    left_at: datetime | None = None
 
     @property
     def n_left(self) -> int:
-        return max(self.n_total - self.n_finished, 0)
+        return 0 if self.left_at else max(self.n_total - self.n_finished, 0)
+
+    @property
+    def may_take_more(self) -> bool:
+        """Of a pool: whether the next free item may be theirs."""
+        is_at_quota = self.quota is not None and self.n_finished >= self.quota
+        return not (self.left_at or self.rater.is_machine or is_at_quota)
 
 
 @dataclass(frozen=True)
 class RoundLine:
-    """A round with how far it is: `n_total` answers are planned, `n_done` were submitted or skipped."""
+    """A round with how far it is: `n_total` answers of people are planned, `n_done` were submitted or skipped.
+
+    `n_free` are slots that nobody holds and somebody is to take; they are planned, too.
+    """
 
     round: Round
     n_items: int
     n_done: int
     n_total: int
     raters: Sequence[RaterLine] = ()
+    n_free: int = 0
 
     @property
     def n_left(self) -> int:
@@ -66,7 +81,7 @@ class RoundLine:
 
     @property
     def unfinished_raters(self) -> list[RaterLine]:
-        return [line for line in self.raters if line.n_left]
+        return [line for line in self.raters if line.n_left and not line.rater.is_machine]
 
     @property
     def sentence(self) -> str:
@@ -87,29 +102,47 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[RoundLine]:
-    """The rounds, newest first, with their counts; one query, two with raters."""
-    raters = RoundRater.objects.filter(round=OuterRef("pk")).order_by().values("round")
+    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open by item."""
+    people = RoundRater.objects.filter(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON)
+    raters = people.order_by().values("round")
     items = RoundItem.objects.filter(round=OuterRef("pk")).order_by().values("round")
     rows = (
         rounds.select_related("taxonomy_version", "study")
         .annotate(
             n_items=_number(items.annotate(n=Max("position")), "n"),
             n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
+            n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
             n_total=Case(
                 When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
-                default=_number(raters.annotate(n=Sum("n_assigned")), "n"),
+                default=_number(raters.annotate(n=Sum("n_assigned")), "n") + F("n_free"),
                 output_field=IntegerField(),
             ),
         )
         .order_by("-number")
     )
     found = list(rows)
+    meanwhile = asked_meanwhile(found)
+    more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for (round_id, _), (n, n_done) in meanwhile.items():
+        more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
-            by_round[row.round_id].append(RaterLine(row.rater, row.n_finished, row.n_assigned))
-    return [RoundLine(row, row.n_items, row.n_done, row.n_total, by_round[row.pk]) for row in found]
+            n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
+            so_far = (row.n_finished - n_done, row.n_assigned - n)
+            by_round[row.round_id].append(RaterLine(row.rater, *so_far, row.quota, row.left_at))
+    return [
+        RoundLine(
+            row,
+            row.n_items,
+            row.n_done - more[row.pk][1],
+            row.n_total - (0 if row.mode == Round.Mode.POOL else more[row.pk][0]),
+            by_round[row.pk],
+            row.n_free,
+        )
+        for row in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -151,7 +184,7 @@ def waiting_for(user: User) -> list[Waiting]:
     free = RoundItem.objects.filter(~Exists(had), round=OuterRef("round"), n_free__gt=0)
     rows = (
         RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
-        .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL) & Exists(free))
+        .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL, left_at=None) & Exists(free) & below_quota())
         .select_related("round__study")
         .order_by("round__opened_at", "pk")
     )
@@ -169,7 +202,9 @@ def rounds_to_resolve(user: User) -> QuerySet[Round]:
     """Rounds in which this person decides and decisions may be taken now, those they are blind in left out."""
     deciding = Membership.objects.filter(study=OuterRef("study"), user=user, roles__overlap=[OWNER, ADJUDICATOR])
     own = Assignment.objects.filter(round=OuterRef("pk"), rater__user=user).exclude(state=Assignment.State.WITHDRAWN)
-    in_pool = RoundRater.objects.filter(round=OuterRef("pk"), rater__user=user, round__mode=Round.Mode.POOL)
+    in_pool = RoundRater.objects.filter(
+        round=OuterRef("pk"), rater__user=user, round__mode=Round.Mode.POOL, left_at__isnull=True
+    )
     is_blind = Exists(own) | Exists(in_pool)
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~is_blind
     return (
@@ -229,9 +264,10 @@ def first_steps(user: User) -> FirstSteps:
 
 
 def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
-    """Taxonomies this person may make a study with: readable, and with a published version."""
+    """Taxonomies this person may make a study with: readable, published, and not what another study screens by."""
     published = TaxonomyVersion.objects.filter(taxonomy=OuterRef("pk"), state=TaxonomyVersion.State.PUBLISHED)
-    return Taxonomy.objects.readable_by(user).filter(Exists(published)).order_by("title", "slug")
+    screening = Study.objects.filter(screening_taxonomy=OuterRef("pk"))
+    return Taxonomy.objects.readable_by(user).filter(Exists(published), ~Exists(screening)).order_by("title", "slug")
 
 
 def members_of(study: Study) -> list[Membership]:
@@ -248,15 +284,32 @@ class RoundPlan:
     n_raters: int
     n_double: int
     n_assignments: int
+    n_short: int = 0
 
 
-def round_plan(*, n_items: int, n_raters: int, raters_per_item: int, double_share: float, seed: int) -> RoundPlan:
-    """Counts items and assignments as making and opening the round would."""
+def round_plan(
+    *, n_items: int, quotas: Sequence[int | None], raters_per_item: int, double_share: float, seed: int
+) -> RoundPlan:
+    """Counts items and assignments as making and opening the round would; `quotas` has one entry for each rater."""
     planned = raters_planned(n_items, raters_per_item, double_share, seed)
-    return RoundPlan(n_items, n_raters, sum(n > 1 for n in planned), sum(planned))
+    n_short = slots_short(planned, quotas) if raters_per_item <= len(quotas) else 0
+    return RoundPlan(n_items, len(quotas), sum(n > 1 for n in planned), sum(planned), n_short)
 
 
-TELLS_NOTHING = ("round made", "round opened", "round moved to resolving", "round closed")
+def labelling_has_begun(study: Study) -> bool:
+    """Whether a round was opened that labels by the study's taxonomy; one that screens asks something else."""
+    return Round.objects.filter(study=study).exclude(Q(state=Round.State.DRAFT) | Q(kind=Round.Kind.SCREENING)).exists()
+
+
+TELLS_NOTHING = (
+    "round made",
+    "round opened",
+    "round moved to resolving",
+    "round closed",
+    "rater withdrawn",
+    "rater added",
+    "quota changed",
+)
 """What is recorded of a round without telling what anybody answered there."""
 
 

@@ -7,31 +7,38 @@ from functools import cached_property
 from annotation.access import Seat
 from annotation.consensus import PENDING, Values
 from annotation.errors import Invalid
+from annotation.models import Round
 from taxonomy.migration import Blocked, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
 from taxonomy.tree import VersionTree
 
 
-def told_version(seat: Seat, number: int | None) -> TaxonomyVersion | None:
+def told_version(seat: Seat, number: int | None, round_: Round | None = None) -> TaxonomyVersion | None:
     """The version of the study's taxonomy in whose terms is asked for; None for None.
 
-    A draft is there for those who may read it. Raises Invalid for a number that no readable version has; one query.
+    With a round it is a version of the round's taxonomy, which of a screening round is another one. A draft is there
+    for those who may read it. Raises Invalid for a number that no readable version has; one query.
     """
     if number is None:
         return None
-    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=seat.study.taxonomy_id)
+    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=_taxonomy_id(seat, round_))
     found = versions.filter(number=number).first()
     if found is None:
-        said = f"The taxonomy of this study has no version {number}."
+        of = "The screening taxonomy" if round_ and round_.kind == Round.Kind.SCREENING else "The taxonomy"
+        said = f"{of} of this study has no version {number}."
         raise Invalid("This version can't be asked for.", fields={"version": [said]})
     return found
 
 
-def versions_to_tell_in(seat: Seat) -> list[TaxonomyVersion]:
-    """The versions that somebody may ask for, oldest first; one query."""
-    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=seat.study.taxonomy_id)
+def versions_to_tell_in(seat: Seat, round_: Round | None = None) -> list[TaxonomyVersion]:
+    """The versions that somebody may ask for (of this round), oldest first; one query."""
+    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=_taxonomy_id(seat, round_))
     return list(versions.order_by("number"))
+
+
+def _taxonomy_id(seat: Seat, round_: Round | None) -> int:
+    return round_.taxonomy_version.taxonomy_id if round_ is not None else seat.study.taxonomy_id
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 
 from accounts.models import User
 from annotation.access import Seat
@@ -31,7 +31,9 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     """
     seats = _seats(user, taxonomy)
     blind = {round_id for seat in seats for round_id in seat.blind_round_ids}
-    over = Round.objects.filter(study__in=[seat.study.pk for seat in seats], state__in=Round.OVER).exclude(pk__in=blind)
+    over = Round.objects.filter(
+        study__in=[seat.study.pk for seat in seats], taxonomy_version__taxonomy=taxonomy, state__in=Round.OVER
+    ).exclude(pk__in=blind)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
@@ -56,7 +58,8 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
 
 
 def _seats(user: User, taxonomy: Taxonomy) -> list[Seat]:
-    """The person's places in the studies under a taxonomy; two queries."""
-    studies = list(visible_studies(user).filter(taxonomy=taxonomy).order_by("slug"))
+    """The person's places in the studies under a taxonomy, or which screen by it; two queries."""
+    theirs = Q(taxonomy=taxonomy) | Q(screening_taxonomy=taxonomy)
+    studies = list(visible_studies(user).filter(theirs).order_by("slug"))
     mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=studies)}
     return [Seat(user, study, mine.get(study.pk)) for study in studies]

@@ -1,17 +1,20 @@
 """Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Base, Decision, ProposalAsked, Question, Values, Verdict, verdicts
+from annotation.matching import in_place
 from annotation.models import (
     Assignment,
+    Membership,
+    PartMatch,
     Proposal,
     Rating,
     Resolution,
@@ -19,12 +22,15 @@ from annotation.models import (
     Round,
     RoundItem,
 )
+from annotation.queries.matching import matches_of
 from annotation.queries.plans.agreed_before import base_verdicts
 from annotation.queries.proposals import OPEN, with_states
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 CHUNK = 1000
+COUNTS = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.PERSON)
+"""A machine that answers beside the raters of an item has no say in what is agreed; a third rater has."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,12 @@ def round_verdicts(
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
     `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
-    nothing was decided. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
+    nothing was decided. Training items have none: they count nowhere. In a worklist what was agreed before and is not
+    asked stays agreed (`base_verdicts`).
     """
-    rows = RoundItem.objects.filter(round=round_).select_related("item__issue__repository").order_by("position")
+    rows = (
+        RoundItem.objects.counting().filter(round=round_).select_related("item__issue__repository").order_by("position")
+    )
     if items is not None:
         rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
     if disputed_only and round_.kind != Round.Kind.RELABEL:  # there earlier answers of others count as well
@@ -76,13 +85,13 @@ def round_verdicts(
     position = after_position
     while chunk := list(rows.filter(position__gt=position)[:CHUNK]):
         position = chunk[-1].position
-        answers, unfinished = _answers(round_, tree, [row.item_id for row in chunk])
+        answers, unfinished, n_done = _answers(round_, tree, [row.item_id for row in chunk])
         decisions = _decisions(round_, tree, [row.item_id for row in chunk])
         bases = base_verdicts(round_, chunk, round_verdicts)
         for row in chunk:
             given, base = answers.get(row.item_id, []), bases.get(row.item_id)
             is_complete = round_.state != Round.State.OPEN or (
-                row.item_id not in unfinished and len(given) >= row.n_raters
+                row.item_id not in unfinished and n_done[row.item_id] >= row.n_raters
             )
             judged = (
                 verdicts(asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters, base)
@@ -95,26 +104,29 @@ def round_verdicts(
 
 
 def disputed_items(round_: Round) -> QuerySet[Any, Any]:
-    """Ids of items where answers differ, somebody skipped or proposed, fewer answered than planned, or was decided."""
-    planned = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).order_by().values("n_raters")
+    """Ids of items where answers differ or miss, somebody skipped or proposed, or they were decided or matched."""
+    counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
     decided = Resolution.objects.filter(round=round_).values("item")
+    matched = PartMatch.objects.filter(annotation__assignment__round=round_).values("annotation__assignment__item")
     return (
-        Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.FINISHED)
+        Assignment.objects.filter(COUNTS, round=round_, state__in=Assignment.FINISHED)
         .order_by()
         .values("item")
         .annotate(
             n_kinds=Count("current__answers_digest", distinct=True),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
             n_proposing=Count("pk", filter=Q(current__n_proposals__gt=0)),
-            n_done=Count("pk"),
+            n_done=Count("slot"),
         )
-        .annotate(n_planned=planned)
+        .annotate(n_planned=counting.order_by().values("n_raters"))
+        .filter(n_planned__isnull=False)
         .filter(
             Q(n_kinds__gt=1)
             | Q(n_skipped__gt=0)
             | Q(n_proposing__gt=0)
             | Q(n_done__lt=F("n_planned"))
             | Q(item__in=decided)
+            | Q(item__in=matched)
         )
         .values("item")
     )
@@ -128,22 +140,25 @@ def has_open_disagreements(round_: Round) -> bool:
 
 
 def open_proposals(round_: Round) -> QuerySet[Proposal]:
-    """Categories asked for in current answers of a round that were neither answered nor decided while resolving."""
-    current = Proposal.objects.filter(
-        annotation__assignment__round=round_, annotation__assignment__current=F("annotation")
-    )
-    open_ones: QuerySet[Proposal] = with_states(current).filter(state=OPEN)
-    return open_ones.select_related("annotation__assignment__item", "annotation__rater", "dimension")
+    """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided."""
+    open_ones: QuerySet[Proposal] = with_states(Proposal.objects.filter(round=round_)).filter(state=OPEN)
+    return open_ones.select_related("item", "proposed_by", "dimension")
 
 
 def n_open_proposals(round_: Round) -> int:
     return open_proposals(round_).count()
 
 
-def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[dict[int, list[Answer]], set[int]]:
-    """Per item the current answers of its raters (arbiters too), in the order of their codes; and unfinished items."""
+def _answers(
+    round_: Round, tree: VersionTree, items: Sequence[int]
+) -> tuple[dict[int, list[Answer]], set[int], Counter[int]]:
+    """Per item the current answers of its raters (arbiters too), in the order of their codes.
+
+    Also the items that a planned rater has not done yet, and how many have each: an arbiter is not waited for. The
+    parts of an answer stand where they were matched to.
+    """
     rows = list(
-        Assignment.objects.filter(round=round_, item__in=items)
+        Assignment.objects.filter(COUNTS, round=round_, item__in=items)
         .exclude(state=Assignment.State.WITHDRAWN)
         .values_list(
             "item_id",
@@ -155,26 +170,30 @@ def _answers(round_: Round, tree: VersionTree, items: Sequence[int]) -> tuple[di
             "current__memo",
             "current__part_memos",
             "current__n_proposals",
+            Exists(PartMatch.objects.filter(annotation=OuterRef("current"))),
+            "slot",
         )
     )
     rows.sort(key=lambda row: code_order(row[1]))
-    unfinished = {item for item, _, state, *_ in rows if state in Assignment.UNFINISHED}
+    unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] is not None}
     done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
     values = read_values(tree, [row[3] for row in done])
-    proposals = _proposals(tree, [row[3] for row in done if row[-1]])
+    proposals = _proposals(tree, [row[3] for row in done if row[-3]])
+    matched = matches_of([row[3] for row in done if row[-2]])
     found: dict[int, list[Answer]] = defaultdict(list)
-    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _ in done:
-        found[item].append(
-            Answer(
-                rater=code or "",
-                parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
-                skip_reason=skip_reason,
-                memo=memo,
-                part_memos=part_memos,
-                proposals=proposals.get(current, {}),
-            )
+    n_done: Counter[int] = Counter()
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, slot in done:
+        n_done[item] += slot is not None
+        answer = Answer(
+            rater=code or "",
+            parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
+            skip_reason=skip_reason,
+            memo=memo,
+            part_memos=part_memos,
+            proposals=proposals.get(current, {}),
         )
-    return found, unfinished
+        found[item].append(in_place(answer, matched[current]) if current in matched else answer)
+    return found, unfinished, n_done
 
 
 def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalAsked]]:
@@ -215,13 +234,14 @@ def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int
 
 
 def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[int, dict[tuple[int, str], Decision]]:
-    """Per item the newest resolution of each part and dimension; two queries."""
+    """Per item the newest resolution of each part and dimension, none where it was reopened; two queries."""
     newest = list(
         Resolution.objects.filter(round=round_, item__in=items)
         .select_related("decided_by")
         .order_by("item_id", "part", "dimension_id", "-revision")
         .distinct("item_id", "part", "dimension_id")
     )
+    newest = [each for each in newest if each.method != Resolution.Method.REOPENED]
     values = resolution_values(tree, newest)
     found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)
     for resolution in newest:

@@ -16,6 +16,7 @@ LIKENESS = 0.5
 PATHS_SHOWN = 10
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
+NOTHING_PENDING = "Nothing is pending while screening: write the nearest reason, and say more in the memo."
 SEPARATORS = re.compile(r"[;|\n]")
 
 Value = str | bool | float
@@ -31,6 +32,7 @@ class ValueReader:
     """Reads texts of one version; each different text of a dimension is looked up once."""
 
     tree: VersionTree
+    takes_proposals: bool = True
     _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
     _values: dict[tuple[str, str], tuple[Value | ProposalAsked, ...] | Refused] = field(default_factory=dict)
 
@@ -50,13 +52,16 @@ class ValueReader:
         place = dimension.key, text
         if place not in self._values:
             try:
-                self._values[place] = _read(dimension, text)
+                found = _read(dimension, text)
+                if not self.takes_proposals and any(isinstance(each, ProposalAsked) for each in found):
+                    raise Refused(NOTHING_PENDING)
+                self._values[place] = found
             except Refused as refused:
                 self._values[place] = refused
-        found = self._values[place]
-        if isinstance(found, Refused):
-            raise found
-        return found
+        known = self._values[place]
+        if isinstance(known, Refused):
+            raise known
+        return known
 
 
 def loose(name: str) -> str:

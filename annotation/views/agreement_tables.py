@@ -5,46 +5,31 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.agreement import SCALES, TITLES, benchmark
-from annotation.consensus import PENDING
-from annotation.models import Round
-from annotation.queries.patterns import DOES_NOT_APPLY
-from annotation.reporting import Across, DimensionReport, Headline
-from taxonomy.tree import TreeCategory
+from annotation.agreement import TITLES
+from annotation.reporting.numbers import DimensionReport, Headline
+from annotation.views.agreement_words import (
+    CHANCE,
+    FIXED,
+    METRICS,
+    Defined,
+    Names,
+    listed,
+    meaning,
+    scale_words,
+    threshold_words,
+    which_rounds,
+    word_and_chance,
+)
 
 MOST_CATEGORIES = 48
 MOST_PAIRS = 3
 MOST_CLASHES = 20
 HEATS = 5
-CERTAIN = 0.95
-
-CHANCE = {
-    "percent_agreement": "the share of pairs of ratings that are equal; nothing is taken off for chance",
-    "cohen_kappa": "two raters; chance is each rater’s own habits",
-    "weighted_kappa": "as Cohen’s, near misses count in part",
-    "scott_pi": "two raters; chance is habits that both share",
-    "fleiss_kappa": "any number of raters; chance is habits that all share",
-    "conger_kappa": "any number of raters; chance is each rater’s own habits",
-    "brennan_prediger": "chance is every category alike",
-    "krippendorff_alpha": "any number of raters, gaps allowed; chance is all ratings shuffled",
-    "gwet_ac1": "chance only where raters would guess; steady when one category prevails",
-    "gwet_ac2": "as AC1, near misses count in part",
-}
-SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
-METRICS = {
-    "nominal": "equal or not",
-    "ordinal": "ranks",
-    "interval": "squared differences",
-    "ratio": "squared differences in proportion",
-    "masi": "MASI distance between sets",
-    "jaccard": "Jaccard distance between sets",
-}
 
 
 @dataclass(frozen=True)
@@ -87,66 +72,15 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Labels of an agreement entry in words."""
-
-    across: Across
-
-    def of(self, label: str) -> str:
-        if label in FIXED:
-            return FIXED[label]
-        if label in self._categories:
-            return self._categories[label].path
-        if self.across.dimension.kind == "multi":
-            return ", ".join(self.of(each) for each in label.split(" + "))
-        return BOOLEANS.get(label, label) if self.across.dimension.kind == "boolean" else label
-
-    def defined(self, label: str) -> list["Defined"]:
-        """A label with its definition; each of its categories, when it is a set."""
-        members = label.split(" + ") if self.across.dimension.kind == "multi" else [label]
-        found = []
-        for member in members:
-            category = self._categories.get(member)
-            found.append(
-                Defined(
-                    self.of(member),
-                    category.definition if category else EXPLAINED.get(member, ""),
-                    category.include if category else (),
-                    category.exclude if category else (),
-                )
-            )
-        return found
-
-    @property
-    def _categories(self) -> dict[str, TreeCategory]:
-        return self.across.categories
-
-
-FIXED = {PENDING: "none fits (proposal)", DOES_NOT_APPLY: "does not apply", "(none)": "none"}
-EXPLAINED = {
-    PENDING: "The rater found no category that fits and proposed one.",
-    DOES_NOT_APPLY: "Under the rater’s own answers this was not to be asked.",
-    "(none)": "The rater chose nothing.",
-}
-BOOLEANS = {"true": "yes", "false": "no"}
-
-
-@dataclass(frozen=True)
-class Defined:
-    """A category with what belongs to it."""
-
-    name: str
-    definition: str
-    include: Sequence[str]
-    exclude: Sequence[str]
-
-
-@dataclass(frozen=True)
 class TalkAbout:
-    """Two categories that raters take for each other, with the share of all differing pairs of ratings."""
+    """Two categories that raters take for each other, with the share of all differing pairs of ratings.
+
+    `gain` is what alpha would gain if they were one, None where that is undefined.
+    """
 
     n: int
     share: float
+    gain: float | None
     url: str
     sides: Sequence[Sequence[Defined]]
 
@@ -196,6 +130,7 @@ class Section:
     after: Headline | None
     meaning: str
     scale: str
+    probability: str
     rests_on: str
     fixed_on: datetime | None
     metric: str
@@ -203,6 +138,7 @@ class Section:
     units_url: str
     left_out: int
     left_out_url: str
+    left_out_because: Sequence[Mapping[str, Any]]
     differ_url: str
     warnings: Sequence[str]
     coefficients: Sequence[Mapping[str, Any]]
@@ -212,9 +148,10 @@ class Section:
     categories: Sequence[Mapping[str, Any]]
     pairs: Sequence[Mapping[str, Any]]
     unmapped: Sequence[Mapping[str, Any]]
+    machines: Sequence[Mapping[str, Any]]
 
 
-def section(report: DimensionReport, links: Links) -> Section:
+def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[str, Any]] = ()) -> Section:
     names, entry, head = Names(report.across), report.entry, report.headline
     key = report.across.dimension.key
     return Section(
@@ -227,6 +164,7 @@ def section(report: DimensionReport, links: Links) -> Section:
         after=report.after,
         meaning=meaning(head),
         scale=scale_words(head),
+        probability=threshold_words(head),
         rests_on=_rests_on(report),
         fixed_on=datetime.fromisoformat(head.fixed_at) if head.fixed_at else None,
         metric=METRICS.get(entry["metric"], entry["metric"]),
@@ -234,6 +172,10 @@ def section(report: DimensionReport, links: Links) -> Section:
         units_url=links.units(key),
         left_out=entry["left_out"],
         left_out_url=links.units(key, show="left_out"),
+        left_out_because=[
+            {**each, "url": links.units(key, show="left_out", because=each["because"])}
+            for each in entry["left_out_because"]
+        ],
         differ_url=links.units(key, show="differ"),
         warnings=entry["warnings"],
         coefficients=[
@@ -243,6 +185,7 @@ def section(report: DimensionReport, links: Links) -> Section:
                 "chance": CHANCE[each["name"]],
                 "bar": bar(each["value"], each["ci_low"], each["ci_high"]),
                 "is_primary": each["name"] == head.coefficient,
+                "said": word_and_chance(each),
             }
             for each in entry["coefficients"]
         ],
@@ -253,7 +196,8 @@ def section(report: DimensionReport, links: Links) -> Section:
             {
                 **each,
                 "name": names.of(each["category"]),
-                "bar": bar(each["agreement"], 0.0, each["agreement"]),
+                "bar": bar(each["positive"], 0.0, each["positive"]),
+                "others": [each["negative"], each["prevalence"], each["bias"], each["pabak"]],
                 "url": links.units(key, a=each["category"]),
                 "differ_url": links.units(key, a=each["category"], show="differ"),
             }
@@ -263,13 +207,46 @@ def section(report: DimensionReport, links: Links) -> Section:
             {
                 **each,
                 "bar": bar(each["cohen_kappa"], 0.0, each["cohen_kappa"]),
-                "url": links.units(key, raters=",".join(each["raters"])),
-                "differ_url": links.units(key, raters=",".join(each["raters"]), show="differ"),
+                "url": links.units(key, pair=",".join(each["raters"])),
+                "differ_url": links.units(key, pair=",".join(each["raters"]), show="differ"),
+                "alone_url": links.page(raters=",".join(each["raters"])) + f"#{key}",
             }
             for each in entry["by_pair"]
         ],
         unmapped=[{**each, "name": names.of(each["category"])} for each in entry["unmapped"]],
+        machines=[
+            {
+                **machine,
+                "pairs": [
+                    {
+                        **each,
+                        "bar": bar(each["cohen_kappa"], 0.0, each["cohen_kappa"]),
+                        "url": links.units(key, pair=f"{each['rater']},{machine['machine']}"),
+                        "differ_url": links.units(key, pair=f"{each['rater']},{machine['machine']}", show="differ"),
+                    }
+                    for each in machine["pairs"]
+                ],
+            }
+            for machine in machines
+        ],
     )
+
+
+def beside(found: Mapping[str, Any], key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
+    """Raters beside the agreed labels, and beside themselves, with the addresses of the items behind."""
+    return {
+        "by_rater": [
+            {
+                **each,
+                "url": links.units(key, rater=each["rater"]),
+                "decided_url": links.units(key, rater=each["rater"], show="decided"),
+            }
+            for each in found["by_rater"]
+        ],
+        "intra_rater": [
+            {**each, "url": links.units(key, rater=each["rater"], show="twice")} for each in found["intra_rater"]
+        ],
+    }
 
 
 def _raters(entry: Mapping[str, Any]) -> list[str]:
@@ -282,66 +259,19 @@ def _rests_on(report: DimensionReport) -> str:
     rounds = [each.round for each in report.across.counted]
     having = [round_ for round_ in rounds if report.trend[round_.number].units]
     where = which_rounds(having or rounds)
-    return f"rated by {_listed(report.headline.raters)} in {where}" if having else f"in {where}"
-
-
-def meaning(head: Headline) -> str:
-    """In words where the value and its interval stand to the threshold."""
-    if head.value is None:
-        return head.undefined or ""
-    if head.threshold is None:
-        return "No threshold was fixed."
-    low = head.value if head.ci_low is None else head.ci_low
-    high = head.value if head.ci_high is None else head.ci_high
-    at = f"the threshold of {head.threshold:.2f}"
-    if head.value >= head.threshold:
-        return f"{at}, {'with its whole interval' if low >= head.threshold else 'but its interval begins below'}."
-    return f"{at}, {'though its interval reaches it' if high >= head.threshold else 'with its whole interval'}."
-
-
-def scale_words(head: Headline) -> str:
-    """The scale's word for the value, and the one it has earned with 95 % certainty; empty where no scale suits."""
-    if head.value is None or head.coefficient == "percent_agreement":
-        return ""
-    scale = "krippendorff" if head.coefficient == "krippendorff_alpha" else "landis_koch"
-    classes = SCALES[scale]
-    word = next((word for bound, word in classes if head.value >= bound), classes[-1][1])
-    said = f"“{word}” on {SCALE_WORDS[scale]}"
-    if not head.se:
-        return said
-    earned = next(word for word, probability in benchmark(head.value, head.se, scale) if probability >= CERTAIN)
-    return said if earned == word else f"{said}, but only “{earned}” with 95 % certainty"
-
-
-def which_rounds(rounds: Sequence[Round]) -> str:
-    """`round 2 (version 3)`, or `rounds 1 to 5 (versions 1 and 2)`."""
-    numbers = sorted({round_.number for round_ in rounds})
-    versions = sorted({round_.taxonomy_version.number for round_ in rounds})
-    one = len(numbers) > 2 and all(after - before == 1 for before, after in pairwise(numbers))
-    named = f"{numbers[0]} to {numbers[-1]}" if one else _listed([str(number) for number in numbers])
-    return (
-        f"round{'s' if len(numbers) > 1 else ''} {named} "
-        f"(version{'s' if len(versions) > 1 else ''} {_listed([str(number) for number in versions])})"
-    )
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"rated by {listed(report.headline.raters)} in {where}" if having else f"in {where}"
 
 
 def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbout]:
-    differing: dict[tuple[str, str], int] = defaultdict(int)
-    for each in entry["confusion"]:
-        if each["a"] != each["b"]:
-            a, b = sorted((each["a"], each["b"]))
-            differing[a, b] += each["n"]
-    whole = sum(differing.values())
-    most = sorted(differing.items(), key=lambda each: (-each[1], each[0]))[:MOST_PAIRS]
-    key = entry["dimension"]
     return [
-        TalkAbout(n, n / whole, links.units(key, a=a, b=b), [names.defined(a), names.defined(b)])
-        for (a, b), n in most
-        if names.across.dimension.kind not in ("number", "text")
+        TalkAbout(
+            each["n"],
+            each["share"],
+            each["gain"],
+            links.units(entry["dimension"], a=each["a"], b=each["b"]),
+            [names.defined(each["a"]), names.defined(each["b"])],
+        )
+        for each in entry["confused_pairs"][:MOST_PAIRS]
     ]
 
 
@@ -370,7 +300,7 @@ def _matrix(entry: Mapping[str, Any], raters: Sequence[str], names: Names, links
     shown = set(sorted(order, key=lambda label: -differing[label])[:MOST_CATEGORIES])
     labels = [label for label in order if label in shown]
     most = max((n for (a, b), n in found.items() if a != b), default=0)
-    who = {"raters": ",".join(raters)} if raters else {}
+    who = {"pair": ",".join(raters)} if raters else {}
     rows = []
     for number, a in enumerate(labels, start=1):
         cells: list[Cell | None] = []
@@ -391,42 +321,3 @@ def _in_order(confusion: Sequence[Mapping[str, Any]], names: Names) -> list[str]
     used = dict.fromkeys(label for each in confusion for label in (each["a"], each["b"]))
     place = {key: index for index, key in enumerate(names.across.categories)}
     return sorted(used, key=lambda label: (place.get(label, len(place)), label in FIXED, label))
-
-
-@dataclass(frozen=True)
-class TrendCell:
-    """The primary coefficient of a dimension in a round."""
-
-    headline: Headline
-    position: int
-    bar: Bar | None
-    url: str
-
-
-@dataclass(frozen=True)
-class TrendLine:
-    """A round with the primary coefficient of each dimension, None where it has none."""
-
-    round: Round
-    is_chosen: bool
-    cells: Sequence[TrendCell | None]
-
-
-def trend(
-    reports: Sequence[DimensionReport], rounds: Sequence[Round], chosen: Sequence[Round], links: Links
-) -> list[TrendLine]:
-    """Round by round, in their order."""
-    lines = []
-    for round_ in sorted(rounds, key=lambda each: each.number):
-        cells: list[TrendCell | None] = []
-        for each in reports:
-            head = each.trend.get(round_.number)
-            if head is None:
-                cells.append(None)
-                continue
-            dimension = each.across.dimension
-            drawn = bar(head.value, head.ci_low, head.ci_high, head.threshold)
-            address = links.page(round=str(round_.number)) + f"#{dimension.key}"
-            cells.append(TrendCell(head, dimension.position, drawn, address))
-        lines.append(TrendLine(round_, len(chosen) == 1 and round_ in chosen, cells))
-    return lines

@@ -1,15 +1,15 @@
 """The room where raters live: one issue after another."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.cache import cache
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -19,18 +19,21 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from redis.exceptions import RedisError
 
 from accounts.models import User
-from annotation.access import RATER, Seat, get_own_assignment, get_round, get_seat
+from annotation.access import Seat, get_own_assignment, get_round, get_seat
 from annotation.actions import labelling as actions
+from annotation.actions.taking import take_next
 from annotation.asking import description, prompts
-from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.errors import Invalid, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
-from annotation.queries import proposals
+from annotation.queries import proposals, training
 from annotation.queries.plans.earlier_answers import carried_answer
 from annotation.queries.plans.listing import plan_of
+from annotation.views.own_list import lines_of, place_before, shown, wanted
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering import VERSION
+from ingest.threads import first_part
 from taxonomy.queries import published_version
 
 RENDERED_SECONDS = 3600  # The ages beside the dates are no older than this.
@@ -43,23 +46,6 @@ SKIP_REASONS = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """One of the rater's own items in the list at the left."""
-
-    position: int
-    identifier: str
-    state: str
-    flag: str
-    url: str
-    is_here: bool
-
-    @property
-    def name(self) -> str:
-        """The identifier without the owner: the list is narrow."""
-        return self.identifier.rpartition("/")[2] or self.identifier
-
-
 @login_required
 @never_cache
 @require_GET
@@ -67,7 +53,7 @@ def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The next assignment, ready to be answered; or what happens next when there is none."""
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_round(seat, number)
-    assignment = actions.take_next(seat=seat, round_=round_)
+    assignment = take_next(seat=seat, round_=round_)
     if assignment is None:
         round_ = get_round(seat, number)
     return _page(request, seat, round_, assignment)
@@ -78,47 +64,57 @@ def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def label_one(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """One of one's own assignments, to look at and to change; a POST submits it and answers with the next one."""
+    if request.method == "POST" and (another := _of_another_person(request)):
+        return another
     seat = get_seat(cast(User, request.user), slug)
-    assignment = _own(seat, number, pk)
     if request.method == "POST":
-        return _submit(request, seat, assignment)
+        return _submit(request, seat, number, pk)
+    assignment = get_own_assignment(seat, pk, round_number=number)
     return _page(request, seat, assignment.round, assignment)
-
-
-@login_required
-@require_POST
-def keep_draft(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
-    """Keeps what was typed so far."""
-    seat = get_seat(cast(User, request.user), slug)
-    assignment = _own(seat, number, pk)
-    actions.keep_draft(seat=seat, assignment=assignment.pk, body=_body(request))
-    return HttpResponse(status=204)
 
 
 @login_required
 @never_cache
 @require_GET
-def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpResponse:
-    """More of the list at the left: the finished items before a place."""
+def label_after(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """What comes after an assignment, for the page to have at hand; nothing is taken, and 204 where nothing comes."""
     seat = get_seat(cast(User, request.user), slug)
-    seat.require(RATER)
-    round_ = get_round(seat, number)
-    found = queries.before(round_, _rater(seat), place)
+    round_ = get_own_assignment(seat, pk, round_number=number).round
+    following = take_next(seat=seat, round_=round_, after=str(pk))
+    if following is None:
+        return HttpResponse(status=204)
+    following.round = round_
     context = {
-        "lines": _lines(found, seat, round_, None),
-        "before": _place_before(found),
         "study": seat.study,
         "round": round_,
+        "lines": lines_of([following], seat.study.slug, round_, following.pk) if following.pk else [],
+        "assignment": following,
+        "is_first_answer": True,
     }
-    return render(request, "annotation/labelling/_lines.html", context)
+    return render(request, "annotation/labelling/_ahead.html", context | _to_read(round_, following))
 
 
-def _own(seat: Seat, number: int, pk: int) -> Assignment:
-    assignment = get_own_assignment(seat, pk)
-    if assignment.round.number != number:
-        raise NotFound(f"You have no assignment {pk} in round {number} of the study “{seat.study.slug}”.")
-    assignment.round.study = seat.study
-    return assignment
+@login_required
+@require_POST
+def keep_draft(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """Keeps what was typed so far; 409 with the draft that stands where another tab or device typed meanwhile."""
+    if another := _of_another_person(request):
+        return another
+    seat = get_seat(cast(User, request.user), slug)
+    try:
+        actions.keep_draft(seat=seat, assignment=pk, round_number=number, body=_body(request))
+    except Stale as error:
+        return JsonResponse({"message": error.message, "draft": error.newer}, status=409)
+    return HttpResponse(status=204)
+
+
+def _of_another_person(request: HttpRequest) -> HttpResponse | None:
+    """The answer to a page of somebody who is not the one signed in any more; a page says in a header whose it is."""
+    named = request.headers.get("Concord-Person", "")
+    if named in ("", str(request.user.pk)):
+        return None
+    words = f"{request.user.get_username()} is signed in in this browser now, and this page belongs to somebody else."
+    return HttpResponse(words, status=409, headers={"Concord-Person": str(request.user.pk)})
 
 
 def _rater(seat: Seat) -> Membership:
@@ -136,13 +132,14 @@ def _body(request: HttpRequest) -> dict[str, object]:
     return body
 
 
-def _submit(request: HttpRequest, seat: Seat, assignment: Assignment) -> HttpResponse:
+def _submit(request: HttpRequest, seat: Seat, number: int, pk: int) -> HttpResponse:
     body = _body(request)
     expected = body.pop("expected", None)
     try:
-        actions.submit_annotation(
+        submitted = actions.submit_annotation(
             seat=seat,
-            assignment=assignment.pk,
+            assignment=pk,
+            round_number=number,
             body=body,
             idempotency_key=request.headers.get("Idempotency-Key", ""),
             expected=expected if isinstance(expected, int) else None,
@@ -153,11 +150,13 @@ def _submit(request: HttpRequest, seat: Seat, assignment: Assignment) -> HttpRes
     except Stale as error:
         stale = {"message": error.message, "newer": error.newer}
         return render(request, "annotation/labelling/_stale.html", stale, status=409)
-    round_ = assignment.round
-    following = actions.take_next(seat=seat, round_=round_)
-    if following is None:
-        round_ = get_round(seat, round_.number)
-    answer = render(request, "annotation/labelling/_turn.html", _desk(seat, round_, following))
+    following = take_next(seat=seat, round_=submitted.assignment.round)
+    round_ = submitted.assignment.round if following else get_round(seat, number)
+    at_hand = request.headers.get("Has-Reading", "").split()
+    feedback = training.feedback_of(submitted.assignment, submitted.annotation)
+    answer = render(
+        request, "annotation/labelling/_turn.html", _desk(seat, round_, following, at_hand) | {"feedback": feedback}
+    )
     answer["HX-Replace-Url"] = reverse("label", args=[seat.study.slug, round_.number])
     return answer
 
@@ -174,12 +173,18 @@ def _problems(fields: Mapping[str, list[str]]) -> list[dict[str, object]]:
 
 def _page(request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None) -> HttpResponse:
     asked = prompts(published_version(round_.taxonomy_version_id))
-    context = _desk(seat, round_, assignment) | {
+    context = _desk(seat, round_, assignment)
+    if (show := wanted(request)) != "all":
+        context |= shown(seat, round_, show, assignment.pk if assignment else None)
+    context |= {
         "prompts": asked,
         "plan": plan_of(round_),
         "version": {
             "dimensions": description(asked),
+            "number": round_.taxonomy_version_id,
             "user": seat.user.pk,
+            "has_password": seat.user.has_usable_password(),
+            "sign_in_url": reverse("sign_in_again"),
             "csrf_cookie": settings.CSRF_COOKIE_NAME,
         },
         "skip_reasons": SKIP_REASONS,
@@ -187,12 +192,15 @@ def _page(request: HttpRequest, seat: Seat, round_: Round, assignment: Assignmen
     return render(request, "annotation/labelling/label.html", context)
 
 
-def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str, object]:
-    """What changes from one issue to the next: progress, the list at the left, the issue, and what was typed before."""
+def _desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequence[str] = ()) -> dict[str, object]:
+    """What changes from one issue to the next: progress, the list at the left, the issue, and what was typed before.
+
+    `at_hand`: the readings that the page has already; such a one is left out.
+    """
     rater = _rater(seat)
     near = queries.around(round_, rater, assignment.position if assignment else None)
     progress = queries.progress(round_, rater)
-    lines = _lines(near, seat, round_, assignment)
+    lines = lines_of(near, seat.study.slug, round_, assignment.pk if assignment else None)
     here = next((number for number, line in enumerate(lines) if line.is_here), len(lines))
     context: dict[str, object] = {
         "study": seat.study,
@@ -201,7 +209,9 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
         "progress": progress,
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
         "lines": lines,
-        "before": _place_before(near),
+        "show": "all",
+        "here": assignment.pk if assignment else None,
+        "before": place_before(near),
         "came_back": _came_back(seat, round_) if assignment is None or _any_proposed(near) else None,
         "previous_url": lines[here - 1].url if here and lines else None,
         "assignment": assignment,
@@ -209,30 +219,41 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None) -> dict[str,
     }
     if assignment is None:
         return context | {"turn": None}
+    return context | _to_read(round_, assignment, at_hand)
+
+
+def _to_read(round_: Round, assignment: Assignment, at_hand: Sequence[str] = ()) -> dict[str, object]:
+    """The issue of an assignment, unless it is at hand, and what the script of the page has to know of it."""
     snapshot = queries.snapshot_to_read(assignment.item)
     answer = assignment.current
-    return context | {
+    is_at_hand = _reading(assignment, snapshot) in at_hand
+    return {
         "item": assignment.item,
-        "issue_html": _issue_html(snapshot) if snapshot else "",
+        "is_at_hand": is_at_hand,
+        "issue_html": _issue_html(snapshot) if snapshot and not is_at_hand else "",
         "answered_on": answer.snapshot_id if answer and answer.snapshot_id != assignment.item.snapshot_id else None,
+        "trained": training.feedback_seen(assignment),
         "turn": _turn(round_, assignment, snapshot),
         "may_change": _may_change(round_, assignment),
     }
 
 
 def _issue_html(snapshot: Snapshot) -> SafeString:
-    """The issue as its pages show it; the other raters of an item find it rendered (a snapshot does not change)."""
+    """The issue as its pages show it, a long thread up to its first part: the page fetches the others by itself.
+
+    The other raters of an item find it rendered (a snapshot does not change).
+    """
     issue = snapshot.issue
-    key = f"labelling:issue:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
+    key = f"labelling:reading:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
     with suppress(RedisError):
         if found := cache.get(key):
             return mark_safe(found)
-    context = {
-        "issue": issue,
-        "snapshot": snapshot,
-        "comments": queries.comments_of(snapshot),
-        "closing_changes": closing_changes(issue),
-    }
+    context: dict[str, object] = {"issue": issue, "snapshot": snapshot, "closing_changes": closing_changes(issue)}
+    comments, part = first_part(snapshot)
+    context["comments"] = comments
+    if part:
+        place = f"{issue.get_absolute_url()}{{}}?snapshot={snapshot.sha256}&"
+        context |= {"part": part, "part_url": place.format(""), "comments_url": place.format("comments/")}
     html = render_to_string("ingest/_issue.html", context)
     with suppress(RedisError):
         cache.set(key, str(html), RENDERED_SECONDS)
@@ -241,19 +262,27 @@ def _issue_html(snapshot: Snapshot) -> SafeString:
 
 def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> dict[str, object]:
     """The assignment for the script of the page."""
+    shown = {
+        "assignment": assignment.pk,
+        "name": assignment.item.identifier,
+        "position": assignment.position,
+        "snapshot": snapshot.sha256 if snapshot else None,
+        "reading": _reading(assignment, snapshot),
+    }
+    if assignment.pk is None:
+        return shown
     tree = published_version(round_.taxonomy_version_id)
     answer = queries.answer_of(assignment, tree)
     assignment.round = round_
     carried = carried_answer(assignment, tree)
     place = [round_.study.slug, round_.number, assignment.pk]
     return {
-        "assignment": assignment.pk,
-        "name": assignment.item.identifier,
-        "position": assignment.position,
-        "snapshot": snapshot.sha256 if snapshot else None,
+        **shown,
         "submit_url": reverse("label_one", args=place),
         "draft_url": reverse("keep_draft", args=place),
+        "after_url": reverse("label_after", args=place),
         "revision": answer["revision"] if answer else 0,
+        "key": assignment.current.idempotency_key if assignment.current else "",
         "answer": answer,
         "draft": queries.draft_of(assignment),
         "carried": carried.draft if carried else None,
@@ -261,6 +290,13 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> d
         "may_change": _may_change(round_, assignment),
         "outcomes": _outcomes(round_, assignment),
     }
+
+
+def _reading(assignment: Assignment, snapshot: Snapshot | None) -> str:
+    """Names what stands in the column of the issue: the item and its pinned state; nothing for what can't be kept."""
+    if snapshot is None or assignment.state not in Assignment.UNFINISHED:
+        return ""
+    return f"{assignment.item_id}:{snapshot.sha256}"
 
 
 def _outcomes(round_: Round, assignment: Assignment) -> list[dict[str, object]]:
@@ -285,39 +321,9 @@ def _may_change(round_: Round, assignment: Assignment) -> bool:
     if assignment.state == Assignment.State.WITHDRAWN:
         return False
     if assignment.state in Assignment.UNFINISHED:
-        return round_.state == Round.State.OPEN
+        is_asked = assignment.is_arbiter and round_.state == Round.State.RESOLVING
+        return round_.state == Round.State.OPEN or is_asked
     return round_.state in (Round.State.OPEN, Round.State.RESOLVING)
-
-
-def _lines(near: list[Assignment], seat: Seat, round_: Round, assignment: Assignment | None) -> list[Line]:
-    """Finished items and the one at hand; what lies ahead is not shown."""
-    here = assignment.pk if assignment else None
-    return [
-        Line(
-            position=each.position,
-            identifier=each.item.identifier,
-            state=each.state if each.state in Assignment.FINISHED else "now",
-            flag=_flag(each),
-            url=reverse("label_one", args=[seat.study.slug, round_.number, each.pk]),
-            is_here=each.pk == here,
-        )
-        for each in near
-        if each.pk == here or each.state in Assignment.FINISHED
-    ]
-
-
-def _place_before(listed: list[Assignment]) -> int | None:
-    """The place before which there may be more."""
-    return listed[0].position if listed and listed[0].position > 1 else None
-
-
-def _flag(assignment: Assignment) -> str:
-    answer = assignment.current
-    if answer is None:
-        return ""
-    if answer.n_proposals:
-        return "a category is proposed"
-    return "unsure" if answer.confidence == 1 else ""
 
 
 def _time_left(usual_seconds: float | None, n_left: int) -> str:

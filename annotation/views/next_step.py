@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
-from annotation.models import Round, Study
+from annotation.models import Round
 from annotation.queries.plans.standing import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
 from taxonomy.queries import newest_published
@@ -47,8 +47,8 @@ def may_decide(seat: Seat, round_: Round) -> bool:
     """Whether this person may decide in the round now."""
     if not seat.has_role(OWNER, ADJUDICATOR) or round_.pk in seat.blind_round_ids:
         return False
-    item_by_item = seat.study.resolve_when == Study.ResolveWhen.ITEM
-    return round_.state == Round.State.RESOLVING or (round_.state == Round.State.OPEN and item_by_item)
+    is_open = round_.state == Round.State.OPEN and seat.study.is_resolved_by_item
+    return is_open or round_.state == Round.State.RESOLVING
 
 
 def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
@@ -59,7 +59,7 @@ def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
     if own is None:
         return None
     is_pool = line.round.mode == Round.Mode.POOL
-    return own if own.n_left or (is_pool and line.n_left) else None
+    return own if own.n_left or (is_pool and line.n_left and own.may_take_more) else None
 
 
 def _label(round_: Round, own: RaterLine, slug: str) -> Step:
@@ -113,7 +113,9 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
                 return Step(f"Everything in round {number} is decided", hint="Its owner closes it.", is_work=False)
             return Step(f"Round {number} is being resolved", is_work=False)
         if state == Round.State.DRAFT and is_owner:
-            hint = f"{_items(line.n_items)} under version {line.round.taxonomy_version.number}."
+            asks = "under version" if line.round.kind != Round.Kind.SCREENING else "to screen: in or out"
+            version = f" {line.round.taxonomy_version.number}" if line.round.kind != Round.Kind.SCREENING else ""
+            hint = f"{_items(line.n_items)} {asks}{version}."
             return Step(f"Round {number} is a draft", "Look at it and open it", address, hint)
         if state == Round.State.OPEN:
             return Step(
@@ -128,6 +130,11 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
         return Step(f"Round {newest.number} is being prepared", is_work=False)
     if is_owner and (step := _next_version(seat)):
         return step
+    if is_owner and newest.kind == Round.Kind.SCREENING:
+        hint = "Rounds made now take what was screened in, and pass over what is out."
+        return Step(
+            f"Round {newest.number} has screened its items", "Make a round", reverse("new_round", args=[slug]), hint
+        )
     return Step(
         f"Round {newest.number} is closed",
         "See the agreement",

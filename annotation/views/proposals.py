@@ -172,7 +172,8 @@ def _sections(groups: Sequence[Group]) -> list[tuple[str, list[tuple[Group, Type
 
 def _label_url(seat: Seat, each: Told) -> str:
     """Where its rater can answer the item anew; empty where they can't any more."""
-    may_change = each.is_current and each.round.state in (Round.State.OPEN, Round.State.RESOLVING)
+    is_answer = each.is_current and each.assignment is not None
+    may_change = is_answer and each.round.state in (Round.State.OPEN, Round.State.RESOLVING)
     return reverse("label_one", args=[seat.study.slug, each.round.number, each.assignment]) if may_change else ""
 
 

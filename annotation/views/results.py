@@ -17,22 +17,38 @@ from annotation.exports import COLUMNS, FORMATS
 from annotation.exports import rows as export_rows
 from annotation.models import Round
 from annotation.queries.items import value_words
+from annotation.queries.left_out import BECAUSE
 from annotation.queries.plans.standing import standing_version, way
 from annotation.queries.studies import members_of
 from annotation.queries.telling import told_version, versions_to_tell_in
-from annotation.reporting import CHOICES, Asked, report, visible_rounds
-from annotation.reporting_units import Behind, units_behind
-from annotation.views.agreement_tables import Links, Names, section, trend
+from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
+from annotation.reporting.machines import against_machines
+from annotation.reporting.numbers import report
+from annotation.reporting.raters import with_raters
+from annotation.reporting.slices import ask, choices
+from annotation.reporting.units import Behind, units_behind
+from annotation.views.agreement_charts import files_of, section_charts, trend_charts
+from annotation.views.agreement_tables import Links, beside, section
+from annotation.views.agreement_trend import trend
+from annotation.views.agreement_words import Names
 
 MOST = 2**31 - 1
 NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
-SLICE = ("round", "version", "when", "parts", "pending", "applies", "level", "metric")
+SLICE = (
+    "round", "version", "when", "parts", "pending", "applies", "level", "metric", "weights", "repository", "stratum",
+    "raters",
+)  # fmt: skip
 WORDS = {
     "when": ("Discussion", {"before": "before", "after": "after"}),
     "parts": ("Parts", {"aligned": "aligned by number", "single": "items in one part"}),
     "pending": ("Proposals", {"category": "as a category", "left_out": "left out"}),
     "applies": ("Where asked", {"both": "asked of both", "either": "asked of either"}),
     "level": ("Level", {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}),
+}
+SLICED = {
+    "repository": ("Repository", "all of them"),
+    "stratum": ("Stratum", "all of them"),
+    "raters": ("Raters", "all of them"),
 }
 TOLD = ("labels", "ratings")
 """Files whose values can be told in terms of any version."""
@@ -127,7 +143,7 @@ FILES = {
 }
 
 
-def _me(request: HttpRequest) -> User:
+def me(request: HttpRequest) -> User:
     assert isinstance(request.user, User)
     return request.user
 
@@ -146,14 +162,14 @@ def _number(request: HttpRequest, name: str) -> int | None:
     return int(given)
 
 
-def _asked(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
+def asked_for(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
-    asked = Asked.read({name: str(value) for name, value in request.GET.items()})
-    asked = replace(asked, version=told_version(seat, _number(request, "version")))
+    asked = ask(seat, {name: str(value) for name, value in request.GET.items()})
     number = _number(request, "round")
     round_ = None if number is None else get_round(seat, number)
     if round_ is not None:
         seat.require_sight(round_)
+    asked = replace(asked, version=told_version(seat, _number(request, "version"), round_))
     return asked, round_, Links(seat.study.slug, {name: request.GET[name] for name in SLICE if request.GET.get(name)})
 
 
@@ -161,59 +177,98 @@ def _asked(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Agreement per dimension: the primary number, the trend, what to talk about, matrices, all coefficients."""
-    seat = get_seat(_me(request), slug)
+    seat = get_seat(me(request), slug)
     seat.require_reading()
-    asked, round_, links = _asked(request, seat)
+    asked, round_, links = asked_for(request, seat)
     every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
+    is_screening = round_ is not None and round_.kind == Round.Kind.SCREENING
     rounds = visible_rounds(seat)
     chosen = [round_] if round_ else rounds
-    reports = report(seat, rounds, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
+    compared = [] if is_screening else rounds
+    reports = report(seat, compared, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
     apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.blind_round_ids]
-    sections = [section(each, links) for each in reports]
-    versions = versions_to_tell_in(seat)
+    machines = against_machines(seat, chosen, asked)
+    sections = [section(each, links, machines.get(each.across.dimension.key, [])) for each in reports]
+    found = [each.across for each in reports]
+    raters = with_raters(chosen, found, rater_codes(seat), asked, [{} for _ in found])
+    versions = versions_to_tell_in(seat, round_)
     return _page(
         request,
         seat,
         "agreement",
         "agreement",
         asked=asked,
+        only=_only(asked),
         round=round_,
         rounds=rounds,
         choosable=sorted([*rounds, *apart], key=lambda each: each.number),
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
         live=[each for each in chosen if each.state == Round.State.OPEN],
-        filters=_filters(request, reports),
+        filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
         versions=versions if len(versions) > 1 or asked.version else [],
         astray=[each for each in chosen if way(each, asked.version) is None],
         dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in reports],
         sections=sections,
+        drawn=[
+            (each, section_charts(each, links), beside(told, each.key, links))
+            for each, told in zip(sections, raters, strict=True)
+        ],
+        trend_charts=trend_charts(reports, compared, links),
+        trend_files=files_of("trend", links),
         has_units=any(each.units or each.left_out for each in sections),
-        trend=trend(reports, rounds, chosen, links),
+        trend=trend(reports, compared, chosen, links),
         json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",
         all_url=links.page(round=""),
         own_versions_url=links.page(version=""),
         wide_url=links.page(),
+        whole_url=links.page(repository="", stratum="", raters=""),
     )
 
 
-def _filters(request: HttpRequest, reports: Sequence[Any]) -> list[dict[str, Any]]:
+def _filters(request: HttpRequest, seat: Seat, reports: Sequence[Any]) -> list[dict[str, Any]]:
     """The choices of the bar that can change something here."""
     every = [one.dimension for each in reports for one in each.across.counted]
     shown = {
         "level": any(category.parent for dimension in every for category in dimension.categories),
         "applies": any(dimension.applies_when for dimension in every),
     }
+    found = []
+    for name, every_choice in CHOICES.items():
+        first = seat.study.applies if name == "applies" else every_choice[0]
+        ordered = sorted(every_choice, key=lambda choice: choice != first)
+        if shown.get(name, True):
+            choices = [(choice, WORDS[name][1][choice]) for choice in ordered]
+            chosen = request.GET.get(name) or first
+            found.append({"name": name, "title": WORDS[name][0], "choices": choices, "chosen": chosen})
+    return found
+
+
+def _only(asked: Asked) -> str:
+    """What the numbers are narrowed down to, as `items of acme/rocket, what R1 and R2 gave`; empty where to nothing."""
+    part = asked.slice
+    found = [f"items of {part.repository}"] if part.repository else []
+    found += [f"items drawn from {part.stratum}"] if part.stratum else []
+    found += [f"what {' and '.join(asked.raters)} gave"] if asked.raters else []
+    return ", ".join(found)
+
+
+def _slices(seat: Seat, asked: Asked) -> list[dict[str, Any]]:
+    """The choices of the bar that narrow down whose ratings count, and of which items."""
+    chosen = {
+        "repository": asked.slice.repository,
+        "stratum": asked.slice.stratum,
+        "raters": ",".join(asked.raters),
+    }
     return [
         {
             "name": name,
-            "title": WORDS[name][0],
-            "choices": [(choice, WORDS[name][1][choice]) for choice in choices],
-            "chosen": request.GET.get(name) or choices[0],
+            "title": SLICED[name][0],
+            "choices": [("", SLICED[name][1]), *((each, each.replace(",", " and ")) for each in names)],
+            "chosen": chosen[name],
         }
-        for name, choices in CHOICES.items()
-        if shown.get(name, True)
+        for name, names in choices(seat).items()
     ]
 
 
@@ -221,9 +276,9 @@ def _filters(request: HttpRequest, reports: Sequence[Any]) -> list[dict[str, Any
 @require_safe
 def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     """The items behind a number of the page of agreement."""
-    seat = get_seat(_me(request), slug)
+    seat = get_seat(me(request), slug)
     seat.require_reading()
-    asked, round_, links = _asked(request, seat)
+    asked, round_, links = asked_for(request, seat)
     rounds = [round_] if round_ else visible_rounds(seat)
     behind = Behind.read({name: str(value) for name, value in request.GET.items()})
     found = units_behind(seat, rounds, asked, behind)
@@ -237,9 +292,12 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
         "items_behind",
         "agreement",
         asked=asked,
+        only=_only(asked),
+        because=BECAUSE.get(behind.because, ""),
         round=round_,
         behind=behind,
         title=found.across.dimension.title,
+        is_conditional=found.across.dimension.applies_when is not None,
         a=names.of(behind.a) if behind.a else "",
         b=names.of(behind.b) if behind.b else "",
         lines=[
@@ -259,7 +317,7 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
             (show, words, links.units(key, **behind.address(show=show)))
             for show, words in (("compared", "all compared"), ("differ", "differing"), ("agree", "alike"))
         ]
-        if not behind.b and behind.show != "left_out"
+        if not behind.b and behind.show in ("compared", "differ", "agree")
         else [],
     )
 
@@ -268,7 +326,7 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def exports(request: HttpRequest, slug: str) -> HttpResponse:
     """Files to take home, what is in them, and how a script gets the same."""
-    seat = get_seat(_me(request), slug)
+    seat = get_seat(me(request), slug)
     seat.require_reading()
     version = told_version(seat, _number(request, "version"))
     versions = versions_to_tell_in(seat)
@@ -295,7 +353,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
     """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
-    seat = get_seat(_me(request), slug)
+    seat = get_seat(me(request), slug)
     if what not in COLUMNS or format not in FORMATS:
         raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
     found = export_rows.of_kind(

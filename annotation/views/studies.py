@@ -1,6 +1,7 @@
 """My work, studies, their people, rounds and one item."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -8,10 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import reporting
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
+from annotation.actions.drafts import remove_draft
+from annotation.calibration_forms import ReasonForm
 from annotation.errors import ConcordError, Forbidden
 from annotation.forms import (
     MemberForm,
@@ -25,10 +27,16 @@ from annotation.models import Item, Membership, Round
 from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
+from annotation.queries.giving import candidates, stuck
 from annotation.queries.labelling import comments_of
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.proposals import came_back
+from annotation.queries.screening import kept, reasons_to_offer
+from annotation.queries.training import training_rounds
 from annotation.queries.verdicts import n_open_proposals
+from annotation.reporting.gate import gate
+from annotation.reporting.numbers import headline
+from annotation.views.calibration import calibration, gate_shown, reason_asked
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of, study_page
@@ -119,14 +127,25 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         n_samples=seat.study.samples.count(),
     )
     over = next((line.round for line in lines if _is_over(seat, line.round)), None)
-    headline = reporting.headline(seat, over) if over else []
+    numbers = headline(seat, over) if over else []
+    is_drafted = any(each.round.state == Round.State.DRAFT and each.round.kind == Round.Kind.MAIN for each in lines)
     return study_page(
-        request, seat, "study", "overview", lines=lines, step=step, over=over, headline=headline, members=members
+        request,
+        seat,
+        "study",
+        "overview",
+        lines=lines,
+        step=step,
+        over=over,
+        headline=numbers,
+        members=members,
+        **gate_shown(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
     )
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
-    return round_.state in Round.OVER and round_.pk not in seat.blind_round_ids
+    is_screening = round_.kind == Round.Kind.SCREENING
+    return round_.state in Round.OVER and not is_screening and round_.pk not in seat.blind_round_ids
 
 
 @login_required
@@ -138,14 +157,17 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     here = seat.study
     given = request.POST if request.method == "POST" else None
     initial: dict[str, object] = {"title": here.title, "guidelines": here.guidelines, "resolve_when": here.resolve_when}
-    initial |= {"pseudonymise": here.pseudonymise}
+    initial |= {"pseudonymise": here.pseudonymise, "third_rater": here.third_rater, "majority": here.majority}
+    initial |= {"names_shown": here.names_shown, "applies": here.applies}
     form = SettingsForm(given, initial=initial)
-    is_fixed = here.rounds.exclude(state=Round.State.DRAFT).exists()
+    is_fixed = queries.labelling_has_begun(here)
     dimensions = () if is_fixed else _dimensions(here.taxonomy)
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary))
     status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data}
+        if not changes.get("applies"):
+            changes.pop("applies", None)
         if primary.changed_data:
             changes["primary"] = primary.primary
         try:
@@ -182,7 +204,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
         seat.require(OWNER)
         if form.is_valid():
             try:
-                member = study_actions.add_member(seat=seat, **form.cleaned_data)
+                member = study_actions.add_member(seat=seat, **form.chosen)
             except ConcordError as error:
                 explain(form, error, user="username")
                 status = error.status
@@ -224,7 +246,12 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         versions=versions,
         raters=raters,
         samples=choosing.sample_lines(seat.study),
-        initial={"raters": [member.code for member in raters], "raters_per_item": min(2, len(raters)) or 1},
+        training_rounds=training_rounds(seat.study.rounds),
+        initial={
+            "raters": [member.code for member in raters],
+            "raters_per_item": min(2, len(raters)) or 1,
+            "reasons": "\n".join(reasons_to_offer(seat.study)),
+        },
     )
     status, plan = (
         200 if "HX-Request" in request.headers else 0,
@@ -235,7 +262,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         if "preview" in given:
             plan = queries.round_plan(
                 n_items=form.n_wanted or 0,
-                n_raters=len(chosen["raters"]),
+                quotas=form.quotas_of_people,
                 raters_per_item=chosen["raters_per_item"],
                 double_share=chosen["double_share"],
                 seed=chosen["seed"],
@@ -244,7 +271,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
             try:
                 made = round_actions.create_round(seat=seat, **chosen)
             except ConcordError as error:
-                explain(form, error, double_share="double_percent", share="share_percent")
+                explain(form, error, double_share="double_percent", share="share_percent", quotas="raters")
                 status = error.status
             else:
                 messages.success(request, f"Round {made.number} is a draft. Look at it, then open it.")
@@ -260,6 +287,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         has_raters=bool(raters),
         has_samples=bool(form.samples),
         has_version=bool(versions),
+        **gate_shown(gate(seat)),
     )
 
 
@@ -270,7 +298,9 @@ def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return _round_page(request, seat, get_round(seat, number))
 
 
-def _round_page(request: HttpRequest, seat: Seat, round_: Round, status: int = 200) -> HttpResponse:
+def _round_page(
+    request: HttpRequest, seat: Seat, round_: Round, status: int = 200, reason: ReasonForm | None = None
+) -> HttpResponse:
     (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), with_raters=True)
     decides = may_decide(seat, round_)
     is_resolving = round_.state == Round.State.RESOLVING
@@ -284,13 +314,30 @@ def _round_page(request: HttpRequest, seat: Seat, round_: Round, status: int = 2
         round=round_,
         line=line,
         own=own,
+        **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
+        kept=kept(round_) if round_.pk not in seat.blind_round_ids else None,
         disagreements=queries.open_disagreements(round_)
         if decides or (is_resolving and seat.has_role(OWNER))
         else None,
         n_proposals=n_open_proposals(round_) if is_resolving and seat.has_role(OWNER, ADJUDICATOR) else 0,
+        **calibration(seat, round_, reason),
     )
+
+
+def _raters(seat: Seat, round_: Round, line: queries.RoundLine) -> dict[str, Any]:
+    """What the raters' part of a round's page shows and offers."""
+    is_open, is_owner = round_.state == Round.State.OPEN, seat.has_role(OWNER)
+    may_add = is_open and is_owner and round_.kind != Round.Kind.RELABEL
+    return {
+        "may_change": is_owner and round_.kind != Round.Kind.RELABEL and (is_open or round_.state == Round.State.DRAFT),
+        "may_withdraw": is_owner and is_open,
+        "may_add": may_add,
+        "has_quotas": any(each.quota is not None for each in line.raters),
+        "stuck": stuck(round_) if line.n_free else None,
+        "candidates": candidates(round_) if may_add else [],
+    }
 
 
 def _move(request: HttpRequest, slug: str, number: int, move: Callable[[Seat], object], done: str) -> HttpResponse:
@@ -313,13 +360,29 @@ def _move(request: HttpRequest, slug: str, number: int, move: Callable[[Seat], o
 @login_required
 @form_page
 def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Opens a round; against the advice of the pilot only with a reason."""
+    here = get_seat(me(request), slug)
+    reason = reason_asked(request, here, get_round(here, number)) if request.method == "POST" else None
+    if reason is not None and not reason.is_valid():
+        return _round_page(request, here, get_round(here, number), status=422, reason=reason)
+    why = reason.cleaned_data["reason"] if reason else ""
     return _move(
         request,
         slug,
         number,
-        lambda seat: round_actions.open_round(seat=seat, number=number),
+        lambda seat: round_actions.open_round(seat=seat, number=number, reason=why),
         f"Round {number} is open; its raters find it under “My work”.",
     )
+
+
+@login_required
+@form_page
+def remove_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Removes a draft round, asked again by the button."""
+    seat = get_seat(me(request), slug)
+    remove_draft(seat=seat, number=number)
+    messages.success(request, f"The draft of round {number} is removed.")
+    return redirect("rounds", slug)
 
 
 @login_required

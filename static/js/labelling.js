@@ -1,16 +1,25 @@
 // The labelling page: loads an assignment, keeps it safe, submits it, and shows the next one in the same round trip.
 
 import { Answers } from "./labelling/answers.js";
-import { banner, clearBanner } from "./labelling/banner.js";
+import { banner, clearBanner, isQuiet } from "./labelling/banner.js";
 import { leftEmpty } from "./labelling/before.js";
 import { Drafts } from "./labelling/drafts.js";
+import { afterFeedback, feedbackBanner, keepFeedback, showFeedback } from "./labelling/feedback.js";
 import { listenToKeys } from "./labelling/keys.js";
+import { sendLeftovers } from "./labelling/leftovers.js";
+import { Outbox } from "./labelling/outbox.js";
+import { Ahead } from "./labelling/prefetch.js";
+import { Server } from "./labelling/sending.js";
+import { refusedBanner, wordsOf } from "./labelling/refused.js";
+import { Rest } from "./labelling/rest.js";
 import { Shelf } from "./labelling/shelf.js";
+import { SigningIn } from "./labelling/signing_in.js";
 import { bodyOf, emptyState, readState } from "./labelling/state.js";
 import { Stopwatch } from "./labelling/stopwatch.js";
-import { Submitter } from "./labelling/submitting.js";
+import { freeze } from "./labelling/submitting.js";
+import { Tabs } from "./labelling/tabs.js";
 import { Version } from "./labelling/version.js";
-import { foldList, restoreFold } from "./labelling/list.js";
+import { foldList, restoreFold, takeList } from "./labelling/list.js";
 
 const JUST_CAME = 600;
 
@@ -24,11 +33,13 @@ function announce(words) {
 }
 
 restoreFold();
+const version = new Version(JSON.parse(byId("version").textContent));
+const shelf = new Shelf(version.user);
+const server = new Server(version);
 if (readTurn()) startPage();
+else sendLeftovers({ version, shelf, server });
 
 function startPage() {
-  const version = new Version(JSON.parse(byId("version").textContent));
-  const shelf = new Shelf(version.user);
   const stopwatch = new Stopwatch();
   let turn = null;
   let savedAt = null;
@@ -36,15 +47,24 @@ function startPage() {
   let isUntouched = true;
   let sent = null;
   let leftOnPurpose = "";
+  let isThrough = false; // The answer to what is on the page is stored, and what comes next is not here yet.
+  let nSent = 0;
+  let isChangedSince = false; // Something was changed while the answer was on its way.
 
   const answers = new Answers(version, { changed, announce });
   const drafts = new Drafts({
     shelf,
-    cookieName: version.csrfCookie,
+    server,
     read: () => ({ ...answers.state, seconds: stopwatch.seconds }),
     told: draftTold,
   });
-  const submitter = new Submitter({ shelf, cookieName: version.csrfCookie, heard, waiting });
+  const ahead = new Ahead(server);
+  const rest = new Rest();
+  const readings = () => [turn?.reading, ...ahead.readings].filter(Boolean);
+  const outbox = new Outbox({ shelf, server, readings, heard, away });
+  const tabs = new Tabs(version.user, tabTold);
+  const back = () => void Promise.all([outbox.send(), drafts.save()]);
+  const signingIn = new SigningIn({ version, server, back });
 
   function start() {
     turn = readTurn();
@@ -57,39 +77,55 @@ function startPage() {
     startedAt = performance.now();
     isUntouched = true;
     leftOnPurpose = "";
-    const draft = drafts.start(turn);
+    isThrough = false;
+    isChangedSince = false;
+    outbox.overtaken(turn);
+    const refused = shelf.read("refused", turn.assignment);
+    const kept = drafts.start(turn);
+    const isRefused = Boolean(refused) && !((kept?.at ?? 0) > refused.at);
+    const draft = isRefused ? refused.state : kept;
     const state = draft ?? startOf(turn);
     answers.load(state ? readState(state) : emptyState(), turn.may_change, turn.before, turn.outcomes);
     stopwatch.reset(Number.isFinite(draft?.seconds) ? draft.seconds : 0);
-    showBar(draft);
+    showBar(kept, isRefused);
     showCounts();
     const title = byId("issue-title")?.textContent.trim() ?? turn.name;
     const nAsked = turn.before.filter((each) => each.is_asked).length;
     announce(`${turn.name}. ${title}${nAsked ? `. ${nAsked === 1 ? "One answer is" : `${nAsked} answers are`} asked anew.` : ""}`);
     if (turn.may_change && !isPhone()) answers.focusFirst();
-    const old = turn.may_change ? submitter.unanswered(turn) : null;
-    if (old) {
+    if (refused) showRefused();
+    else if (drafts.other) typedElsewhere(drafts.other);
+    ahead.start(turn);
+    rest.start();
+    tabs.start(turn.assignment);
+    if (outbox.start(turn)) {
       busy(true);
-      banner("warn", "Your answer had not reached the server; it is sent again.");
-      void submitter.resume(turn, old);
+      banner("warn", "Your answer had not reached the server; it is sent again.", { name: "away" });
     }
+    if (isQuiet()) showTold();
+    void outbox.send();
   }
 
   function finish() {
     byId("room").classList.add("is-over");
     byId("answers-column")?.remove();
     drafts.forget();
+    ahead.forget();
+    outbox.start(null);
+    tabs.start(null);
     document.querySelector("[data-dialog=keys]")?.remove();
     const words = byId("reading").querySelector("h1");
     words.tabIndex = -1;
     words.focus();
+    if (isQuiet()) showTold();
   }
 
-  function showBar(draft) {
+  function showBar(draft, isRefused) {
     const isChange = turn.revision > 0;
     byId("submit-words").textContent = isChange ? "Save the change" : "Submit, next";
-    byId("discard").hidden = !(isChange && draft);
-    byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : quietWords();
+    byId("discard").hidden = !(isRefused || (isChange && draft));
+    if (isRefused) byId("saved-words").textContent = "Filled in from the answer that was not taken";
+    else byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : quietWords();
   }
 
   function quietWords() {
@@ -98,7 +134,11 @@ function startPage() {
 
   function changed() {
     isUntouched = false;
-    if (submitter.hold()) banner("warn", "Not sent yet. Submit again when you are done.");
+    isChangedSince ||= outbox.isInFlight(turn.assignment);
+    if (outbox.hold(turn.assignment)) {
+      byId("held")?.remove();
+      banner("warn", "Not sent yet. Submit again when you are done.");
+    }
     drafts.changed();
     byId("discard").hidden = turn.revision === 0;
     showCounts();
@@ -113,12 +153,47 @@ function startPage() {
     if (outcome === "saved") {
       savedAt = detail;
       showSaved();
-      clearBanner("away");
+      if (!outbox.entries.length) clearBanner("away");
+      else if (!outbox.isSending) void outbox.send();
     } else if (outcome === "away") {
       byId("saved-words").textContent = "Kept in this browser";
-      banner("warn", "No connection to the server. Go on typing: everything is kept in this browser.", { name: "away" });
-    } else if (outcome === "signed-out") signedOut(detail.address);
+      if (outbox.entries.length) showWaiting();
+      else banner("warn", "No connection to the server. Go on typing: everything is kept in this browser.", { name: "away" });
+    } else if (outcome === "signed-out" || outcome === "another") signingIn.needed(detail, false);
+    else if (outcome === "other") typedElsewhere(detail);
     else if (outcome === "refused") byId("saved-words").textContent = "Kept in this browser only";
+  }
+
+  /** Another tab or device typed here as well: one of the two drafts is chosen, and until then both are kept. */
+  function typedElsewhere(draft) {
+    byId("saved-words").textContent = "Kept in this browser";
+    const words = `A draft of this issue was typed in another tab or on another device, too (${since(draft.at)}). What you see here is kept in this browser.`;
+    const choose = (state) => {
+      if (state) answers.load(readState(state), true, turn.before, turn.outcomes);
+      clearBanner("drafts");
+      drafts.decided(draft);
+      showCounts();
+      announce(state ? "The other draft is here now." : "Your draft stays.");
+      answers.focusFirst();
+    };
+    banner("warn", words, {
+      name: "drafts",
+      button: "Take the other one",
+      press: () => choose(draft),
+      second: ["Keep this one", () => choose(null)],
+    });
+  }
+
+  function tabTold(kind) {
+    if (kind === "closed") clearBanner("tabs");
+    else if (kind === "answered" && !isThrough && !outbox.of(turn.assignment)) {
+      banner("warn", "This issue was answered in another tab just now. What you see here is not stored.", {
+        name: "answered",
+        link: ["Go on to the next one", location.pathname.replace(/label\/.*/, "label/")],
+      });
+    } else if (kind === "open" && isQuiet()) {
+      banner("warn", "This issue is open in another tab, too. Go on in one of them: the newer draft counts.", { name: "tabs" });
+    }
   }
 
   function showSaved() {
@@ -134,6 +209,10 @@ function startPage() {
   function submit() {
     // The second half of a double click must not answer the issue that has just come.
     if (isUntouched && performance.now() - startedAt < JUST_CAME) return;
+    if (turn?.may_change && answers.blameMissing()) {
+      byId("answers-column").classList.add("is-open");
+      return;
+    }
     const empty = leftEmpty(answers);
     const places = JSON.stringify(empty);
     if (empty.length && places !== leftOnPurpose) {
@@ -146,45 +225,169 @@ function startPage() {
   }
 
   function send(content) {
-    if (!turn?.may_change || submitter.isBusy) return;
+    if (!turn?.may_change || isThrough || outbox.isInFlight(turn.assignment)) return;
     sent = content;
+    isChangedSince = false;
     busy(true);
     drafts.stop();
-    void submitter.submit(turn, content, stopwatch.seconds);
+    const { state } = answers;
+    const old = outbox.of(turn.assignment);
+    outbox.add(freeze(turn, content, { state, seconds: stopwatch.seconds, old }));
+    void outbox.send();
   }
 
-  function heard(answer, of) {
-    if (of !== turn) return;
-    busy(false);
+  function heard(answer, entry) {
+    const isHere = entry.assignment === turn?.assignment;
+    if (isHere) busy(false);
+    if (answer.outcome === "signed-out" || answer.outcome === "another") return signingIn.needed(answer, isHere);
     const page = new DOMParser().parseFromString(answer.html, "text/html");
-    if (answer.outcome === "done") {
-      clearBanner();
-      shelf.drop("draft", turn.assignment);
-      drafts.forget();
-      show(page);
-      if (answer.address) history.replaceState(null, "", answer.address);
-      start();
-      return;
+    if (answer.outcome === "done") return stored(page, entry, answer.address);
+    const words = wordsOf(page) || `The server refused this (${answer.status}).`;
+    if (!isHere || !turn.may_change) {
+      outbox.refuse(entry, words);
+      return showRefused();
     }
+    byId("held")?.remove();
     drafts.changed();
     if (answer.outcome === "problems") problems(page);
     else if (answer.outcome === "stale") stale(page.getElementById("stale"));
-    else if (answer.outcome === "signed-out") signedOut(answer.address);
-    else banner("bad", page.body.textContent.trim().replace(/\s+/g, " ") || `The server refused this (${answer.status}).`);
+    else {
+      outbox.refuse(entry, words);
+      banner("bad", words);
+    }
   }
 
-  function waiting() {
-    banner("warn", "No connection to the server. Your answer is kept and will be sent as soon as it is back.", {
-      name: "away",
-      button: "Try now",
-      press: () => submitter.again(),
+  /** An answer has arrived. The page goes on when all have, and only from an issue that is through. */
+  function stored(page, entry, address) {
+    const isHere = entry.assignment === turn?.assignment;
+    shelf.drop("draft", entry.assignment);
+    shelf.drop("refused", entry.assignment);
+    tabs.answered(entry.assignment);
+    if (isHere && isChangedSince) return storedWithout(page, entry);
+    if (isHere) {
+      isThrough = true;
+      drafts.forget();
+    } else nSent++;
+    const { length } = outbox.entries;
+    if (isThrough && !length) {
+      clearBanner();
+      const onward = () => {
+        show(page);
+        if (address) history.replaceState(null, "", address);
+        start();
+      };
+      // Of a training item the rater learns how it was meant before the next issue comes, and not over another issue.
+      if (!isHere) keepFeedback(shelf, page, entry);
+      if (!isHere || !showFeedback(page, onward)) afterFeedback(onward);
+    } else {
+      if (isHere) showFeedback(page);
+      else keepFeedback(shelf, page, entry);
+      showAround(page);
+      if (length) showWaiting();
+      else clearBanner("away");
+    }
+    if (!length && nSent) {
+      const words = nSent === 1 ? "The answer that waited is stored" : `The ${nSent} answers that waited are stored`;
+      if (turn) byId("saved-words").textContent = words;
+      announce(`${words}.`);
+      nSent = 0;
+    }
+    if (isQuiet()) showRefused();
+    if (isQuiet()) showTold();
+  }
+
+  /** What was known of a training item that was answered before the issue on the page. */
+  function showTold() {
+    feedbackBanner(shelf, turn, () => clearBanner("told"));
+  }
+
+  /** The answer that was sent is stored, and what was changed on its way is not: the page stays, as for any change. */
+  function storedWithout(page, entry) {
+    isChangedSince = false;
+    turn.revision = entry.expected + 1;
+    drafts.changed();
+    byId("submit-words").textContent = "Save the change";
+    banner("warn", "Your answer is stored as it was when you sent it. What you changed since is not stored yet.", {
+      link: ["Leave it and go on", location.pathname.replace(/label\/.*/, "label/")],
+    });
+    announce("What you changed since you sent your answer is not stored yet.");
+    showFeedback(page);
+  }
+
+  /** The server can't be reached: what was submitted waits, and the rater goes on with what is at hand. */
+  function away() {
+    const isWaiting = turn && outbox.of(turn.assignment);
+    if (isWaiting) busy(false);
+    if (isWaiting && isChangedSince && outbox.hold(turn.assignment)) {
+      isChangedSince = false;
+      if (outbox.entries.length) showWaiting();
+      else banner("warn", "No connection. What you changed is kept in this browser; submit again when you are done.", { name: "away" });
+      return;
+    }
+    const next = ahead.turn?.assignment;
+    if (isWaiting && !isThrough && next && next !== turn.assignment && !outbox.of(next)) goOn();
+    else if (isWaiting) showHeld();
+    showWaiting();
+  }
+
+  function goOn() {
+    const line = byId("own-list").querySelector(".label-line[aria-current]");
+    const list = line?.closest("ol");
+    if (line) {
+      line.removeAttribute("aria-current");
+      line.querySelector(".label-mark").textContent = "…";
+      line.querySelector(".visually-hidden:last-child").textContent = ", waits to be sent";
+      const place = (each) => Number(each.querySelector(".label-place")?.textContent);
+      for (const each of [...ahead.part("own-lines").children]) {
+        list.insertBefore(each, [...list.children].find((other) => place(other) > place(each)) ?? null);
+      }
+    }
+    for (const id of ["reading", "turn"]) byId(id).replaceWith(ahead.part(id));
+    history.replaceState(null, "", location.pathname.replace(/label\/.*/, "label/"));
+    restoreFold();
+    start();
+  }
+
+  function showHeld() {
+    byId("held")?.remove();
+    const n = outbox.entries.length;
+    const note = Object.assign(document.createElement("p"), { id: "held", className: "label-note" });
+    note.textContent = `${n === 1 ? "Your answer waits in this browser and will be sent." : `${n} answers wait in this browser and will be sent, the one to this issue among them.`} The next issue comes with the connection; until then you can still change this answer.`;
+    byId("reading").prepend(note);
+  }
+
+  function showWaiting() {
+    const n = outbox.entries.length;
+    const words = n === 1 ? "One answer is kept in this browser and will be sent." : `${n} answers are kept in this browser and will be sent.`;
+    banner("warn", `No connection. ${words}`, { name: "away", button: "Try now", press: () => void outbox.send() });
+  }
+
+  function showRefused() {
+    refusedBanner(shelf, turn, () => {
+      clearBanner("refused");
+      if (turn) byId("saved-words").textContent = quietWords();
     });
   }
 
+  function showAround(page) {
+    byId("where").replaceWith(document.importNode(page.getElementById("where"), true));
+    const fresh = JSON.parse(page.getElementById("turn").textContent);
+    if (fresh?.assignment !== turn?.assignment) return;
+    const list = document.importNode(page.getElementById("own-list"), true);
+    if (!takeList(list)) byId("own-list").replaceWith(list);
+    window.htmx?.process(byId("own-list"));
+    restoreFold();
+  }
+
   function show(page) {
+    const coming = JSON.parse(page.getElementById("turn").textContent);
+    const isAtHand = !page.getElementById("reading");
+    if (isAtHand && coming.reading === ahead.turn?.reading) byId("reading").replaceWith(ahead.part("reading"));
+    else if (isAtHand && coming.reading !== turn.reading) return location.reload();
     for (const id of ["where", "own-list", "reading", "turn"]) {
       const fresh = page.getElementById(id);
-      if (fresh) byId(id).replaceWith(document.importNode(fresh, true));
+      if (!fresh || (id === "own-list" && takeList(document.importNode(fresh, true)))) continue;
+      byId(id).replaceWith(document.importNode(fresh, true));
     }
     window.htmx?.process(byId("own-list"));
     restoreFold();
@@ -210,7 +413,7 @@ function startPage() {
       send(sent?.skip ? sent : bodyOf(answers.state, version));
     };
     // An answer of this very page got through although its reply did not: what was changed since then replaces it.
-    if (submitter.sentKeys.has(part.dataset.key)) return replace();
+    if (outbox.sentKeys.has(part.dataset.key)) return replace();
     banner("warn", `${part.textContent.trim()} That answer is stored; what you see here is not.`, {
       button: "Replace it by this one",
       press: replace,
@@ -218,21 +421,16 @@ function startPage() {
     });
   }
 
-  function signedOut(address) {
-    banner("warn", "You are signed out. What you typed is kept.", {
-      link: ["Sign in in a new tab", address],
-      newTab: true,
-      button: "Go on here",
-      press: () => (submitter.pending ? submitter.again() : drafts.save()),
-    });
-  }
-
   const actions = {
     submit,
     skip: () => turn?.may_change && openSkip(),
     memo: () => turn?.may_change && byId("memo").focus(),
+    evidence: () => turn?.may_change && answers.evidence.ask(),
+    flag: () => turn?.may_change && byId("flag").click(),
     previous: () => (byId("previous") ? byId("previous").click() : announce("There is nothing before this.")),
     fold: foldList,
+    larger: () => document.dispatchEvent(new CustomEvent("text-size", { detail: 1 })),
+    smaller: () => document.dispatchEvent(new CustomEvent("text-size", { detail: -1 })),
     help: () => byId("keys").showModal(),
   };
 
@@ -257,14 +455,16 @@ function startPage() {
       more.focus();
       return;
     }
-    const { memo } = bodyOf(answers.state, version);
-    send(memo ? { skip: words, memo } : { skip: words });
+    const { memo, flag } = bodyOf(answers.state, version);
+    send({ skip: words, ...(memo && { memo }), ...(flag && { flag }) });
   });
   byId("skip-form").addEventListener("change", ({ target }) => {
     if (target.name === "reason" && !target.value) byId("skip-more").focus();
   });
   byId("discard").addEventListener("click", () => {
     answers.load(startOf(turn) ? readState(startOf(turn)) : emptyState(), true, turn.before, turn.outcomes);
+    shelf.drop("refused", turn.assignment);
+    clearBanner("refused");
     drafts.changed();
     byId("discard").hidden = true;
     answers.focusFirst();
@@ -273,7 +473,13 @@ function startPage() {
     if (target.closest?.("[data-close]")) target.closest("dialog").close();
     if (target.closest?.("[data-dialog-skip]")) actions.skip();
   });
-  window.addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
+  document.addEventListener("click", (event) => {
+    if (navigator.onLine || !event.target.closest?.("#own-list a, #where a")) return;
+    event.preventDefault();
+    announce("Your other items can't be opened without a connection.");
+    byId("saved-words").textContent = "Other items can't be opened without a connection";
+  });
+  window.addEventListener("pageshow", ({ persisted }) => persisted && navigator.onLine && location.reload());
   if (/Mac|iP(hone|ad)/.test(navigator.platform)) {
     for (const each of document.querySelectorAll(".label-mod")) each.textContent = "⌘";
   }

@@ -54,6 +54,7 @@ function choose(key) {
   radio.checked = true;
   radio.focus();
   radio.dispatchEvent(new Event("change", { bubbles: true }));
+  if (key === "s") document.querySelector("#several input")?.focus();
   return true;
 }
 
@@ -62,16 +63,34 @@ function go(address) {
   return true;
 }
 
+/** Opens what stands folded beside the decision and goes to its first field. */
+function unfold(which) {
+  const folded = document.querySelector(which);
+  if (!folded) return false;
+  folded.open = true;
+  folded.closest(".room-answer")?.classList.add("is-open");
+  (folded.querySelector("select, input[type=text]") ?? folded.querySelector("summary")).focus();
+  return true;
+}
+
 function single(key) {
   const place = room();
   if (!place) return false;
-  if (/^[1-9on]$/.test(key)) return choose(key);
+  if (/^[1-9ons]$/.test(key)) return choose(key);
   if (key === "j" || key === "]") return go(place.dataset.next);
   if (key === "k" || key === "[") return go(place.dataset.previous);
   if (key === "u") return go(place.dataset.queue);
   if (key === "w") {
     document.getElementById("rationale")?.focus();
     return true;
+  }
+  if (key === "e") return unfold(".resolve-precedents");
+  if (key === "m") return unfold(".resolve-match details");
+  if (key === "t" || key === "p") return unfold(key === "t" ? ".resolve-ask" : ".resolve-fault");
+  if (key === "r") {
+    const button = document.querySelector(".resolve-reopen");
+    button?.click(); // htmx sends the name of a button only if it was clicked
+    return Boolean(button);
   }
   if (key === "f") toggleFold();
   else if (key === "?") document.getElementById("keys")?.showModal();

@@ -36,6 +36,42 @@ def test_a_wrong_password_is_422_and_says_so(alice: User) -> None:
     assert "do not go together" in answer.content.decode()
 
 
+AGAIN = "/sign-in/again/"
+
+
+def test_signing_in_again_in_place_takes_the_person_whose_page_it_is(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.get(AGAIN).json() == {"person": None}
+    given = {"username": "alice", "password": PASSWORD, "person": alice.pk}
+    assert client.post(AGAIN, given).status_code == 403  # no token
+    token = next(value.value for name, value in client.cookies.items() if "csrf" in name)
+    assert client.post(AGAIN, given, headers={"X-CSRFToken": token}).json() == {"person": alice.pk}
+    assert client.get(AGAIN).json() == {"person": alice.pk}
+    assert client.get("/me/").status_code == 200
+    assert next(value.value for name, value in client.cookies.items() if "csrf" in name) != token
+
+
+def test_signing_in_again_refuses_a_wrong_password_and_who_may_not_sign_in(alice: User) -> None:
+    given = {"username": "alice", "password": "wrong", "person": alice.pk}
+    answer = Client().post(AGAIN, given)
+    assert answer.status_code == 422 and "do not go together" in answer.json()["message"]
+    User.objects.update(is_active=False)
+    answer = Client().post(AGAIN, given | {"password": PASSWORD})
+    assert answer.status_code == 422
+
+
+def test_signing_in_again_in_place_never_makes_a_page_somebody_elses(alice: User, browser_of_alice: Client) -> None:
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    as_bob = {"username": "bob", "password": PASSWORD, "person": alice.pk}
+    client = Client()
+    answer = client.post(AGAIN, as_bob)
+    assert answer.status_code == 409 and "belongs to somebody else" in answer.json()["message"]
+    assert client.get(AGAIN).json() == {"person": None}
+    answer = browser_of_alice.post(AGAIN, as_bob | {"person": bob.pk})
+    assert answer.status_code == 409 and "alice is signed in" in answer.json()["message"]
+    assert browser_of_alice.get(AGAIN).json() == {"person": alice.pk}
+
+
 def test_sign_in_does_not_lead_to_another_site(alice: User) -> None:
     answer = Client().post("/sign-in/", {"username": "alice", "password": PASSWORD, "next": "https://evil.example/"})
     assert answer["Location"] == "/"

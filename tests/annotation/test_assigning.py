@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.assigning import plan, raters_planned
+from annotation.assigning import given_on, plan, raters_planned, slots_short
 
 
 @given(st.integers(0, 120), st.integers(1, 7), st.integers(1, 4), st.integers(0, 5))
@@ -52,3 +52,70 @@ def test_a_share_of_the_items_is_double_coded() -> None:
     planned = raters_planned(40, 2, 0.25, seed=3)
     assert (planned.count(2), planned.count(1)) == (10, 30)
     assert planned == raters_planned(40, 2, 0.25, seed=3) != raters_planned(40, 2, 0.25, seed=4)
+
+
+CAPACITIES = st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=1, max_size=6)
+
+
+@given(st.integers(0, 40), st.floats(0, 1), st.integers(1, 4), CAPACITIES, st.integers(0, 5))
+@settings(max_examples=150, deadline=None)
+def test_nobody_gets_more_than_they_can_take_and_all_is_given_out_or_it_is_said_how_much_not(
+    n_items, double_share, n, capacities, seed
+) -> None:
+    planned = raters_planned(n_items, min(n, len(capacities)), double_share, seed)
+    if slots_short(planned, capacities):
+        with pytest.raises(ValueError, match="can't take all"):
+            plan(planned, len(capacities), seed, capacities)
+        return
+    places = plan(planned, len(capacities), seed, capacities)
+    raters_of = Counter(place.item for place in places)
+    assert [raters_of[item] for item in range(n_items)] == planned
+    assert len({(place.item, place.rater) for place in places}) == len(places)
+    loads = Counter(place.rater for place in places)
+    assert all(most is None or loads[rater] <= most for rater, most in enumerate(capacities))
+    assert places == plan(planned, len(capacities), seed, capacities)
+    if len(set(planned)) == 1:  # whoever could take more has no less than the others, to within one
+        able = [loads[rater] for rater, most in enumerate(capacities) if most is None or loads[rater] < most]
+        assert not able or max(loads.values()) - min(able) <= max(1, planned[0])
+
+
+@given(st.integers(0, 60), st.integers(2, 6), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_capacities_that_bind_nobody_leave_the_plan_as_it_is(n_items, n_raters, seed) -> None:
+    free = plan([2] * n_items, n_raters, seed)
+    assert plan([2] * n_items, n_raters, seed, [n_items] * n_raters) == free
+    assert plan([2] * n_items, n_raters, seed, [None] * n_raters) == free
+
+
+@given(st.lists(st.integers(0, 4), max_size=8), st.lists(st.integers(0, 8), min_size=4, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_how_many_slots_are_short_is_what_giving_them_out_one_by_one_leaves(planned, capacities) -> None:
+    freed = [item for item, n in enumerate(planned) for _ in range(n)]
+    raters = range(len(capacities))
+    found = given_on(freed, {}, dict.fromkeys(raters, 0), dict(enumerate(capacities)), "any")
+    assert sum(rater is None for _, rater in found) == slots_short(planned, capacities)
+    kept = [place for place in found if place[1] is not None]
+    assert len(set(kept)) == len(kept)
+    assert all(n <= capacities[rater] for rater, n in Counter(rater for _, rater in kept).items())
+
+
+def test_pairs_stay_nearly_even_among_those_who_can_take_more() -> None:
+    places = plan([2] * 90, 4, 7, [10, None, None, None])
+    by_item: dict[int, list[int]] = {}
+    for place in places:
+        by_item.setdefault(place.item, []).append(place.rater)
+    shared = Counter(pair for raters in by_item.values() for pair in combinations(sorted(raters), 2))
+    among_the_free = [shared[pair] for pair in combinations((1, 2, 3), 2)]
+    with_the_first = [shared[(0, other)] for other in (1, 2, 3)]
+    assert sum(with_the_first) == 10 and max(with_the_first) - min(with_the_first) <= 1
+    assert max(among_the_free) - min(among_the_free) <= 1
+
+
+def test_freed_items_go_to_whoever_has_least_and_never_to_who_had_them() -> None:
+    freed = ["a", "b", "c", "d"]
+    taken = {"a": {"R1", "R2"}, "b": {"R1"}, "c": {"R1"}, "d": {"R1", "R2", "R3"}}
+    found = given_on(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
+    assert found[0] == ("a", "R3") and found[3] == ("d", None)
+    assert Counter(rater for _, rater in found) == {"R3": 2, "R2": 1, None: 1}
+    assert found == given_on(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
+    assert given_on(["b", "a"], taken, {"R2": 9, "R3": 0}, {"R2": None, "R3": 1}, "s") == [("b", "R2"), ("a", "R3")]

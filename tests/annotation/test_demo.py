@@ -6,7 +6,7 @@ from annotation.access import get_round, get_seat
 from annotation.actions.demo import load_demo
 from annotation.models import Annotation, Assignment, Round, RoundRater
 from annotation.queries.verdicts import has_open_disagreements
-from annotation.reporting import headline
+from annotation.reporting.numbers import headline
 from ingest.models import Issue
 
 pytestmark = pytest.mark.django_db

@@ -3,6 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.verdicts import read_values, round_verdicts
-from annotation.reporting import Asked, agreement, visible_rounds
+from annotation.reporting.across import Asked, visible_rounds
+from annotation.reporting.numbers import agreement
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.looking import everything
@@ -153,3 +155,20 @@ def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(li
         for key, name in (("issue_type", "issue_type"), ("stage", "fault.stage")):
             expected = computed[f"round_{number}"][name]
             assert found(number, dimension=key, parts="single") == (expected["n"], expected["kappa"]), (number, key)
+
+
+def test_what_agreement_on_liu_et_al_leaves_out_adds_up_with_pending_in_and_out(liu: ImportReport) -> None:
+    seat = get_seat(make.user("olga"), "liu")
+
+    def found(number: int, **asked: str) -> tuple[int, int]:
+        words = {"parts": "single", **asked}
+        asked_for = replace(Asked.read(words), resamples=0)
+        (entry,) = agreement(seat, visible_rounds(seat, number), asked_for, round_number=number)
+        assert sum(each["n"] for each in entry["left_out_because"]) == entry["left_out"]
+        return entry["units"], entry["left_out"]
+
+    for number in range(1, 6):
+        for key in ("issue_type", "stage", "leaf_category", "howto_topic", "fix_pattern"):
+            units, left_out = found(number, dimension=key)
+            without = found(number, dimension=key, pending="left_out")
+            assert units and without[0] <= units and sum(without) == units + left_out, (number, key)

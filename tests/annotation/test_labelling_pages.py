@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from annotation.actions import rounds
-from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round, Study
+from annotation.models import Annotation, Assignment, Draft, Item, Proposal, Rating, Round, Study
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -27,9 +27,9 @@ def address(round_: Round, rest: str = "") -> str:
     return f"/studies/{round_.study.slug}/rounds/{round_.number}/label/{rest}"
 
 
-def post(name: str, round_: Round, number: int, body: object, *, key: str = "", **more: Any) -> Any:
+def post(name: str, round_: Round, number: int, body: object, *, key: str = "", has: str = "", **more: Any) -> Any:
     pk = make.assignment(round_, name, number).pk
-    headers = {"Idempotency-Key": key, "HX-Request": "true"} if key else {"HX-Request": "true"}
+    headers = {"HX-Request": "true", "Idempotency-Key": key, "Has-Reading": has}
     return visitor(name).post(
         address(round_, f"{pk}/"), json.dumps(body), content_type="application/json", headers=headers, **more
     )
@@ -266,14 +266,14 @@ def test_the_list_holds_ones_finished_items_and_more_of_them_on_demand(study: St
         make.submit(round_, "bob", int(assignment.item.identifier.rpartition("#")[2]), {"kind": ["how-to"]})
     bob = visitor("bob")
     text = bob.get(address(round_)).content.decode()
-    assert text.count('class="label-line is-') == 60
-    assert "label/before/4/" in text
-    earlier = bob.get(address(round_, "before/4/")).content.decode()
-    assert earlier.count('class="label-line is-') == 3
+    assert text.count('class="label-line is-') == 30
+    assert "label/before/34/" in text
+    earlier = bob.get(address(round_, "before/34/")).content.decode()
+    assert earlier.count('class="label-line is-') == 33
     assert visitor("rea").get(address(round_, "before/4/")).status_code == 403
 
 
-@pytest.mark.parametrize(("mode", "n_queries"), [("planned", 24), ("pool", 37)])
+@pytest.mark.parametrize(("mode", "n_queries"), [("planned", 17), ("pool", 28)])
 @pytest.mark.parametrize("n_items", [4, 60])
 def test_submit_and_next_takes_the_same_number_of_queries_whatever_the_size(
     study: Study, mode: str, n_queries: int, n_items: int
@@ -292,6 +292,99 @@ def test_submit_and_next_takes_the_same_number_of_queries_whatever_the_size(
                 headers={"Idempotency-Key": f"key-{at['assignment']}"},
             )
         at = turn(response)
+
+
+def test_what_comes_next_is_fetched_ahead_and_left_out_of_the_answer_that_brings_it(round_: Round) -> None:
+    bob = visitor("bob")
+    first = turn(bob.get(address(round_)))
+    assert first is not None
+    ahead = bob.get(first["after_url"])
+    coming = turn(ahead)
+    assert coming is not None and coming["assignment"] != first["assignment"] and coming["may_change"]
+    assert 'id="reading"' in ahead.content.decode() and 'id="issue-title"' in ahead.content.decode()
+    number, body = number_of(round_, first["assignment"]), {"labels": {"kind": ["how-to"]}}
+    moved = post("bob", round_, number, body, key="k1", has=f"1:abc {coming['reading']}")
+    following = turn(moved)
+    assert following is not None and following["assignment"] == coming["assignment"]
+    assert following["reading"] == coming["reading"]
+    assert 'id="reading"' not in moved.content.decode() and 'id="own-list"' in moved.content.decode()
+    last = bob.get(following["after_url"])
+    assert last.status_code == 200
+    number = number_of(round_, following["assignment"])
+    other = post("bob", round_, number, body, key="k2", has=coming["reading"])
+    assert 'id="reading"' in other.content.decode()
+    third = turn(other)
+    assert third is not None
+    assert bob.get(third["after_url"]).status_code == 204
+
+
+def test_looking_ahead_in_a_pool_takes_nothing(study: Study) -> None:
+    round_ = make.open_round(study, mode="pool")
+    bob = visitor("bob")
+    first = turn(bob.get(address(round_)))
+    assert first is not None
+    n_taken = Assignment.objects.count()
+    ahead = turn(bob.get(first["after_url"]))
+    assert ahead is not None and ahead["assignment"] is None and "submit_url" not in ahead
+    assert Assignment.objects.count() == n_taken
+    body = {"labels": {"kind": ["how-to"]}}
+    number = number_of(round_, first["assignment"])
+    answer = post("bob", round_, number, body, key="k1", has=ahead["reading"])
+    assert 'id="reading"' not in answer.content.decode()
+
+
+def test_an_issue_whose_state_was_moved_on_is_not_left_out(round_: Round) -> None:
+    bob = visitor("bob")
+    first = turn(bob.get(address(round_)))
+    assert first is not None
+    coming = turn(bob.get(first["after_url"]))
+    assert coming is not None
+    number = number_of(round_, coming["assignment"])
+    newer = make.new_state(number, body="Now with a log.")
+    Item.objects.filter(assignments=coming["assignment"]).update(snapshot=newer)
+    body = {"labels": {"kind": ["how-to"]}}
+    answer = post("bob", round_, number_of(round_, first["assignment"]), body, key="k1", has=coming["reading"])
+    assert "Now with a log." in answer.content.decode()
+
+
+def test_only_ones_own_assignments_can_be_looked_ahead_of(round_: Round) -> None:
+    pk = make.assignment(round_, "carol", 1).pk
+    assert visitor("carol").get(address(round_, f"after/{pk}/")).status_code == 200
+    for name in ("bob", "olga", "rea"):
+        assert visitor(name).get(address(round_, f"after/{pk}/")).status_code == 404
+    assert Client().get(address(round_, f"after/{pk}/")).status_code == 302
+    assert visitor("carol").get(f"/studies/study/rounds/2/label/after/{pk}/").status_code == 404
+
+
+def test_a_page_of_somebody_else_stores_nothing_for_who_is_signed_in_now(round_: Round) -> None:
+    pk, carol = make.assignment(round_, "bob", 1).pk, make.user("carol")
+    for rest in (f"{pk}/", f"{pk}/draft/"):
+        answer = visitor("bob").post(
+            address(round_, rest),
+            '{"labels": {"kind": ["how-to"]}}',
+            content_type="application/json",
+            headers={"Concord-Person": str(carol.pk)},
+        )
+        assert answer.status_code == 409 and answer["Concord-Person"] == str(make.user("bob").pk)
+    assert not Annotation.objects.exists()
+    assert not Draft.objects.exists()
+
+
+def test_a_draft_of_another_tab_or_device_is_not_overwritten_unseen(round_: Round) -> None:
+    pk, bob = make.assignment(round_, "bob", 1).pk, visitor("bob")
+
+    def keep(**draft: object) -> Any:
+        return bob.post(address(round_, f"{pk}/draft/"), json.dumps(draft), content_type="application/json")
+
+    assert keep(by="here", at=5, seen=None, base=0, memo="here").status_code == 204
+    assert keep(by="here", at=6, seen=None, base=0, memo="here again").status_code == 204
+    refused = keep(by="there", at=9, seen=None, base=0, memo="there")
+    assert refused.status_code == 409 and refused.json()["draft"]["memo"] == "here again"
+    assert keep(by="there", at=9, seen=6, base=0, memo="there").status_code == 204
+    assert keep(by="here", at=10, seen=None, base=0, memo="late").status_code == 409
+    assert keep(by="elsewhere", at=11, seen=None, base=1, memo="of the next revision").status_code == 204
+    assert keep(by="here", at=12, seen=11, base=0, memo="of an older one").status_code == 409
+    assert Draft.objects.get().body["memo"] == "of the next revision"
 
 
 def test_the_guide_for_raters_lists_every_key_of_the_sheet() -> None:

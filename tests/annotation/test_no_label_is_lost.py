@@ -22,7 +22,8 @@ from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Re
 from annotation.queries.plans.earlier_answers import carried_answer
 from annotation.queries.plans.listing import why_not_undo
 from annotation.queries.results import as_dict
-from annotation.reporting import Asked, agreement, visible_rounds
+from annotation.reporting.across import Asked, visible_rounds
+from annotation.reporting.numbers import agreement
 from taxonomy.actions import new_draft, publish_version
 from taxonomy.queries import document, newest_published, published_version
 from taxonomy.schema import CategorySpec, DimensionSpec, Document, dump

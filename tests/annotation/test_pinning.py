@@ -390,7 +390,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     pages = [
         (lambda: olga.get(CHANGES), 11),
-        (lambda: rest.get("studies/study/changes/"), 7),
+        (lambda: rest.get("studies/study/changes/"), 6),
         (lambda: olga.get(address), 12),
     ]
     for page, n in pages:

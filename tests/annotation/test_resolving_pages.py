@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.actions import rounds, studies
+from annotation.actions.matching import match_parts
 from annotation.models import Item, Resolution, Round, Study
 from annotation.queries.resolving import REASONS
 from tests import builders as make
@@ -58,7 +59,7 @@ def disputed() -> Round:
 
 def test_the_ladder_of_both_pages(disputed) -> None:
     make.study("other", owner="mallory", raters=("dave",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
-    expected = {"olga": 200, "ada": 200, "bob": 403, "rea": 403, "mallory": 404, "dave": 404, None: 302}
+    expected = {"olga": 200, "ada": 200, "bob": 200, "rea": 403, "mallory": 404, "dave": 404, None: 302}
     for page in (QUEUE, address()):
         assert {name: client(name).get(page).status_code for name in expected} == expected
     outcome = {name: client(name).post(address(), decision()).status_code for name in expected if name != "olga"}
@@ -146,11 +147,12 @@ def test_when_all_is_decided_the_owner_can_close_the_round(disputed) -> None:
 def test_an_item_shows_both_answers_with_memo_and_definitions() -> None:
     round_ = make.open_round(make.study(text=make.FAULTS), 1)
     make.submit(round_, "bob", 1, FAULT, memo="it stops", confidence=3)
-    make.submit(round_, "carol", 1, {**FAULT, "symptom": ["slow"]}, memo="<b>no</b>", confidence=1)
+    memo = "**no** `x` <script>alert(1)</script>"
+    make.submit(round_, "carol", 1, {**FAULT, "symptom": ["slow"]}, memo=memo, confidence=1)
     words = client("ada").get(address()).content.decode()
     for expected in (
         "it stops",
-        "&lt;b&gt;no&lt;/b&gt;",
+        "<strong>no</strong> <code>x</code>",
         "Too slow.",
         "unsure",
         "rater-1",
@@ -158,6 +160,7 @@ def test_an_item_shows_both_answers_with_memo_and_definitions() -> None:
         "Issue 1 of rocket",
     ):
         assert expected in words
+    assert "<script>alert" not in words
 
 
 def test_proposals_skips_and_parts_are_told_in_words() -> None:
@@ -317,3 +320,40 @@ def test_every_reason_of_the_queue_is_explained_in_the_guide() -> None:
     guide = (settings.BASE_DIR / "docs/adjudicators.md").read_text()
     for key, words in REASONS.items():
         assert key == "differ" or f"*{words}*" in guide
+
+
+def test_a_bug_that_a_rater_does_not_have_after_matching_is_said_not_to_be_found() -> None:
+    round_ = make.open_round(make.study(), 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, parts=[{"labels": {"symptom": [key]}} for key in ("crash", "hang")])
+    seat = make.seat(round_.study, "ada")
+    match_parts(seat=seat, round_=Round.objects.get(), item=item(1), rater="R2", parts=[1, 3])
+    page = client("ada").get(address(), {"place": "1.symptom"}).content.decode()
+    assert "gave no answer here" not in page
+    for number, sentence in ((2, "R2 found no bug 2."), (3, "R1 found no bug 3.")):
+        words = client("ada").get(address(), {"place": f"{number}.symptom"}).content.decode()
+        assert sentence in words and f"found no bug {number}</span>" in words
+        assert "gave no answer here" not in words
+
+
+def test_who_flagged_an_item_stands_at_its_top_and_the_flagged_ones_are_gone_through_in_order() -> None:
+    round_ = make.open_round(make.study(), 3)
+    for name in ("bob", "carol"):
+        for number in (1, 2, 3):
+            more = {"flag": True, "memo": f"about {number}"} if name == "bob" and number != 2 else {}
+            value = "hang" if (name, number) == ("carol", 1) else "crash"
+            make.submit(round_, name, number, {"symptom": [value]}, **more)
+    visitor = client("ada")
+    assert "⚑ 2 flagged" in visitor.get(QUEUE).content.decode()
+    disputed, flagged = (visitor.get(address(number), {"walk": "flagged"}).content.decode() for number in (1, 3))
+    assert "wants to talk about it</p>" in disputed and disputed.count("about 1") == 1
+    assert "wants to talk about it" in flagged and f'data-previous="{address(1)}?walk=flagged"' in flagged
+    assert f'data-next="{address(3)}?walk=flagged"' in disputed
+    assert "wants to talk about it" not in visitor.get(address(2)).content.decode()
+
+
+def test_three_values_at_one_place_are_told_once_each_in_the_queue() -> None:
+    names = ("bob", "carol", "dave")
+    make.rate(make.open_round(make.study(raters=names), 1, raters=names), "item bob carol dave\n1 crash hang slow")
+    words = client("ada").get(QUEUE).content.decode()
+    assert '<span class="resolve-clash">Crash ↔ Hang ↔ Slow</span>' in words

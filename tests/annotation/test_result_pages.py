@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from annotation.agreement import TITLES
 from annotation.models import Round, Study
-from annotation.reporting import Headline
-from annotation.views.agreement_tables import bar, meaning, scale_words, which_rounds
+from annotation.reporting.numbers import Headline
+from annotation.views.agreement_tables import bar
+from annotation.views.agreement_words import meaning, scale_words, threshold_words, which_rounds
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -124,7 +125,9 @@ def test_nonsense_in_the_address_gets_its_status(study: Study, query: str, statu
         ("?dimension=symptom&a=nothing%00&b=<script>", 200),
         ("?dimension=symptom&after=x.y.z", 200),
         (f"?dimension=symptom&after={10**30}.1.1", 200),
-        ("?dimension=symptom&raters=R1,R99", 200),
+        ("?dimension=symptom&raters=R1,R99", 422),
+        ("?dimension=symptom&pair=R1,R99", 200),
+        ("?dimension=symptom&pair=R1", 422),
     ],
 )
 def test_nonsense_about_items_gets_its_status(study: Study, query: str, status: int) -> None:
@@ -263,6 +266,11 @@ def test_a_round_under_a_newer_version_stands_in_the_trend(study: Study) -> None
     assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=slow&b=slow")) == [5]
 
 
+def test_raters_stand_beside_the_agreed_labels(study: Study) -> None:
+    shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
+    assert re.search(r"Raters and the agreed labels .*? R1 1\.000 100 % 3 none 0 R2 1\.000 100 % 3 none 0", shown)
+
+
 # Empty
 
 
@@ -297,7 +305,7 @@ def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
     make.rate(make.open_round(study, 30, first=30), "item bob carol\n" + lines)
     client = visitor("olga")
     for address, n in (
-        ("/studies/study/agreement/?round={}", 14),
+        ("/studies/study/agreement/?round={}", 18),
         ("/studies/study/agreement/items/?dimension=symptom&round={}", 11),
     ):
         for number in (1, 3):
@@ -309,7 +317,8 @@ def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
 def test_there_is_no_inline_style_or_script(study: Study) -> None:
     for address in (AGREEMENT, f"{ITEMS}?dimension=symptom", EXPORTS):
         body = get("olga", address).content.decode().partition("<main")[2]
-        assert " style=" not in body and "<script" not in body and " onclick" not in body
+        assert " style=" not in body and " onclick" not in body
+        assert all('type="application/json"' in tag for tag in re.findall(r"<script[^>]*>", body))
 
 
 def test_names_of_categories_are_escaped() -> None:
@@ -350,6 +359,20 @@ def test_what_a_value_means_against_its_threshold(more: dict[str, Any], words: s
 
 
 LANDIS_KOCH, ALPHA = "on the scale of Landis and Koch", "krippendorff_alpha"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"se": 0.05}, "The true value reaches it with a probability of 84 %."),
+        ({"value": 0.99, "se": 0.001}, "The true value reaches it with a probability of over 99 %."),
+        ({"value": 0.2}, "The true value reaches it with a probability of under 1 %."),
+        ({"se": None}, ""),
+        ({"threshold": None}, ""),
+    ],
+)
+def test_how_probable_it_is_that_a_threshold_is_reached(more: dict[str, Any], words: str) -> None:
+    assert threshold_words(line(**more)) == words
 
 
 @pytest.mark.parametrize(

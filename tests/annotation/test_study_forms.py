@@ -188,7 +188,8 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
         ({"issues": "nonsense"}, "nonsense"),
         ({"source": "sample"}, "Choose a sample, or draw one first."),
         ({"taxonomy_version": "9"}, "Select a valid choice"),
-        ({"kind": "screening"}, "Select a valid choice"),
+        ({"kind": "relabel"}, "Select a valid choice"),
+        ({"kind": "screening"}, "Give at least one reason"),
     ],
 )
 def test_a_round_that_is_not_valid_is_said_so(changed: dict[str, object], sentence: str) -> None:

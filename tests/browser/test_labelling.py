@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -14,7 +13,7 @@ from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, R
 from taxonomy.queries import forget_trees
 from taxonomy.ready_made import preset
 from tests import builders as make
-from tests.browser.visitors import sign_in
+from tests.browser.visitors import found_by_axe, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -224,7 +223,7 @@ def test_without_a_network_typing_goes_on_and_the_answer_is_sent_when_it_is_back
     page.fill("#memo", "on a train")
     page.wait_for_selector("#banner :text('Go on typing')")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector("#banner :text('Your answer is kept')")
+    page.wait_for_selector("#banner :text('One answer is kept')")
     page.context.set_offline(False)
     on_item(page, 1)
     assert Annotation.objects.get().memo == "on a train"
@@ -282,7 +281,7 @@ def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, ente
     stored = Annotation.objects.get()
     assert (stored.n_parts, stored.part_memos, stored.confidence) == (2, ["the first", ""], 1)
     assert Proposal.objects.get().name == "Deadlock"
-    assert page.locator("#own-lines .label-flag").count() == 1
+    assert page.locator("#own-lines .label-doubt").count() == 1
 
 
 def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) -> None:
@@ -337,7 +336,7 @@ def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, wid
 
 
 def serious(page: "Page") -> list[str]:
-    found = Axe().run(page).response["violations"]
+    found = found_by_axe(page)
     return [
         json.dumps([each["id"], [node["html"][:200] for node in each["nodes"]]])
         for each in found

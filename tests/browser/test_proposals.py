@@ -9,7 +9,7 @@ from annotation.queries.verdicts import n_open_proposals
 from taxonomy.models import Category
 from tests import builders as make
 from tests.annotation.test_proposals import propose
-from tests.browser.visitors import Visit, assert_accessible
+from tests.browser.visitors import Visit, assert_accessible, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
 
@@ -38,7 +38,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     bob.click("[data-propose]")
     bob.keyboard.type("Deadlock")
     bob.keyboard.press("Control+Enter")
-    bob.wait_for_function("() => document.querySelectorAll('.label-flag').length === 2")
+    wait_until(bob, "() => document.querySelectorAll('.label-doubt').length === 2")
     assert Proposal.objects.filter(name="Deadlock").exists()
     make.rate(round_, "item bob carol\n3 hang hang")
 
@@ -59,14 +59,14 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     olga.wait_for_selector("[name=name][aria-invalid=true]:focus")
     olga.keyboard.type("Deadlock")
     olga.keyboard.press("Enter")
-    olga.wait_for_function("() => document.querySelectorAll('[data-done]').length === 2")
+    wait_until(olga, "() => document.querySelectorAll('[data-done]').length === 2")
     group = olga.locator(".proposal-group", has_text="Too narrow")
     if not group.locator("form").is_visible():
         group.locator("summary").click()
     group.get_by_text("Decline it").click()
     group.locator("textarea[name=decline]").fill("it is a kind of hang")
     group.locator("button[type=submit]").click()
-    olga.wait_for_function("() => document.querySelectorAll('[data-done]').length === 3")
+    wait_until(olga, "() => document.querySelectorAll('[data-done]').length === 3")
     assert ProposalOutcome.objects.count() == 4 and n_open_proposals(round_) == 0
     assert Category.objects.filter(name="Deadlock", dimension__version__state="draft").exists()
 
@@ -80,7 +80,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
         assert bob.locator(".came-back").is_visible(), width
     bob.click("[data-take]")
     bob.click("#submit")
-    bob.wait_for_function("() => !document.body.innerText.includes('came back')")
+    wait_until(bob, "() => !document.body.innerText.includes('came back')")
     assert symptom_of(1) == "hang" and symptom_of(2) is None
 
     for name, number in (("carol", 1), ("carol", 2), ("bob", 2)):

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from annotation.models import Resolution, Round
 from tests import builders as make
-from tests.browser.visitors import Visit
+from tests.browser.visitors import Visit, found_by_axe, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -49,7 +48,8 @@ def ready(page: "Page") -> None:
 
 def at(page: "Page", title: str, item: int) -> None:
     """Waits until this place of this item is asked, and its heading has the focus."""
-    page.wait_for_function(
+    wait_until(
+        page,
         """([title, item]) => document.querySelector("#decision-title")?.innerText.trim() === title
            && document.querySelector("#queue [aria-current]")?.innerText.includes("#" + item)
            && document.activeElement.id === "decision-title" """,
@@ -143,7 +143,7 @@ def test_of_two_adjudicators_the_second_sees_the_first_decision_and_overwrites_n
     olga.keyboard.type("I read it otherwise")
     olga.keyboard.press("Control+Enter")
     olga.wait_for_selector("text=ada decided this meanwhile: Fault.")
-    olga.wait_for_function("() => document.activeElement.getAttribute('role') === 'alert'")
+    wait_until(olga, "() => document.activeElement.getAttribute('role') === 'alert'")
     assert olga.input_value("#rationale") == "I read it otherwise"
     assert decided() == {(1, "kind"): ["fault"]}
     olga.keyboard.press("Control+Enter")
@@ -158,12 +158,12 @@ def test_a_decision_without_a_choice_says_so_and_goes_there(round_: Round, enter
     ready(page)
     page.click("text=Decide, next")
     page.wait_for_selector("text=Choose what counts here.")
-    page.wait_for_function("() => document.activeElement.getAttribute('aria-invalid') === 'true'")
+    wait_until(page, "() => document.activeElement.getAttribute('aria-invalid') === 'true'")
     assert not Resolution.objects.exists()
 
 
 def serious(page: "Page") -> list[str]:
-    found = Axe().run(page).response["violations"]
+    found = found_by_axe(page)
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:160]}" for each in found if each["impact"] in ("serious", "critical")
     ]

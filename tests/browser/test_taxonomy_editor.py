@@ -11,7 +11,7 @@ from taxonomy import actions, queries, schema
 from taxonomy.checking import load
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
-from tests.browser.visitors import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, sign_in, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -178,7 +178,7 @@ def test_merging_splitting_and_bringing_back_are_written_as_was(page: Page, live
     page.get_by_role("button", name="It does not come from “Slowness” any more").click()
     expect(page.get_by_role("treeitem", name="Slowness, retired")).to_be_visible()
     saved(page)
-    page.wait_for_function("document.getElementById('bar-changes').textContent.startsWith('3 changes')")
+    wait_until(page, "document.getElementById('bar-changes').textContent.startsWith('3 changes')")
     assert "slow" not in was(version)
     assert outline(version)[-1] == "  Hang"
 
@@ -234,13 +234,13 @@ def test_rows_are_dragged_before_after_and_into_others(page: Page, live_server: 
     assert outline(version)[-3:] == ["  Slow", "  Hang", "  Slowness"]
     drag("Hang", "Crash", 0.5)
     saved(page)
-    page.wait_for_function("document.querySelector('#bar-changes').textContent.startsWith('1 change')")
+    wait_until(page, "document.querySelector('#bar-changes').textContent.startsWith('1 change')")
     assert outline(version)[1:5] == ["  Crash", "    Out of memory", "    NCCL error", "    Hang"]
     drag("Crash", "Hang", 0.9, lands=False)  # not below itself
     drag("NCCL error", "Slowness", 0.9)
     expect(page.locator("#announcer")).to_have_text("NCCL error moved after Slowness")
     saved(page)
-    page.wait_for_function("document.querySelector('#bar-changes').textContent.startsWith('2 changes')")
+    wait_until(page, "document.querySelector('#bar-changes').textContent.startsWith('2 changes')")
     assert outline(version)[-1] == "  NCCL error"
 
 

@@ -1,14 +1,21 @@
 """Who looks at a page in a real browser: signed in, and told where the page is hard to read for somebody."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
 from tests import builders as make
+
+COLOURS_STAND = """async () => {
+    await new Promise(requestAnimationFrame);
+    const changing = document.getAnimations().filter((each) => each instanceof CSSTransition);
+    await Promise.allSettled(changing.map((each) => each.finished));
+}"""
 
 Visit = Callable[..., Page]
 """(name of a user, address, width, scheme) → the page."""
@@ -23,9 +30,26 @@ def sign_in(page: Page, server: Any, name: str) -> None:
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
 
 
+def wait_until(page: Page, expression: str, arg: Any = None) -> None:
+    """The expression comes true within 20 seconds; asked from outside, for the page may evaluate nothing."""
+    for _ in range(400):
+        with suppress(Error):  # a page that is just coming has not everything, or goes away
+            if page.evaluate(expression, arg):
+                return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"it never came true: {expression}")
+
+
+def found_by_axe(page: Page, **options: Any) -> list[dict[str, Any]]:
+    """What axe finds on the page, or in `context` alone, once colours that change over stand still."""
+    page.evaluate(COLOURS_STAND)
+    found: list[dict[str, Any]] = Axe().run(page, **options).response["violations"]
+    return found
+
+
 def assert_accessible(page: Page) -> None:
     """axe finds nothing, and the page is no wider than the window."""
-    found = Axe().run(page).response["violations"]
+    found = found_by_axe(page)
     told = [f"{each['id']}: {each['help']} {[node['html'][:120] for node in each['nodes']]}" for each in found]
     assert not told, f"{page.url}\n" + "\n".join(told)
     wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -1,9 +1,12 @@
 """The one error shape, and lists in pages."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as DjangoValidationError
+from django.core.management import call_command
 from django.http import Http404
 from django.test import Client
 from rest_framework import exceptions, generics
@@ -148,3 +151,15 @@ def test_the_description_names_the_errors_of_each_operation():
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     refused = [answer for answers in (fetches["post"]["responses"], one, webhook) for answer in answers.items()]
     assert all(answer["content"] == error for status, answer in refused if status >= "400")
+
+
+def test_the_description_is_made_without_a_warning_and_describes_every_operation(tmp_path: Path):
+    made = tmp_path / "schema.yaml"
+    call_command("spectacular", "--validate", "--fail-on-warn", file=str(made))
+    operations = [
+        (path, method, each)
+        for path, methods in yaml.safe_load(made.read_text())["paths"].items()
+        for method, each in methods.items()
+    ]
+    assert [(path, method) for path, method, each in operations if not each.get("description")] == []
+    assert len({each["operationId"] for _, _, each in operations}) == len(operations)

@@ -16,7 +16,7 @@ from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, Issue
 from tests.github import GitHub, made_up
 from tests.ingest.looking import all_counts, rows_of
-from tests.ingest.site import Site, wait_until
+from tests.site import Site, wait_until
 
 pytestmark = [pytest.mark.worker, pytest.mark.timeout(300)]
 CONTENTS = ("issues", "snapshots", "threads", "comments", "closing changes", "refusals", "staged")

@@ -191,9 +191,9 @@ def test_pages_take_the_same_number_of_queries_whatever_their_length(take):
     for n in (2, 40):
         for k in range(n // 4 + 1):
             take(lines(n, f"o/r{n}x{k}"), user=user)
-        with assert_queries(4):  # session, user, issues, repositories
+        with assert_queries(5):  # session, user, issues, repositories, inbox
             ann.get("/issues/")
-        with assert_queries(6):  # session, user, repositories, their last runs, uploads, latest runs
+        with assert_queries(7):  # session, user, repositories, their last runs, uploads, latest runs, inbox
             ann.get("/repositories/")
 
 
@@ -206,7 +206,7 @@ def test_a_long_thread_takes_no_more_queries(take):
     ann = signed_in("ann")
     for n in (1, 120):
         take([thread(n, number=n)])
-        with assert_queries(6):  # session, user, issue, snapshots, length of the thread, its first part
+        with assert_queries(7):  # session, user, issue, snapshots, length of the thread, its first part, inbox
             ann.get(f"/issues/o/r/{n}/")
 
 
@@ -263,9 +263,9 @@ def test_many_snapshots_come_in_pages_and_take_no_more_queries(ann, take):
     for n in range(35):
         take([{"number": 1, "title": f"Title {n}", "repository": "o/r", "comments": []}])
         if n == 1:
-            with assert_queries(6):  # session, user, issue, snapshots, their comments, length of the thread
+            with assert_queries(7):  # session, user, issue, snapshots, their comments, length of the thread, inbox
                 ann.get("/issues/o/r/1/")
-    with assert_queries(6):
+    with assert_queries(7):
         page = ann.get("/issues/o/r/1/")
     assert len(page.context["snapshots"]) == 30
     older = ann.get("/issues/o/r/1/" + page.context["older_url"])
@@ -373,7 +373,7 @@ def test_runs_of_a_repository_come_in_pages_with_the_same_number_of_queries(ann,
     for n in (1, 30):
         for _ in range(n):
             take(lines(1), user=user)
-        with assert_queries(4):  # session, user, repository, runs
+        with assert_queries(5):  # session, user, repository, runs, inbox
             page = ann.get("/repositories/o/r/")
     assert len(page.context["runs"]) == 25
     assert len(ann.get("/repositories/o/r/" + page.context["next_url"]).context["runs"]) == 6

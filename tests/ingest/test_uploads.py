@@ -76,7 +76,7 @@ def test_a_table_is_shown_with_its_guess_and_nothing_is_stored_before_it_is_conf
     answer = upload(ann, TABLE, repository="o/r")
     waiting = Upload.objects.get()
     assert (answer.status_code, answer.url) == (302, f"/uploads/{waiting.pk}/")
-    with assert_queries(3):
+    with assert_queries(4):
         shown = ann.get(answer.url)
     page = shown.content.decode()
     assert {choice.field.key: choice.column for choice in shown.context["choices"] if choice.column} == COLUMNS

@@ -11,8 +11,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import ConcordError
 from annotation.access import get_round, get_whole_study
 from annotation.agreement import TITLES
+from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.queries.telling import told_version
-from annotation.reporting import CHOICES, FALLBACK, Asked, agreement, visible_rounds
+from annotation.reporting.across import CHOICES, WEIGHTS, visible_rounds
+from annotation.reporting.machines import with_machines
+from annotation.reporting.methods import methods, methods_as_document
+from annotation.reporting.numbers import FALLBACK, agreement_and_raters
+from annotation.reporting.slices import ask
+
+SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
 
 
 class Command(BaseCommand):
@@ -27,22 +34,38 @@ class Command(BaseCommand):
         parser.add_argument("--round", type=int, metavar="N", help="only this round; else all together")
         parser.add_argument("--dimension", metavar="KEY", help="only this dimension")
         for name, choices in CHOICES.items():
-            parser.add_argument(f"--{name}", choices=choices, default=choices[0])
+            default = None if name == "applies" else choices[0]
+            parser.add_argument(
+                f"--{name}", choices=choices, default=default, help=None if default else "else as the study is set"
+            )
         parser.add_argument(
             "--version", type=int, metavar="N", help="all in terms of this version; else each round in its own"
         )
         parser.add_argument("--metric", help="the distance of Krippendorff's alpha, where another than the kind's own")
+        parser.add_argument("--weights", choices=WEIGHTS, help="of weighted kappa and AC2, where other than fixed")
+        parser.add_argument("--repository", metavar="OWNER/NAME", help="only items from there")
+        parser.add_argument("--stratum", metavar="NAME", help="only items that a sample drew from it")
+        parser.add_argument("--raters", metavar="R1,R2", help="only what these two gave")
+        parser.add_argument(
+            "--methods", action="store_true", help="print the methods paragraph and the checklist of all rounds instead"
+        )
+        parser.add_argument("--latex", action="store_true", help="print the table of all rounds as LaTeX instead")
         parser.add_argument(
             "--json", action="store_true", dest="as_json", help="print the list of the REST answer alone"
         )
 
     def handle(self, *args: Any, study: str, as_json: bool, **options: Any) -> None:
-        words = {name: options[name] or "" for name in (*CHOICES, "dimension", "metric")}
+        if options["methods"] or options["latex"]:
+            self._write(study, as_json=as_json, only_latex=not options["methods"])
+            return
+        words = {name: options[name] or "" for name in (*CHOICES, *SLICING)}
         try:
             seat = get_whole_study(study)
-            rounds = [get_round(seat, number)] if (number := options["round"]) is not None else visible_rounds(seat)
-            asked = replace(Asked.read(words), version=told_version(seat, options["version"]))
-            entries = agreement(seat, rounds, asked, round_number=number)
+            number = options["round"]
+            round_ = None if number is None else get_round(seat, number)
+            rounds = visible_rounds(seat) if round_ is None else [round_]
+            asked = replace(ask(seat, words), version=told_version(seat, options["version"], round_))
+            entries = with_machines(seat, rounds, asked, agreement_and_raters(seat, rounds, asked, round_number=number))
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
@@ -53,6 +76,17 @@ class Command(BaseCommand):
             self.stdout.write("There is nothing to compare yet: no round has been opened.")
         for entry in entries:
             self._tell(entry, seat.study.primary.get(entry["dimension"], {}))
+
+    def _write(self, study: str, *, as_json: bool, only_latex: bool) -> None:
+        try:
+            facts = methods(get_whole_study(study))
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+        if as_json:
+            self.stdout.write(json.dumps(methods_as_document(facts), ensure_ascii=False))
+            return
+        told = latex(facts) if only_latex else f"{whole_markdown(facts)}\n{checklist_as_markdown(facts)}"
+        self.stdout.write(told, ending="")
 
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
@@ -77,6 +111,13 @@ class Command(BaseCommand):
             f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
             f"{'' if fixed else ', as none was fixed beforehand'}"
         )
+        for machine in entry["by_machine"]:
+            called = " ".join(filter(None, ("machine", machine["name"], machine["version"])))
+            for pair in machine["pairs"]:
+                kappa = "undefined" if pair["cohen_kappa"] is None else f"{pair['cohen_kappa']:.3f}"
+                self.stdout.write(
+                    f"  - {machine['machine']} ({called}) and {pair['rater']}: Cohen's kappa {kappa}, {pair['n']} units"
+                )
         for each in entry["unmapped"]:
             n = f"{each['ratings']} rating{'' if each['ratings'] == 1 else 's'}"
             self.stdout.write(f"  - {each['category']} (version {each['version']}), {n}: {each['reason']}")

@@ -30,7 +30,9 @@ def base_verdicts(round_: Round, items: Sequence[RoundItem], read: Reading) -> d
         return {}
     asked = {row.item_id: frozenset((part, key) for part, key in row.asked) for row in items if row.asked is not None}
     earlier = (
-        RoundItem.objects.filter(item__in=list(asked), round__number__lt=round_.number, round__state__in=Round.OVER)
+        RoundItem.objects.counting()
+        .filter(item__in=list(asked), round__number__lt=round_.number, round__state__in=Round.OVER)
+        .exclude(round__kind=Round.Kind.SCREENING)
         .order_by("item_id", "-round__number")
         .distinct("item_id")
         .select_related("round__taxonomy_version")

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from annotation.consensus import Values
-from annotation.models import Assignment, Proposal, ProposalOutcome, Rating, Round, RoundItem
+from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.queries.labelling import parts_said
+from annotation.queries.matching import matches_of
 from annotation.queries.plans.needs import is_absent
 from annotation.queries.proposals import outcomes_of
 from taxonomy.migration import Blocked, Route
@@ -80,7 +81,7 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
     The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
     version. Where the rater has none, they stand in for raters who can't sign in: what all of those gave alike is the
     answer to begin with. A stand-in with an answer of their own begins with that and sees the others'. What can't be
-    followed is left blank. No query for other rounds, at most seven for a worklist, and those of versions that were
+    followed is left blank. No query for other rounds, at most eight for a worklist, and those of versions that were
     not read before in this process.
     """
     round_ = assignment.round
@@ -90,9 +91,13 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
     given, stand_ins = places.values_list("asked", "round__made_by__stand_ins").first() or (None, None)
     asked = None if given is None else frozenset((part, key) for part, key in given)
     earlier = _earlier(assignment, is_stand_in=assignment.rater_id in (stand_ins or ()))
-    said = _said([each for each in earlier if each.state == Assignment.State.SUBMITTED])
+    submitted = [each for each in earlier if each.state == Assignment.State.SUBMITTED]
+    orders = _orders(submitted)
+    said = _said(submitted, orders)
     settled = _Settled(earlier, tree, said)
-    answers = [_Answer(each, assignment, tree, said[each.pk], asked, settled) for each in earlier]
+    answers = [
+        _Answer(each, assignment, tree, said[each.pk], asked, settled, orders.get(each.pk, ())) for each in earlier
+    ]
     if not answers:
         return Carried(None, ())
     draft = answers[0].draft if answers[0].is_own else reduce(_alike, [each.draft for each in answers])
@@ -107,7 +112,9 @@ def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
     rows = (
         Assignment.objects.filter(is_over | is_undone, item=assignment.item_id, round__number__lt=round_.number)
         .filter(state__in=Assignment.FINISHED, slot__isnull=False, current__isnull=False)
+        .exclude(round__kind=Round.Kind.SCREENING)
         .select_related("round__taxonomy_version", "rater__user", "current")
+        .annotate(is_matched=Exists(PartMatch.objects.filter(annotation=OuterRef("current"))))
     )
     newest: dict[int, Assignment] = {}
     for row in sorted(rows, key=lambda each: (each.round.state == Round.State.UNDONE, each.round.number)):
@@ -119,7 +126,26 @@ def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
     return [own, *absent] if is_stand_in else [own]
 
 
-def _said(assignments: Sequence[Assignment]) -> Mapping[int, list[LabelsAndProposals]]:
+def _orders(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
+    """The places of each answer's parts in the order of the agreed bugs; as they are where that would leave gaps.
+
+    One query where an answer was matched; give the assignments as `_earlier` reads them.
+    """
+    answers = {each.pk: each.current for each in assignments if each.current is not None}
+    matched = matches_of([each.current_id for each in assignments if each.current_id and each.is_matched])  # type: ignore[attr-defined]
+    found: dict[int, list[int]] = {}
+    for pk, answer in answers.items():
+        match = matched.get(answer.pk, {})
+        agreed = [match.get(number, number) for number in range(1, answer.n_parts + 1)]
+        numbers = range(answer.n_parts)
+        has_gaps = max(agreed) > answer.n_parts
+        found[pk] = list(numbers) if has_gaps else sorted(numbers, key=agreed.__getitem__)
+    return found
+
+
+def _said(
+    assignments: Sequence[Assignment], orders: Mapping[int, Sequence[int]]
+) -> Mapping[int, list[LabelsAndProposals]]:
     """The parts of each assignment's current answer, in terms of its own version; one query, two with proposals."""
     ids = [each.current_id for each in assignments]
     ratings: dict[int, list[Rating]] = defaultdict(list)
@@ -131,7 +157,8 @@ def _said(assignments: Sequence[Assignment]) -> Mapping[int, list[LabelsAndPropo
     for each in assignments:
         assert each.current is not None
         own_tree = published_version(each.round.taxonomy_version_id)
-        found[each.pk] = parts_said(each.current, own_tree, ratings[each.current.pk], asked)
+        parts = parts_said(each.current, own_tree, ratings[each.current.pk], asked)
+        found[each.pk] = [parts[number] for number in orders[each.pk]]
     return found
 
 
@@ -176,8 +203,10 @@ class _Answer:
         parts: Sequence[LabelsAndProposals],
         asked: Collection[tuple[int, str]] | None,
         settled: _Settled,
+        order: Sequence[int],
     ) -> None:
         self.earlier, self.tree, self.parts, self.asked, self.settled = earlier, tree, parts, asked, settled
+        self.order = order
         self.is_own = earlier.rater_id == now.rater_id
         self.who = "you" if self.is_own else str(earlier.rater)
         self.old_tree = published_version(earlier.round.taxonomy_version_id)
@@ -193,7 +222,7 @@ class _Answer:
         assert answer is not None
         if not self.parts:
             return None
-        memos = answer.part_memos or [answer.memo]
+        memos = [answer.part_memos[number] for number in self.order] if answer.part_memos else [answer.memo]
         return {
             "parts": [
                 {

@@ -25,7 +25,7 @@ def why_not_run(plan: Plan) -> str:
         return f"Plan {plan.number} is {plan.state}; make a new one."
     if plan.to_version.is_draft:
         return f"Version {plan.to_version.number} is a draft; publish it first."
-    open_rounds = Round.objects.filter(study=plan.study_id, state=Round.State.OPEN).order_by("number")
+    open_rounds = _labelling(plan).filter(state=Round.State.OPEN).order_by("number")
     if numbers := list(open_rounds.values_list("number", flat=True)):
         which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
         return f"{which} open; what is answered there would come too late. Finish it, or move it to resolving, first."
@@ -43,12 +43,17 @@ def why_not_undo(plan: Plan) -> str:
     later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
     if later_plan := later.order_by("-done_at").first():
         return f"Plan {later_plan.number} was run after it; undo that one first."
-    opened = Round.objects.filter(study=plan.study_id, opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
+    opened = _labelling(plan).filter(opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
     if plan.worklist_id:
         opened = opened.exclude(pk=plan.worklist_id)
     if next_round := opened.order_by("number").first():
         return f"Round {next_round.number} was opened since; its labels rest on version {plan.to_version.number}."
     return ""
+
+
+def _labelling(plan: Plan) -> QuerySet[Round]:
+    """The rounds of the plan's study that label by its taxonomy; no plan touches those that screen."""
+    return Round.objects.filter(study=plan.study_id).exclude(kind=Round.Kind.SCREENING)
 
 
 def worklist_items(plan: Plan, *, after: int = 0, size: int = PAGE) -> list[RoundItem]:

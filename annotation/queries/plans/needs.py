@@ -17,7 +17,7 @@ CREATE TEMPORARY TABLE standing_answers ON COMMIT DROP AS
 WITH base AS (
     SELECT DISTINCT ON (place.item_id) place.item_id, round.number
     FROM annotation_rounditem place JOIN annotation_round round ON round.id = place.round_id
-    WHERE place.round_id = ANY(%(full)s)
+    WHERE place.round_id = ANY(%(full)s) AND place.known IS NULL
     ORDER BY place.item_id, round.number DESC
 )
 SELECT DISTINCT ON (given.item_id, given.rater_id)
@@ -25,6 +25,8 @@ SELECT DISTINCT ON (given.item_id, given.rater_id)
 FROM annotation_assignment given
 JOIN annotation_round round ON round.id = given.round_id
 JOIN base ON base.item_id = given.item_id AND round.number >= base.number
+JOIN annotation_rounditem place ON place.round_id = given.round_id AND place.item_id = given.item_id
+    AND place.known IS NULL
 WHERE given.round_id = ANY(%(rounds)s) AND given.state = 'submitted' AND given.slot IS NOT NULL
 ORDER BY given.item_id, given.rater_id, round.number DESC
 """
@@ -130,7 +132,8 @@ WHERE NOT EXISTS (
     SELECT FROM needs WHERE needs.item_id = newest.item_id AND needs.dimension = decided.dimension
 ) AND NOT EXISTS (
     SELECT FROM annotation_rounditem place JOIN annotation_round later ON later.id = place.round_id
-    WHERE place.round_id = ANY(%(rounds)s) AND place.item_id = newest.item_id AND later.number > newest.number
+    WHERE place.round_id = ANY(%(rounds)s) AND place.item_id = newest.item_id
+        AND later.number > newest.number AND place.known IS NULL
         AND (place.asked IS NULL OR place.asked @> jsonb_build_array(jsonb_build_array(newest.part, newest.key)))
 )
 """

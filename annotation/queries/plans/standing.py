@@ -27,10 +27,12 @@ def standing_version(study: Study) -> TaxonomyVersion | None:
 def label_version(round_: Round, standing: TaxonomyVersion | None) -> TaxonomyVersion:
     """The version in whose terms a round's agreed labels are told: that of the last plan, unless the round's is newer.
 
-    Give the round with its taxonomy_version.
+    No plan moves what a screening round says, for it speaks in terms of another taxonomy. Give the round with its
+    taxonomy_version.
     """
     own = round_.taxonomy_version
-    return standing if standing is not None and standing.number > own.number else own
+    is_newer = standing is not None and standing.taxonomy_id == own.taxonomy_id and standing.number > own.number
+    return standing if standing is not None and is_newer else own
 
 
 def way(round_: Round, version: TaxonomyVersion | None) -> Route | None:

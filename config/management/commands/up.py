@@ -206,6 +206,12 @@ def _refuse_taken_port(port: int) -> None:
             raise CommandError(f"The web server cannot listen on {HOST}:{port}: {error.strerror}.") from error
 
 
+def web_command(port: int) -> list[str]:
+    """The module and its arguments that answer on a port."""
+    web = ["gunicorn", "config.wsgi", "--bind", f"{HOST}:{port}", "--worker-class", "gthread", "--workers", "2"]
+    return [*web, "--threads", "4", "--graceful-timeout", "5", "--no-control-socket"]
+
+
 def _children(data_dir: Path, port: int) -> list[Child]:
     logs = data_dir / "logs"
     environment = {
@@ -213,8 +219,7 @@ def _children(data_dir: Path, port: int) -> list[Child]:
         "DATA_DIR": str(data_dir),
         "PYTHONUNBUFFERED": "1",
     }
-    web = ["gunicorn", "config.wsgi", "--bind", f"{HOST}:{port}", "--worker-class", "gthread", "--workers", "2"]
-    web += ["--threads", "4", "--graceful-timeout", "5", "--no-control-socket"]
+    web = web_command(port)
     worker = ["celery", "-A", "config", "worker", "--loglevel", "INFO", "--concurrency", "2"]
     beat = [
         "celery",

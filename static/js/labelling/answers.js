@@ -1,6 +1,9 @@
 // The form with all questions: parts, conditions, memo, confidence, and what the server found wrong.
 
 import { resetDefinition } from "./definitions.js";
+import { Evidence } from "./evidence.js";
+import { Flag } from "./flag.js";
+import { missing, missingWords, showMissing } from "./missing.js";
 import { isAskedHere, nextAsked, partsAsked, showBefore } from "./before.js";
 import { showOutcome } from "./outcomes.js";
 import { Question } from "./question.js";
@@ -20,10 +23,13 @@ export class Answers {
     this.outcomes = [];
     this.wrong = [];
     this.questions = version.dimensions.map((dimension) => new Question(byId(`question-${dimension.number}`), dimension, {
+      user: version.user,
+      version: version.number,
       part: () => this.part,
       changed: (question) => this.touched(question),
       go: (question) => this.go(question),
     }));
+    this.evidence = new Evidence(this, announce);
     this.memo.addEventListener("input", () => {
       this.part.memo = this.memo.value;
       this.touched();
@@ -32,6 +38,11 @@ export class Answers {
       if (event.target.name !== "confidence") return;
       this.state.confidence = Number(event.target.value);
       this.touched();
+    });
+    this.flag = new Flag(byId("flag"), (on) => {
+      this.state.flag = on;
+      this.announce(on ? "Flagged for discussion." : "Not flagged any more.");
+      this.changed();
     });
     byId("add-part").addEventListener("click", () => this.addPart());
     byId("remove-part").addEventListener("click", () => this.removePart());
@@ -64,9 +75,12 @@ export class Answers {
     this.before = before;
     this.at = before.length ? Math.min(...partsAsked(before, state), state.parts.length - 1) : 0;
     this.blame([]);
+    this.isBlamed = false;
+    this.showMissing();
     resetDefinition(this.version);
     for (const question of this.questions) question.search?.clear();
     this.mayChange = mayChange;
+    this.evidence.reset();
     byId("answers-scroll").scrollTop = 0;
     this.show();
   }
@@ -75,6 +89,7 @@ export class Answers {
     const { parts } = this.state;
     this.memo.value = this.part.memo;
     for (const input of this.form.elements.confidence) input.checked = this.state.confidence === Number(input.value);
+    this.flag.show(this.state.flag);
     this.showConditions();
     for (const question of this.questions) {
       question.show();
@@ -108,6 +123,7 @@ export class Answers {
       if (control.getAttribute("role") !== "tab") control.disabled = !this.mayChange;
     }
     this.form.classList.toggle("is-shut", !this.mayChange);
+    this.evidence.show();
   }
 
   /** Shows the questions that apply; says aloud which came or went. */
@@ -126,6 +142,8 @@ export class Answers {
       this.showConditions(true);
       this.forgive(question.dimension.key);
     } else this.forgive("memo");
+    this.evidence.touched(question);
+    this.showMissing();
     this.changed();
   }
 
@@ -169,6 +187,7 @@ export class Answers {
     this.state.parts.splice(this.at, 1);
     this.blame([]);
     this.turnTo(Math.min(this.at, this.state.parts.length - 1));
+    this.showMissing();
     this.focusFirst();
     this.changed();
   }
@@ -189,6 +208,28 @@ export class Answers {
       else this.questions.find(({ dimension }) => dimension.key === first.name).focus();
     }
     return problems.filter((problem) => !placed(problem));
+  }
+
+  /** Marks what is missing, goes to the first of it and says so; gives back whether something is. */
+  blameMissing() {
+    const found = missing(this.state, this.version);
+    if (found.length) {
+      this.blame(found);
+      this.isBlamed = true;
+      this.announce(missingWords(found, this.version, this.state.parts.length));
+    }
+    this.showMissing();
+    return found.length > 0;
+  }
+
+  /** Once something was said to be missing, what still is. */
+  showMissing() {
+    const found = this.isBlamed ? missing(this.state, this.version) : [];
+    if (!found.length) this.isBlamed = false;
+    showMissing(byId("missing"), found, this.version, this.state.parts.length, ({ part, name }) => {
+      if (part !== this.at) this.turnTo(part);
+      this.questions.find(({ dimension }) => dimension.key === name).focus();
+    });
   }
 
   order({ name }) {

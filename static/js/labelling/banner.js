@@ -2,8 +2,8 @@
 
 const place = () => document.getElementById("banner");
 
-/** `kind` is warn or bad; `name` lets `clearBanner` take away only this one; a button and a link may follow the words. */
-export function banner(kind, words, { name = "", button = "", press = null, link = null, newTab = false } = {}) {
+/** `kind` is warn or bad; `name` lets `clearBanner` take away only this one; buttons and a link may follow the words. */
+export function banner(kind, words, { name = "", button = "", press = null, second = null, link = null, newTab = false } = {}) {
   const line = document.createElement("div");
   line.className = `notice notice-${kind} notice-line`;
   line.dataset.name = name;
@@ -15,9 +15,10 @@ export function banner(kind, words, { name = "", button = "", press = null, link
     if (newTab) Object.assign(anchor, { target: "_blank", rel: "noopener" });
     doing.append(anchor);
   }
-  if (button) {
-    const made = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: button });
-    made.addEventListener("click", press);
+  for (const [label, pressed] of [[button, press], second ?? []]) {
+    if (!label) continue;
+    const made = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: label });
+    made.addEventListener("click", pressed);
     doing.append(made);
   }
   line.append(doing);
@@ -29,3 +30,6 @@ export function banner(kind, words, { name = "", button = "", press = null, link
 export function clearBanner(name) {
   if (!name || place().firstElementChild?.dataset.name === name) place().replaceChildren();
 }
+
+/** Whether there is nothing to tell. */
+export const isQuiet = () => !place().firstElementChild;

@@ -2,6 +2,19 @@
 
 const OFF = "concord.single-keys-off";
 
+const ACTIONS = {
+  s: "skip",
+  m: "memo",
+  e: "evidence",
+  "!": "flag",
+  "+": "larger",
+  "=": "larger",
+  "-": "smaller",
+  p: "previous",
+  "[": "fold",
+  "?": "help",
+};
+
 const isTyping = (target) =>
   target.matches?.("textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button])");
 
@@ -22,7 +35,7 @@ export function keepSingleKeys(on) {
   }
 }
 
-/** `answers` and the actions: submit, skip, memo, previous, fold, help. */
+/** `answers` and the actions: submit, skip, memo, flag, previous, fold, larger, smaller, help. */
 export function listenToKeys(answers, actions) {
   let last = null;
   let on = singleKeys();
@@ -49,7 +62,7 @@ export function listenToKeys(answers, actions) {
       event.preventDefault();
       return;
     }
-    const emptySearch = target.matches?.("[role=combobox]") && !target.value && /^[1-9?]$/.test(key);
+    const emptySearch = target.matches?.("[role=combobox]") && !target.value && /^[1-9?!]$/.test(key);
     if (!on || key.length !== 1 || key === " " || (isTyping(target) && !emptySearch)) return;
     const active = answers.questionAt(target) ?? (last && !last.element.hidden ? last : null);
     if (single(key, active, answers, actions)) event.preventDefault();
@@ -88,7 +101,7 @@ function single(key, active, answers, actions) {
     question?.focus();
     return Boolean(question);
   }
-  const action = { s: "skip", m: "memo", p: "previous", "[": "fold", "?": "help" }[key];
+  const action = ACTIONS[key];
   if (action) {
     actions[action]();
     return true;

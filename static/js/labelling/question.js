@@ -1,12 +1,14 @@
 // One question of the form: shows what the current part says, and writes what is chosen back into it.
 
 import { showDefinition } from "./definitions.js";
+import { Recent } from "./recent.js";
 import { Typeahead } from "./typeahead.js";
 
 export class Question {
   /** `part()` gives the current part, `changed(question)` follows every change, `go(question)` moves on. */
   constructor(element, dimension, hooks) {
     Object.assign(this, { element, dimension, hooks });
+    this.recent = new Recent(hooks.user, hooks.version, dimension.key);
     this.hue = (dimension.number - 1) % 8 + 1;
     this.error = document.getElementById(`error-${dimension.number}`);
     this.proposal = element.querySelector(".proposal");
@@ -111,6 +113,7 @@ export class Question {
       });
       row.append(words, drop);
       row.addEventListener("mouseenter", () => showDefinition(category, this.hue));
+      row.addEventListener("focusin", () => showDefinition(category, this.hue));
       return row;
     });
     this.element.querySelector(".chosen").replaceChildren(...rows);
@@ -123,10 +126,12 @@ export class Question {
     const list = this.element.querySelector("[role=listbox]");
     return new Typeahead(input, list, this.dimension, {
       choose: (category) => {
+        if (!this.search.hooks.isChosen(category)) this.recent.use(category.key);
         this.toggle(category.key);
         if (!this.isMulti) this.hooks.go(this);
       },
-      propose: (name) => this.propose(name),
+      recent: () => this.recent.keys,
+      propose: this.proposal && ((name) => this.propose(name)),
       isChosen: (category) => Array.isArray(this.value) && this.value.includes(category.key),
       look: (category) => showDefinition(category, this.hue),
       go: () => this.hooks.go(this),
@@ -147,11 +152,17 @@ export class Question {
         else this.set([input.value]);
       });
     }
-    for (const choice of element.querySelectorAll(".choice[data-category]")) {
+    for (const choice of element.querySelectorAll("[data-category]")) {
       const category = this.dimension.byKey.get(choice.dataset.category);
       choice.addEventListener("mouseenter", () => showDefinition(category, this.hue));
       choice.addEventListener("focusin", () => showDefinition(category, this.hue));
     }
+    // Back in a question that is answered: what the answer means.
+    element.addEventListener("focusin", ({ target }) => {
+      if (target.closest("[data-category], .chosen, .proposal")) return;
+      const chosen = Array.isArray(this.value) ? this.dimension.byKey.get(this.value.at(-1)) : null;
+      if (chosen) showDefinition(chosen, this.hue);
+    });
     this.none?.addEventListener("change", () => {
       if (this.none.checked) delete this.hooks.part().proposals[this.dimension.key];
       this.set(this.none.checked ? [] : undefined);

@@ -21,6 +21,17 @@ export class Shelf {
     }
   }
 
+  /** Everything of a kind that is kept for this person. */
+  all(kind) {
+    try {
+      const [start, end] = [`${PREFIX}.${this.user}.`, `.${kind}`];
+      const names = Object.keys(localStorage).filter((name) => name.startsWith(start) && name.endsWith(end));
+      return names.map((name) => this.read(kind, name.slice(start.length, -end.length))).filter(Boolean);
+    } catch {
+      return [];
+    }
+  }
+
   keep(kind, assignment, value) {
     try {
       localStorage.setItem(this.name(kind, assignment), JSON.stringify(value));

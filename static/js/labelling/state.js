@@ -1,7 +1,7 @@
-// What a rater has typed for one issue, as plain data: {parts: [{labels, proposals, memo}], memo, confidence}.
+// What a rater has typed for one issue, as plain data: {parts: [{labels, proposals, memo}], memo, confidence, flag}.
 
-export const emptyPart = () => ({ labels: {}, proposals: {}, memo: "" });
-export const emptyState = () => ({ parts: [emptyPart()], memo: "", confidence: null });
+export const emptyPart = () => ({ labels: {}, proposals: {}, memo: "", evidence: [] });
+export const emptyState = () => ({ parts: [emptyPart()], memo: "", confidence: null, flag: false });
 
 const object = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
 const text = (value) => (typeof value === "string" ? value : "");
@@ -16,21 +16,39 @@ export function readState(raw) {
       labels: structuredClone(object(part?.labels)),
       proposals: structuredClone(object(part?.proposals)),
       memo: text(part?.memo),
+      evidence: readQuotes(part?.evidence),
     })),
     memo: inParts ? text(given.memo) : "",
     confidence: [1, 2, 3].includes(given.confidence) ? given.confidence : null,
+    flag: given.flag === true,
   };
+}
+
+function readQuotes(raw) {
+  const given = Array.isArray(raw) ? raw : [];
+  return given.filter((each) => ["dimension", "where", "quote"].every((name) => text(object(each)[name]))).map((each) => structuredClone(each));
 }
 
 export const isBlank = (value) => value === undefined || value === null || value === "";
 
 export const isEmptyPart = (part) =>
-  !part.memo && !Object.keys(part.proposals).length && Object.values(part.labels).every(isBlank);
+  !part.memo && !part.evidence.length && !Object.keys(part.proposals).length && Object.values(part.labels).every(isBlank);
+
+/** Whether a quote speaks for an answer that is given now; one that does not is kept, and not sent. */
+export function speaksFor({ dimension: key, category }, { labels, proposals }, version) {
+  const dimension = version.byKey.get(key);
+  if (!dimension || !version.applies(dimension, labels)) return false;
+  if (category === "PENDING") return Boolean(proposals[key]);
+  const value = labels[key];
+  return Array.isArray(value) ? value.includes(category) : !isBlank(value);
+}
 
 /** The request's body: of each part the questions that apply; what was typed under others stays in the draft. */
 export function bodyOf(state, version) {
-  const parts = state.parts.map(({ labels, proposals, memo }) => {
+  const parts = state.parts.map(({ labels, proposals, memo, evidence }) => {
     const part = { labels: {}, proposals: {}, memo };
+    const quotes = evidence.filter((quote) => speaksFor(quote, { labels, proposals }, version));
+    if (quotes.length) part.evidence = quotes;
     for (const dimension of version.applicable(labels)) {
       const value = labels[dimension.key];
       if (!isBlank(value) && !(Array.isArray(value) && !value.length && dimension.kind !== "multi")) {
@@ -42,7 +60,7 @@ export function bodyOf(state, version) {
     return part;
   });
   const body = parts.length === 1 && !state.memo ? parts[0] : { parts, memo: state.memo };
-  return state.confidence ? { ...body, confidence: state.confidence } : body;
+  return { ...body, ...(state.confidence && { confidence: state.confidence }), ...(state.flag && { flag: true }) };
 }
 
 function numberOf(value) {

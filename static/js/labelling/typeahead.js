@@ -3,7 +3,7 @@
 import { found } from "./version.js";
 
 export class Typeahead {
-  /** `choose(category)`, `propose(text)`, `look(category)`, `go()` to the next question, `undo()` the last choice, `makeRoom()`. */
+  /** `choose(category)`, `propose(text)`, `look(category)`, `go()` to the next question, `undo()` the last choice, `makeRoom()`, `recent()` keys. */
   constructor(input, list, dimension, hooks) {
     Object.assign(this, { input, list, dimension, hooks });
     this.shown = [];
@@ -55,32 +55,38 @@ export class Typeahead {
   }
 
   results(query) {
-    const categories = found(this.dimension, query).slice(0, 30);
+    const categories = found(this.dimension, query, this.hooks.recent()).slice(0, 30);
     for (const category of categories) this.add(category, query);
     if (!categories.length) this.note(`No category holds “${query}”.`);
-    this.addProposal(query);
+    if (this.hooks.propose) this.addProposal(query);
   }
 
   tree() {
+    const recent = this.hooks.recent().map((key) => this.dimension.byKey.get(key)).filter((category) => category?.selectable);
+    if (recent.length) {
+      this.group({ name: "Used last", keys: [""] });
+      for (const category of recent) this.add(category, "", true);
+      this.group({ name: "All", keys: [""] });
+    }
     for (const category of this.dimension.categories) {
       if (category.selectable) this.add(category, "");
       else this.group(category);
     }
   }
 
-  add(category, query) {
+  add(category, query, withPath = Boolean(query)) {
     const option = this.option(category);
     const name = document.createElement("span");
     name.className = "option-name";
     markWords(name, category.name, query);
     option.append(name);
-    if (query && category.path) {
+    if (withPath && category.path) {
       const path = document.createElement("span");
       path.className = "option-path";
       path.textContent = category.path;
       option.append(path);
     }
-    if (!query) option.classList.add(`level-${Math.min(category.keys.length, 4)}`);
+    if (!withPath) option.classList.add(`level-${Math.min(category.keys.length, 4)}`);
     if (this.hooks.isChosen(category)) option.classList.add("is-chosen");
     option.setAttribute("aria-selected", String(this.hooks.isChosen(category)));
   }
@@ -88,7 +94,7 @@ export class Typeahead {
   addProposal(query) {
     const option = this.option({ proposal: query });
     option.classList.add("option-proposal");
-    option.textContent = `⚑ Propose “${query}” as a new category`;
+    option.textContent = `+ Propose “${query}” as a new category`;
   }
 
   option(entry) {

@@ -3,9 +3,8 @@
 const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 export class Version {
-  constructor({ dimensions, user, csrf_cookie: csrfCookie }) {
-    this.user = user;
-    this.csrfCookie = csrfCookie;
+  constructor({ dimensions, user, number, csrf_cookie: csrfCookie, has_password: hasPassword, sign_in_url: signInUrl }) {
+    Object.assign(this, { user, number, csrfCookie, hasPassword, signInUrl });
     this.dimensions = dimensions;
     this.byKey = new Map(dimensions.map((dimension) => [dimension.key, dimension]));
     for (const dimension of dimensions) {
@@ -40,8 +39,8 @@ export class Version {
   }
 }
 
-/** The choosable categories that hold every typed word, best first; names count more than paths and definitions. */
-export function found(dimension, query) {
+/** The choosable categories that hold every typed word, best first: name, key, path, definition; of equals the one used last. */
+export function found(dimension, query, recent = []) {
   const words = fold(query).split(/[\s/›,]+/).filter(Boolean);
   const scored = [];
   for (const category of dimension.categories) {
@@ -57,7 +56,8 @@ export function found(dimension, query) {
     }
     if (total !== null) scored.push([total, category]);
   }
-  scored.sort(([a, one], [b, other]) => a - b || one.position - other.position);
+  const age = ({ key }) => (recent.includes(key) ? recent.indexOf(key) : recent.length);
+  scored.sort(([a, one], [b, other]) => a - b || age(one) - age(other) || one.position - other.position);
   return scored.map(([, category]) => category);
 }
 

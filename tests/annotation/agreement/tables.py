@@ -1,16 +1,25 @@
 """Published tables and random ones, as patterns."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from annotation.agreement import Patterns
 
 CASES = Path(__file__).parent / "cases"
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
+"""Random tables for each test; `-m soak` sets thousands, drawn anew each time."""
+QUICK = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="EXAMPLES" not in os.environ,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 Table = list[list[Any]]
 

@@ -121,7 +121,36 @@ def test_percent_scott_and_cohen_are_those_of_nltk(table: Table):
     patterns = Patterns.from_table(table)
     assert agreement.percent_agreement(patterns, resamples=0).value == pytest.approx(task.avg_Ao(), abs=1e-9)
     assert agreement.scott_pi(patterns, resamples=0).value == pytest.approx(task.pi(), abs=1e-9)
+    assert agreement.brennan_prediger(patterns, resamples=0).value == pytest.approx(task.S(), abs=1e-9)
     assert agreement.cohen_kappa(patterns, resamples=0).value == pytest.approx(task.kappa(), abs=1e-9)
+
+
+@QUICK
+@given(rating_tables(raters=(12, 40), categories=6, units=12), st.sampled_from(["nominal", "ordinal", "interval"]))
+def test_alpha_of_many_raters_with_gaps_is_that_of_the_krippendorff_package(table: Table, metric: str):
+    import krippendorff
+
+    patterns = Patterns.from_table(table)
+    ours = agreement.krippendorff_alpha(patterns, metric, resamples=0).value
+    assume(ours is not None)
+    data = np.array([[np.nan if value is None else value for value in row] for row in table], dtype=float).T
+    assert ours == pytest.approx(krippendorff.alpha(data, level_of_measurement=metric), abs=1e-9)
+
+
+@QUICK
+@given(st.lists(st.integers(0, 10**9), min_size=9, max_size=9), st.sampled_from([None, "linear", "quadratic"]))
+def test_tables_of_billions_of_units_have_the_kappa_and_the_error_of_statsmodels(counts: list[int], weights):
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    table = np.array(counts).reshape(3, 3)
+    patterns = Patterns.from_counts([((a, b), table[a, b]) for a in range(3) for b in range(3)], categories=range(3))
+    ours = agreement.weighted_kappa(patterns, weights or "identity", resamples=0)
+    assume(ours.value is not None and patterns.n_units > 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = cohens_kappa(table.astype(float), **({"wt": weights} if weights else {}))
+    assert ours.value == pytest.approx(theirs.kappa, abs=1e-9)
+    assert ours.se**2 == pytest.approx(theirs.var_kappa, rel=1e-6, abs=1e-14)
 
 
 sets = st.frozensets(st.sampled_from("abcd"), min_size=1, max_size=3)

@@ -25,6 +25,8 @@ def test_the_notebook_of_the_guide_runs_on_its_csv(tmp_path, monkeypatch, capsys
     out = capsys.readouterr().out
     assert out.startswith(f"alpha = {names['alpha'].value:.3f}")
     assert "['ana', 'ben'] 5" in out
+    assert "hang and slow 2 " in out
+    assert "ana 4 1.0" in out
 
 
 @pytest.mark.parametrize("name", COEFFICIENTS)

@@ -105,6 +105,19 @@ def test_every_unit_twice_leaves_the_values_of_all_but_alpha(table: Table):
 
 
 @QUICK
+@given(rating_tables(), st.sampled_from(["nominal", "interval", "ratio"]))
+def test_every_unit_twice_changes_alpha_by_its_correction_for_small_samples_alone(table: Table, metric: str):
+    once, twice = (Patterns.from_table(rows, categories=[1, 2, 3, 4]) for rows in (table, table + table))
+    left, right = (agreement.krippendorff_alpha(patterns, metric, resamples=0).value for patterns in (once, twice))
+    if left is None or right is None:
+        assert left is right
+        return
+    # Chance is taken over n · (n − 1) pairs of n ratings (Krippendorff 2011).
+    n = once.n_ratings
+    assert 1 - right == pytest.approx((1 - left) * (2 * n - 1) / (2 * n - 2), abs=1e-9)
+
+
+@QUICK
 @given(rating_tables(raters=(2, 2), gaps=False))
 def test_two_raters_without_gaps_make_twins_of_coefficients(table: Table):
     patterns = Patterns.from_table(table, categories=[1, 2, 3, 4])

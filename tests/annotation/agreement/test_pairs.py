@@ -21,8 +21,14 @@ TWO = Patterns.from_counts(
 )
 
 
+def specific(patterns: Patterns) -> list[dict]:
+    found = agreement.by_category(patterns)
+    assert all(each["positive"] == each["agreement"] for each in found)
+    return [{name: each[name] for name in ("category", "agreement", "n")} for each in found]
+
+
 def test_specific_agreement_of_two_raters_is_twice_both_over_all_who_said_it():
-    assert agreement.by_category(TWO) == [
+    assert specific(TWO) == [
         {"category": "crash", "agreement": pytest.approx(20 / 24), "n": 24},
         {"category": "hang", "agreement": pytest.approx(12 / 16), "n": 16},
     ]
@@ -30,7 +36,7 @@ def test_specific_agreement_of_two_raters_is_twice_both_over_all_who_said_it():
 
 def test_specific_agreement_of_many_raters_counts_every_pair():
     patterns = Patterns.from_table([["a", "a", "b"], ["a", "b", None], ["b", "b", "b"]])
-    assert agreement.by_category(patterns) == [
+    assert specific(patterns) == [
         {"category": "a", "agreement": pytest.approx(2 / (2 * 2 + 1)), "n": 3},
         {"category": "b", "agreement": pytest.approx(6 / (2 + 1 + 6)), "n": 5},
     ]
@@ -38,11 +44,70 @@ def test_specific_agreement_of_many_raters_counts_every_pair():
 
 def test_sets_are_taken_apart_for_agreement_by_category():
     patterns = Patterns.from_table([[{"a", "b"}, {"a"}], [set(), {"b"}], [{"c"}, {"c"}], [set(), set()]])
-    assert agreement.by_category(patterns) == [
+    assert specific(patterns) == [
         {"category": "a", "agreement": 1.0, "n": 2},
         {"category": "b", "agreement": 0.0, "n": 2},
         {"category": "c", "agreement": 1.0, "n": 2},
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kappa", "expected"),
+    [
+        # Feinstein and Cicchetti 1990: equal percent agreement, kappa 0.70 and 0.32; indices by their definition.
+        ((40, 9, 6, 45), 0.70, {"positive": 0.84, "negative": 0.86, "prevalence": -0.05, "bias": 0.03, "pabak": 0.70}),
+        ((80, 10, 5, 5), 0.32, {"positive": 0.91, "negative": 0.40, "prevalence": 0.75, "bias": 0.05, "pabak": 0.70}),
+    ],
+)
+def test_a_low_kappa_is_told_apart_by_prevalence_and_bias(cells, kappa: float, expected: dict):
+    outcomes = [("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]
+    patterns = Patterns.from_counts(zip(outcomes, cells, strict=True), categories=["yes", "no"])
+    assert agreement.cohen_kappa(patterns, resamples=0).value == pytest.approx(kappa, abs=0.005)
+    yes, no = agreement.by_category(patterns)
+    assert {name: yes[name] for name in expected} == pytest.approx(expected, abs=0.005)
+    assert no["positive"] == yes["negative"] and no["negative"] == yes["positive"]
+    assert (no["prevalence"], no["bias"], no["pabak"]) == (-yes["prevalence"], -yes["bias"], yes["pabak"])
+
+
+@QUICK
+@given(rating_tables(raters=(2, 4)))
+def test_each_category_has_the_numbers_of_the_question_whether_it_was_said(table: Table):
+    patterns = Patterns.from_table(table, categories=[1, 2, 3, 4])
+    for each in agreement.by_category(patterns):
+        said = [[None if value is None else str(value) == each["category"] for value in row] for row in table]
+        alone = Patterns.from_table(said, categories=[True, False])
+        sides = {one["category"]: one for one in agreement.by_category(alone)}
+        assert each["positive"] == pytest.approx(sides["true"]["agreement"])
+        assert each["negative"] == (pytest.approx(sides["false"]["agreement"]) if "false" in sides else None)
+        assert (each["negative"] is None) == ("absence" in (each["undefined"] or ""))
+        if len(patterns.active) > 2:
+            assert each["prevalence"] is each["bias"] is each["pabak"] is None
+            assert "two raters" in each["undefined"]
+            continue
+        assert each["pabak"] == pytest.approx(agreement.brennan_prediger(alone, resamples=0).value)
+        first, second = (
+            [row[column] for row in said if sum(value is not None for value in row) > 1] for column in patterns.active
+        )
+        n = len(first)
+        assert each["bias"] == pytest.approx((sum(first) - sum(second)) / n)
+        assert each["prevalence"] == pytest.approx((sum(first) + sum(second)) / n - 1)
+
+
+def test_negative_agreement_counts_units_in_which_nobody_chose_the_member_of_a_set():
+    patterns = Patterns.from_table([[{"a"}, {"a"}], [set(), {"b"}], [set(), set()], [{"a"}, set()]])
+    a, b = agreement.by_category(patterns)
+    assert (a["negative"], b["negative"]) == (pytest.approx(4 / 5), pytest.approx(6 / 7))
+    assert (a["bias"], b["bias"]) == (pytest.approx(1 / 4), pytest.approx(-1 / 4))
+
+
+def test_confusion_of_any_two_raters_is_that_of_those_two_alone():
+    rng = np.random.default_rng(5)
+    table = [[None if value < 0 else "abc"[value] for value in row] for row in rng.integers(-1, 3, (60, 4))]
+    patterns = Patterns.from_table(table)
+    alone = Patterns.from_table([[row[2], row[0]] for row in table])
+    assert agreement.confusion(patterns, raters=("R3", "R1")) == agreement.confusion(alone)
+    turned = [{"a": each["b"], "b": each["a"], "n": each["n"]} for each in agreement.confusion(alone)]
+    assert sorted(map(str, agreement.confusion(patterns, raters=("R1", "R3")))) == sorted(map(str, turned))
 
 
 def test_confusion_of_two_raters_keeps_who_said_what():
@@ -116,3 +181,89 @@ def test_pairs_of_many_raters_are_pooled_in_bounded_pieces(monkeypatch):
     whole = agreement.confusion(patterns)
     monkeypatch.setattr("annotation.agreement.tallies.PAIRS_AT_ONCE", 20)
     assert agreement.confusion(patterns) == whole
+
+
+@QUICK
+@given(rating_tables(raters=(2, 4)))
+def test_a_confused_pair_costs_what_agreement_gains_when_its_two_are_one(table: Table):
+    def both(rows: Table) -> tuple[float | None, float | None]:
+        patterns = Patterns.from_table(rows)
+        alpha = agreement.krippendorff_alpha(patterns, resamples=0).value
+        return alpha, agreement.percent_agreement(patterns, resamples=0).value
+
+    pairs = agreement.confused_pairs(Patterns.from_table(table))
+    cells = [each for each in agreement.confusion(Patterns.from_table(table)) if each["a"] != each["b"]]
+    assert sum(each["n"] for each in pairs) == sum(each["n"] for each in cells)
+    assert not pairs or sum(each["share"] for each in pairs) == pytest.approx(1)
+    alpha, percent = both(table)
+    for each in pairs:
+        merged = [[int(each["a"]) if str(value) == each["b"] else value for value in row] for row in table]
+        alpha_after, percent_after = both(merged)
+        assert each["percent_gain"] == pytest.approx(percent_after - percent, abs=1e-9)
+        if alpha_after is None:
+            assert each["gain"] is None and "one category" in each["undefined"]
+        else:
+            assert each["gain"] == pytest.approx(alpha_after - alpha, abs=1e-9)
+            assert each["undefined"] is None
+    gains = [each["gain"] for each in pairs if each["gain"] is not None]
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_the_pair_that_costs_most_stands_first_and_rare_confusions_are_left_out():
+    rows = [(("a", "b"), 8), (("c", "d"), 6), (("a", "a"), 100), (("b", "b"), 100), (("c", "c"), 9), (("d", "d"), 9)]
+    patterns = Patterns.from_counts([*rows, (("a", "c"), 1)])
+    first, second = agreement.confused_pairs(patterns, most=2)
+    assert [(each["a"], each["b"], each["n"]) for each in (first, second)] == [("c", "d", 6), ("a", "b", 8)]
+    assert first["percent_gain"] < second["percent_gain"] and first["gain"] > 0 > second["gain"]
+    assert first["share"] + second["share"] == pytest.approx(14 / 15)
+    assert agreement.confused_pairs(Patterns.from_table([["a", "a"], ["b", None]])) == []
+
+
+def test_each_rater_stands_beside_the_reference_and_no_other():
+    rng = np.random.default_rng(8)
+    table = [[None if value < 0 else "abc"[value] for value in row] for row in rng.integers(-1, 3, (80, 3))]
+    patterns = Patterns.from_table([[*row, None] for row in table], raters=["R1", "agreed", "R2", "R3"])
+    found = agreement.against_reference(patterns, "agreed")
+    assert [each["rater"] for each in found] == ["R1", "R2"]
+    for each, column in zip(found, (0, 2), strict=True):
+        (alone,) = agreement.by_pair(Patterns.from_table([[row[column], row[1]] for row in table]))
+        assert {name: alone[name] for name in ("cohen_kappa", "percent_agreement", "n", "undefined")} == {
+            name: each[name] for name in each if name != "rater"
+        }
+
+
+def test_a_rater_stands_beside_themselves_at_another_time():
+    earlier_later = [["a", "a"], ["a", "b"], ["b", "b"], ["b", None], ["b", "b"]]
+    found = agreement.intra_rater(
+        {
+            "R1": Patterns.from_table(earlier_later),
+            "R2": Patterns.from_table([["a", "a"]] * 3),
+            "R3": Patterns.from_table([["a", None]]),
+        }
+    )
+    kappa = agreement.cohen_kappa(Patterns.from_table(earlier_later), resamples=0).value
+    assert found == [
+        {"rater": "R1", "cohen_kappa": pytest.approx(kappa), "percent_agreement": 0.75, "n": 4, "undefined": None},
+        {
+            "rater": "R2",
+            "cohen_kappa": None,
+            "percent_agreement": 1.0,
+            "n": 3,
+            "undefined": "Both gave “a” only, so nothing can be said about agreement beyond chance.",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: agreement.confusion(TWO, raters=("bob", "dan")), "no rater 'dan'; there are bob, carol"),
+        (lambda: agreement.confusion(TWO, raters=("bob", "bob")), "named twice"),
+        (lambda: agreement.confusion(TWO, raters=("bob",)), "two raters"),
+        (lambda: agreement.against_reference(TWO, "agreed"), "no rater 'agreed'"),
+        (lambda: agreement.intra_rater({"R1": Patterns.from_table([["a", "b", "c"]])}), "two columns"),
+    ],
+)
+def test_raters_who_are_not_there_are_refused_in_words(call, words: str):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -149,3 +149,38 @@ def test_benchmark_probabilities_are_gwets(scale):
     case = read("benchmark_scales")
     probabilities = [probability for _, probability in agreement.benchmark(case["value"], case["se"], scale)]
     assert probabilities == pytest.approx(case["expected"][scale], abs=0.00001)
+
+
+@pytest.mark.parametrize("bound", [-1.0, 0.0, 0.667, 0.8, 0.95])
+@pytest.mark.parametrize(("value", "se"), [(0.82, 0.04), (0.99, 0.1), (-0.2, 0.5), (0.5, 0.001), (-1.5, 0.01)])
+def test_the_probability_of_a_threshold_is_that_of_a_normal_cut_to_minus_1_and_1(value, se, bound):
+    from scipy.stats import truncnorm
+
+    centre = max(value, -1.0)
+    expected = truncnorm.sf(bound, (-1 - centre) / se, (1 - centre) / se, loc=centre, scale=se)
+    assert agreement.probability_at_least(value, se, bound) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "se", "expected"),
+    [
+        ("fleiss_kappa", 0.82, 0.1, [("landis_koch", "almost perfect", "substantial")]),
+        ("cohen_kappa", 0.7, 0.01, [("landis_koch", "substantial", "substantial")]),
+        ("cohen_kappa", 1.0, 0.0, [("landis_koch", "almost perfect", None)]),
+        ("gwet_ac1", -0.3, None, [("landis_koch", "poor", None)]),
+        (
+            "krippendorff_alpha",
+            0.81,
+            0.02,
+            [
+                ("krippendorff", "reliable", "tentative conclusions only"),
+                ("landis_koch", "almost perfect", "substantial"),
+            ],
+        ),
+        ("percent_agreement", 0.9, 0.01, []),
+        ("cohen_kappa", None, None, []),
+    ],
+)
+def test_a_coefficient_has_the_word_of_its_value_and_the_one_it_has_earned(name, value, se, expected):
+    found = [(each["scale"], each["word"], each["earned"]) for each in agreement.benchmark_words(name, value, se)]
+    assert found == expected

@@ -2,14 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from annotation import agreement
 from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Patterns, summary
 
 FIELDS = [
-    "metric", "units", "raters", "ratings", "left_out", "categories",
-    "coefficients", "by_category", "by_pair", "confusion", "warnings",
+    "metric", "weights", "units", "raters", "ratings", "left_out", "categories",
+    "coefficients", "by_category", "by_pair", "confusion", "confused_pairs", "warnings",
 ]  # fmt: skip
 TWO = Patterns.from_counts(
     [(("a", "a"), 60), (("a", "b"), 4), (("b", "b"), 40), (("c", "c"), 10), (("c", None), 3)],
@@ -23,7 +24,9 @@ def test_an_entry_has_the_fields_of_the_contract_and_all_ten_coefficients():
     assert list(entry) == FIELDS
     assert [coefficient["name"] for coefficient in entry["coefficients"]] == list(COEFFICIENTS)
     for coefficient in entry["coefficients"]:
-        assert list(coefficient) == ["name", "value", "se", "ci_low", "ci_high", "ci_method", "undefined"]
+        assert list(coefficient) == [
+            "name", "value", "se", "ci_low", "ci_high", "ci_method", "undefined", "p_threshold", "words",
+        ]  # fmt: skip
     assert json.loads(json.dumps(entry, allow_nan=False)) == entry
 
 
@@ -45,10 +48,32 @@ def test_each_kind_has_its_metric(kind: str):
     numbers = Patterns.from_table([[1, 2], [3, 3], [2, 2]])
     patterns = sets if kind == "multi" else numbers
     for metric in (None, *METRICS_BY_KIND[kind]):
-        entry = summary(patterns, kind=kind, metric=metric, resamples=0)
+        entry = summary(patterns, kind=kind, metric=metric, paths={}, resamples=0)
         assert entry["metric"] == (metric or METRICS_BY_KIND[kind][0])
-        expected = agreement.krippendorff_alpha(patterns, entry["metric"], resamples=0).value
+        expected = agreement.krippendorff_alpha(patterns, entry["metric"], paths={}, resamples=0).value
         assert next(c for c in entry["coefficients"] if c["name"] == "krippendorff_alpha")["value"] == expected
+
+
+def test_the_probability_of_reaching_a_threshold_is_told_for_the_coefficients_it_was_fixed_for():
+    def told(thresholds) -> dict[str, float]:
+        entry = summary(TWO, kind="single", resamples=0, thresholds=thresholds)
+        return {c["name"]: c["p_threshold"] for c in entry["coefficients"] if c["p_threshold"] is not None}
+
+    kappa = agreement.cohen_kappa(TWO, resamples=0)
+    assert told(None) == {}
+    assert told({"cohen_kappa": 0.8}) == {
+        "cohen_kappa": agreement.probability_at_least(kappa.value, kappa.se, 0.8),
+    }
+    assert set(told(0.8)) == set(COEFFICIENTS) - {"weighted_kappa", "gwet_ac2"}
+    assert told(0.99)["cohen_kappa"] < 0.05 < 0.95 < told(0.5)["cohen_kappa"]
+
+
+def test_every_coefficient_with_a_value_has_its_word_beside_it():
+    entry = summary(TWO, kind="single", resamples=0)
+    scales = {c["name"]: [each["scale"] for each in c["words"]] for c in entry["coefficients"]}
+    assert scales.pop("krippendorff_alpha") == ["krippendorff", "landis_koch"]
+    assert scales.pop("percent_agreement") == scales.pop("weighted_kappa") == scales.pop("gwet_ac2") == []
+    assert all(each == ["landis_koch"] for each in scales.values())
 
 
 def test_categories_nobody_used_stay_in_the_scale_and_leave_the_nominal_coefficients():
@@ -82,3 +107,39 @@ def test_few_units_and_a_wide_interval_are_warned_of():
 def test_one_category_is_warned_of():
     alike = Patterns.from_counts([(("a", "a"), 80)])
     assert any("one category" in warning for warning in summary(alike, kind="single")["warnings"])
+
+
+def three(disturbed: float, n: int) -> Patterns:
+    """Three raters of whom the third names another category as often as `disturbed`, the others in 1 of 10."""
+    rng = np.random.default_rng(4)
+    true = rng.integers(0, 4, n)
+    raters = [np.where(rng.random(n) < share, rng.integers(0, 4, n), true) for share in (0.1, 0.1, disturbed)]
+    return Patterns.from_table(np.stack(raters, axis=1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "n", "is_told"),
+    [(0.6, 300, True), (0.1, 300, False), (0.6, 60, False)],
+    ids=["far", "near", "too few units to say"],
+)
+def test_a_rater_far_from_the_others_is_warned_of(disturbed: float, n: int, is_told: bool):
+    told = [each for each in summary(three(disturbed, n), kind="single", resamples=0)["warnings"] if "far from" in each]
+    assert [each.split()[0] for each in told] == (["R3"] if is_told else [])
+
+
+def test_two_raters_are_never_far_from_the_others():
+    apart = Patterns.from_counts([(("a", "b"), 200), (("b", "a"), 200), (("a", "a"), 10)])
+    assert not any("far from" in each for each in summary(apart, kind="single", resamples=0)["warnings"])
+
+
+@pytest.mark.parametrize(("n", "alike", "is_told"), [(5, 0, True), (4, 0, False), (5, 1, False)])
+def test_a_category_never_used_alike_is_warned_of(n: int, alike: int, is_told: bool):
+    rows = [(("a", "a"), 150), (("b", "b"), 80), (("odd", "a"), n), (("odd", "odd"), alike)]
+    for kind, told in (("single", is_told), ("text", False)):
+        found = summary(Patterns.from_counts(rows), kind=kind, resamples=0)["warnings"]
+        assert any("“odd” (5 ratings)" in each for each in found) is told
+
+
+def test_what_costs_most_agreement_stands_in_an_entry_but_for_free_numbers_and_texts():
+    assert summary(TWO, kind="single", resamples=0)["confused_pairs"] == agreement.confused_pairs(TWO)
+    assert summary(TWO, kind="text", resamples=0)["confused_pairs"] == []

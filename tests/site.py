@@ -19,13 +19,13 @@ import psycopg2
 
 from config import embedded
 
-BASE_DIR = Path(__file__).resolve().parents[2]
+BASE_DIR = Path(__file__).resolve().parents[1]
 TOKEN_CODE = (
     "from accounts.actions import add_user, make_token; "
     "user, _ = add_user(username='ann', email='', is_staff=True); "
     "print(make_token(user=user, name='tests', scope='manage')[1])"
 )
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> Any:
@@ -58,7 +58,7 @@ class Site:
         )
         try:
             wait_until(self._is_ready, "the site is ready")
-            self._token = self._manage("shell", "-v", "0", "-c", TOKEN_CODE)
+            self._token = self.run(TOKEN_CODE)
             wait_until(lambda: b" ready." in (data_dir / "logs/worker.log").read_bytes(), "the worker is ready")
         except BaseException:
             self.stop()
@@ -129,7 +129,15 @@ class Site:
     def workers(self) -> list[psutil.Process]:
         return self.processes("celery", " worker")
 
-    def _manage(self, *arguments: str) -> str:
+    def web(self) -> list[psutil.Process]:
+        """The process that listens, and those that answer."""
+        return self.processes("gunicorn")
+
+    def run(self, code: str) -> str:
+        """What a piece of Python prints that has the site's database and settings."""
+        return self.manage("shell", "-v", "0", "-c", code)
+
+    def manage(self, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             check=False, cwd=BASE_DIR, env=self._environment, capture_output=True, text=True, timeout=60,

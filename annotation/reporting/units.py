@@ -1,16 +1,19 @@
 """The units that a number of agreement rests on: which items, and what their raters gave."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from annotation.access import Seat
 from annotation.agreement import category_label
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Item, Round
-from annotation.queries.patterns import PatternRow, Unit, Value, units, units_left_out
+from annotation.queries.left_out import BECAUSE, units_left_out
+from annotation.queries.patterns import PatternRow, Unit, Value, units
 from annotation.queries.plans.standing import way
-from annotation.reporting import (
+from annotation.queries.twice import TWICE
+from annotation.reporting.across import (
     Across,
     Asked,
     Counted,
@@ -20,12 +23,16 @@ from annotation.reporting import (
     rater_codes,
     told_in,
 )
-from annotation.reporting_versions import Lost, Told
+from annotation.reporting.machines import machines_in
+from annotation.reporting.versions import Lost, Told
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
 PAGE = 50
-SHOWS = ("compared", "differ", "agree", "left_out")
+SHOWS = ("compared", "differ", "agree", "left_out", "decided", "twice")
+OF_ONE = ("decided", "twice")
+"""Shown of one rater: what was decided beside what they said, and what they labelled in more than one round."""
+DECIDED = "SELECT item_id FROM annotation_resolution WHERE round_id = %s AND dimension_id = %s"
 Place = tuple[int, int, int]
 
 
@@ -33,13 +40,16 @@ Place = tuple[int, int, int]
 class Behind:
     """Which units of a dimension: with a category (a), with a pair (a, b), of two raters, differing, left out.
 
-    With raters, a is what the first of them said and b what the second said; without, any two raters in any order.
+    With a pair of raters, a is what the first of them said and b what the second said; without, any two raters in any
+    order. `rater` is one who is among those who answered.
     """
 
     a: str = ""
     b: str = ""
     raters: tuple[str, ...] = ()
     show: str = "compared"
+    because: str = ""
+    rater: str = ""
     after: Place = (0, 0, 0)
 
     @classmethod
@@ -48,26 +58,43 @@ class Behind:
         fields = {}
         if given.get("show", SHOWS[0]) not in SHOWS:
             fields["show"] = [f"Write one of {', '.join(SHOWS)}."]
-        raters = tuple(code for code in given.get("raters", "").split(",") if code)
+        if given.get("because") and (given["because"] not in BECAUSE or given.get("show") != "left_out"):
+            fields["because"] = [f"With show=left_out, write one of {', '.join(BECAUSE)}."]
+        pair = given.get("pair") or given.get("raters", "")  # a slice of two raters is compared as their pair
+        raters = tuple(code for code in pair.split(",") if code)
         if len(raters) not in (0, 2) or len(set(raters)) != len(raters):
-            fields["raters"] = ["Name two raters, as R1,R2."]
+            fields["pair" if given.get("pair") else "raters"] = ["Name two raters, as R1,R2."]
+        if given.get("show") in OF_ONE and not given.get("rater"):
+            fields["rater"] = ["Name the rater, as R1."]
         if given.get("b") and not given.get("a"):
             fields["a"] = ["Say a, too: the pair needs both."]
         if not given.get("dimension"):
             fields["dimension"] = ["Name a dimension."]
         if fields:
             raise Invalid("These items can't be asked for.", fields=fields)
-        return cls(given.get("a", ""), given.get("b", ""), raters, given.get("show", SHOWS[0]), _place(given))
+        return cls(
+            given.get("a", ""),
+            given.get("b", ""),
+            raters,
+            given.get("show", SHOWS[0]),
+            given.get("because", ""),
+            given.get("rater", ""),
+            _place(given),
+        )
 
     def address(self, *, show: str) -> dict[str, str]:
         """The same in an address, shown otherwise."""
-        found = {"a": self.a, "b": self.b, "raters": ",".join(self.raters), "show": show}
+        found = {"a": self.a, "b": self.b, "pair": ",".join(self.raters), "rater": self.rater, "show": show}
         return {name: value for name, value in found.items() if value}
 
     def wants(self, given: Sequence[tuple[str, Value]]) -> bool:
         """Whether a unit is meant, given (rater's code, value) in the order of the codes."""
+        by_code = dict(given)
+        if self.rater and self.rater not in by_code:
+            return False
+        if self.show in OF_ONE:
+            return True
         if self.raters:
-            by_code = dict(given)
             if not all(code in by_code for code in self.raters):
                 return False
             given = [(code, by_code[code]) for code in self.raters]
@@ -127,10 +154,12 @@ class FoundUnits:
 def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behind, *, size: int = PAGE) -> FoundUnits:
     """The units of a dimension that are meant, round by round in their order; rounds must be such as may be seen.
 
-    They are those that the numbers in terms of `asked.version` rest on. Raises Invalid for a dimension that no round
-    has. Cost: at most two queries per round, one for the raters, one for the items.
+    They are those that the numbers in terms of `asked.version` rest on, without items that this person is yet to answer
+    as a third rater. Raises Invalid for a dimension that no round has. Cost: at most two queries per round, one for the
+    raters, one for the items.
     """
     codes = rater_codes(seat)
+    asked = _with_machines(rounds, asked, behind)
     having = _having(rounds, asked)
     if not having.counted:
         raise no_such_dimension(asked.dimension or "")
@@ -145,21 +174,43 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
         if behind.show == "left_out":
             told = None if each.told.route.is_empty else each.told.row
             own = each.told.own
-            found = units_left_out(each.round.pk, tree, own, asked.slice, told=told, after=after, limit=limit)
+            found = units_left_out(
+                each.round.pk, tree, own, asked.slice, told=told, because=behind.because, after=after, limit=limit
+            )
         else:
             wanted = _wanted(each.told, asked.level, codes, behind)
-            found = units(each.round.pk, tree, each.told.own, asked.slice, wanted=wanted, after=after, limit=limit)
+            among = _among(each, having, behind)
+            found = units(
+                each.round.pk, tree, each.told.own, asked.slice, wanted=wanted, among=among, after=after, limit=limit
+            )
         gathered.extend((each, unit) for unit in found)
         if len(gathered) > size:
             break
     page, has_more = gathered[:size], len(gathered) > size
     items = Item.objects.select_related("snapshot").defer("snapshot__body").in_bulk([unit.item_id for _, unit in page])
-    lines = [_line(each, unit, items[unit.item_id], codes) for each, unit in page]
+    seen = [(each, unit) for each, unit in page if not seat.hides(each.round, unit.item_id)]
+    lines = [_line(each, unit, items[unit.item_id], codes) for each, unit in seen]
     following = ""
     if has_more:
         each, unit = page[-1]
         following = f"{each.round.number}.{unit.position}.{unit.part}"
     return FoundUnits(having, lines, following)
+
+
+def _with_machines(rounds: Sequence[Round], asked: Asked, behind: Behind) -> Asked:
+    """The machines that are asked for by name count beside those who hold a slot; one query where one is named."""
+    named = {behind.rater, *behind.raters} - {""}
+    machines = tuple(each.pk for each in machines_in(rounds) if each.code in named) if named else ()
+    return replace(asked, slice=replace(asked.slice, machines=machines)) if machines else asked
+
+
+def _among(each: Counted, having: Across, behind: Behind) -> tuple[str, list[Any]] | None:
+    """The items of a round that are meant, where they are not all of them."""
+    if behind.show == "decided":
+        return DECIDED, [each.round.pk, each.told.own.id]
+    if behind.show == "twice":
+        return TWICE, [[one.round.pk for one in having.counted]]
+    return None
 
 
 def _having(rounds: Sequence[Round], asked: Asked) -> Across:
@@ -172,7 +223,7 @@ def _having(rounds: Sequence[Round], asked: Asked) -> Across:
     for round_ in sorted(rounds, key=lambda each: -each.number):
         told = told_in(round_, way(round_, asked.version), dimensions[key], asked)
         if told is not None:
-            found.append(Counted(round_, told, [], 0))
+            found.append(Counted(round_, told, asked))
     return Across(dimensions[key], found)
 
 

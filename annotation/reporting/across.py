@@ -1,23 +1,27 @@
-"""The numbers of a study: from the database's rating patterns to the agreement entries of pages and API."""
+"""The rating patterns of a dimension over several rounds, told as they were asked for."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
 from annotation.access import Seat
-from annotation.agreement import METRICS_BY_KIND, Patterns, one_coefficient, summary
+from annotation.agreement import METRICS_BY_KIND, SCALED_KINDS, Patterns, Weights, weights_over
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
+from annotation.queries.left_out import left_out
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns
 from annotation.queries.plans.standing import way
 from annotation.queries.verdicts import code_order
-from annotation.reporting_versions import Told
+from annotation.reporting.kept import Standing, kept, standings
+from annotation.reporting.versions import Told
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension
 
+T = TypeVar("T")
 CHOICES = {
     "when": ("before", "after"),
     "parts": ("aligned", "single"),
@@ -25,27 +29,36 @@ CHOICES = {
     "applies": ("both", "either"),
     "level": ("leaf", "parent", "root"),
 }
-FALLBACK = "krippendorff_alpha"
-"""Stands first where the study fixed nothing for a dimension."""
+OFF_SCALE = (PENDING, DOES_NOT_APPLY)
+"""Values that are no level of an ordinal dimension."""
+WEIGHTS = ("linear", "quadratic")
+"""What weighted kappa and AC2 can be asked with by name."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """What agreement was asked for: each round in its own version, or all in terms of `version`.
 
-    Invalid tells what can't be asked.
+    `raters` are the codes of the two whose ratings alone count; `fixed` is what the study fixed for a dimension
+    (metric, weights), which holds where nothing else was asked for. Invalid tells what can't be asked.
     """
 
     dimension: str | None = None
     level: str = "leaf"
     metric: str | None = None
+    weights: str | None = None
     resamples: int = 1000
     slice: Slice = field(default_factory=Slice)
+    raters: tuple[str, ...] = ()
     version: TaxonomyVersion | None = None
+    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, given: dict[str, str]) -> "Asked":
-        """From the words of an address or command; blank ones are left at their defaults."""
+        """From the words of an address or command; blank ones are left at their defaults.
+
+        What has to be looked up in the study (repository, stratum, raters) is for `reporting.slices.ask`.
+        """
         fields = {
             name: [f"Write {' or '.join(choices)}."]
             for name, choices in CHOICES.items()
@@ -54,13 +67,18 @@ class Asked:
         metrics = sorted({metric for each in METRICS_BY_KIND.values() for metric in each})
         if given.get("metric") and given["metric"] not in metrics:
             fields["metric"] = [f"Write one of {', '.join(metrics)}."]
+        if given.get("weights") and given["weights"] not in WEIGHTS:
+            fields["weights"] = [f"Write {' or '.join(WEIGHTS)}."]
         if fields:
             raise Invalid("This agreement can't be asked for.", fields=fields)
-        words = {name: given[name] for name in ("when", "parts", "pending", "applies") if given.get(name)}
+        words: dict[str, Any] = {
+            name: given[name] for name in ("when", "parts", "pending", "applies") if given.get(name)
+        }
         return cls(
             dimension=given.get("dimension") or None,
             level=given.get("level") or "leaf",
             metric=given.get("metric") or None,
+            weights=given.get("weights") or None,
             slice=Slice(**words),
         )
 
@@ -70,30 +88,76 @@ class Counted:
     """The rating patterns of a dimension in one round, at the level asked for, and how many units were left out.
 
     `told` leads from the round's own version to `dimension`; `lost` counts the ratings that can't be told there, by
-    category and reason.
+    category and reason. The database is asked when one of them is read: one query, two where ratings are left out by
+    choice.
     """
 
     round: Round
     told: Told
-    rows: Sequence[PatternRow]
-    n_left_out: int
-    lost: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    asked: Asked
+    n_answers: int = 0
 
     @property
     def dimension(self) -> TreeDimension:
         return self.told.dimension
+
+    @property
+    def rows(self) -> Sequence[PatternRow]:
+        return self._counted[0]
+
+    @property
+    def n_left_out(self) -> int:
+        return self._counted[1]
+
+    @property
+    def lost(self) -> Mapping[tuple[str, str], int]:
+        return self._counted[2]
+
+    @property
+    def own_rows(self) -> Sequence[PatternRow]:
+        """The patterns in the round's own version, as they were given."""
+        return self._counted[3]
+
+    @cached_property
+    def left_out_because(self) -> Mapping[str, int]:
+        """How many units are not compared, by reason; a query where there are any."""
+        alone = sum(row.n for row in self.own_rows if len(row.raters) < 2)
+        told = sum(row.n for row in self.own_rows if len(row.raters) > 1 and len(self.told.row(row).raters) < 2)
+        found = {"unmapped": told} if told else {}
+        if alone or self.n_chosen_out:
+            tree = published_version(self.round.taxonomy_version_id)
+            found |= left_out(self.round.pk, tree, self.told.own, self.asked.slice)
+        return found
+
+    @property
+    def n_chosen_out(self) -> int:
+        """The units that are left out by choice whole."""
+        return self._counted[4]
+
+    @cached_property
+    def _counted(self) -> tuple[Sequence[PatternRow], int, Mapping[tuple[str, str], int], Sequence[PatternRow], int]:
+        tree, own, part = published_version(self.round.taxonomy_version_id), self.told.own, self.asked.slice
+        here = patterns(self.round.pk, tree, own, part, n_answers=self.n_answers)
+        n_left_out = 0
+        if part != (whole := part.whole):
+            n_left_out = n_units(patterns(self.round.pk, tree, own, whole, n_answers=self.n_answers)) - n_units(here)
+        rows, n_lost = self.told.rows(here)
+        lifted = at_level(self.told.dimension, rows, self.asked.level)
+        return lifted, n_left_out + n_lost, self.told.lost(here), here, n_left_out
 
 
 @dataclass(frozen=True)
 class Across:
     """A dimension, as the version asked for or the newest one says, with its patterns in each round that has it.
 
-    `astray` are the rounds from whose version no mapping leads to the one asked for.
+    `astray` are the rounds from whose version no mapping leads to the one asked for; `standing` is what had come to
+    count in each round before its patterns were read.
     """
 
     dimension: TreeDimension
     counted: Sequence[Counted]
     astray: Sequence[Round] = ()
+    standing: Mapping[int, Standing] = field(default_factory=dict)
 
     def only(self, rounds: Sequence[Round]) -> "Across":
         """The same in some of the rounds."""
@@ -102,7 +166,21 @@ class Across:
             self.dimension,
             [each for each in self.counted if each.round.pk in wanted],
             [each for each in self.astray if each.pk in wanted],
+            self.standing,
         )
+
+    def kept(self, what: str, question: object, compute: Callable[[], T], *, also: object = None) -> T:
+        """What `compute` makes of these patterns, or made of them before where it still holds; as `kept.kept`.
+
+        `question` is all that it is asked with beyond the dimension and its rounds. Nothing is kept of a stratum: which
+        items were drawn from it does not hang on answers.
+        """
+        if any(each.asked.slice.stratum for each in self.counted):
+            return compute()
+        rounds = [each.round for each in self.counted]
+        versions = [each.told.dimension.id for each in self.counted]
+        asked = (self.dimension.id, versions, [each.pk for each in self.astray], question)
+        return kept(what, rounds, self.standing, asked, compute, also=also)
 
     @property
     def categories(self) -> dict[str, TreeCategory]:
@@ -113,12 +191,17 @@ class Across:
                 found.setdefault(key, category)
         return found
 
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The categories from the top of the tree down to each; what is none of them (PENDING) stands alone."""
+        return {key: tuple(category.keys) for key, category in self.categories.items()}
+
 
 def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
     """Patterns per dimension and round, in the order of the version asked for, else of the newest that has it.
 
-    Raises Invalid for a dimension that none of the rounds has. Cost: one query per round and dimension, two where
-    ratings are left out by choice; telling them in terms of a version costs none for each pattern.
+    Raises Invalid for a dimension that none of the rounds has. Cost: one query; one more per round and dimension, two
+    where ratings are left out by choice, when its patterns are read; telling them in terms of a version costs none.
     """
     dimensions = dimensions_of(rounds, asked.version)
     if asked.dimension is not None:
@@ -127,14 +210,17 @@ def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
         dimensions = {asked.dimension: dimensions[asked.dimension]}
     ways = {round_.pk: way(round_, asked.version) for round_ in rounds}
     astray = [round_ for round_ in rounds if ways[round_.pk] is None]
-    return [
-        Across(
-            dimension,
-            [each for round_ in rounds if (each := _counted(round_, ways[round_.pk], dimension, asked))],
-            astray,
-        )
-        for dimension in dimensions.values()
-    ]
+    standing = standings(rounds)
+    found = []
+    for dimension in dimensions.values():
+        told = [(round_, told_in(round_, ways[round_.pk], dimension, asked)) for round_ in rounds]
+        counted = [
+            Counted(round_, each, asked, sum(n for *_, n in standing[round_.pk]))
+            for round_, each in told
+            if each is not None
+        ]
+        found.append(Across(dimension, counted, astray, standing))
+    return found
 
 
 def dimensions_of(rounds: Sequence[Round], version: TaxonomyVersion | None) -> dict[str, TreeDimension]:
@@ -163,79 +249,24 @@ def no_such_dimension(key: str) -> Invalid:
     return Invalid("This agreement can't be asked for.", fields={"dimension": words})
 
 
-def _counted(round_: Round, route: Route | None, dimension: TreeDimension, asked: Asked) -> Counted | None:
-    told = told_in(round_, route, dimension, asked)
-    if told is None:
-        return None
-    tree, own = published_version(round_.taxonomy_version_id), told.own
-    here = patterns(round_.pk, tree, own, asked.slice)
-    n_left_out = 0
-    if asked.slice.parts == "single" or asked.slice.pending == "left_out":
-        whole = replace(asked.slice, parts="aligned", pending="category")
-        n_left_out = n_units(patterns(round_.pk, tree, own, whole)) - n_units(here)
-    rows, n_lost = told.rows(here)
-    return Counted(round_, told, at_level(told.dimension, rows, asked.level), n_left_out + n_lost, told.lost(here))
-
-
 def rater_codes(seat: Seat) -> dict[int, str]:
     """The codes of the study's raters by member id, R2 before R10."""
     members = list(Membership.objects.filter(study=seat.study, code__isnull=False))
     return {member.pk: member.code or "" for member in sorted(members, key=lambda each: code_order(each.code))}
 
 
-def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
-    """One entry per dimension over these rounds together, in the order of the version asked for or of the newest.
+def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
+    """The metric asked for, else the one that the study fixed; None: the kind's own.
 
-    `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
-    their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
-    one query per round and dimension (two where ratings are left out by choice), one for the raters.
+    Raises Invalid for a metric, or weights, that don't suit the one dimension that was asked for.
     """
-    codes = rater_codes(seat)
-    return [entry(each, codes, asked, round_number=round_number) for each in across(rounds, asked)]
-
-
-def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:
-    """What the REST contract says of one dimension."""
-    numbers = summary(
-        _patterns_of(found, codes, asked),
-        kind=found.dimension.kind,
-        metric=_metric(found.dimension, asked),
-        resamples=asked.resamples,
-        left_out=sum(each.n_left_out for each in found.counted),
-    )
-    numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
-    return {
-        "dimension": found.dimension.key,
-        "round": round_number,
-        "when": asked.slice.when,
-        "version": asked.version.number if asked.version else None,
-        **numbers,
-        "unmapped": _unmapped(found),
-    }
-
-
-def left_astray(round_: Round, asked: Asked) -> str:
-    """Says that no mapping leads from a round's version to the one asked for."""
-    number = asked.version.number if asked.version else round_.taxonomy_version.number
-    own = round_.taxonomy_version.number
-    return f"Round {round_.number} is left out: no mapping leads from version {own} to version {number}."
-
-
-def _unmapped(found: Across) -> list[dict[str, Any]]:
-    """The ratings that can't be told in terms of the version asked for, by category, its version and the reason."""
-    counted: dict[tuple[str, int, str], int] = {}
-    for each in found.counted:
-        for (category, reason), n in each.lost.items():
-            place = (category, each.round.taxonomy_version.number, reason)
-            counted[place] = counted.get(place, 0) + n
-    return [
-        {"category": category, "version": version, "reason": reason, "ratings": n}
-        for (category, version, reason), n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
-    ]
-
-
-def _metric(dimension: TreeDimension, asked: Asked) -> str | None:
-    if asked.metric is None or asked.metric in METRICS_BY_KIND[dimension.kind]:
+    if asked.weights is not None and asked.dimension is not None and dimension.kind not in SCALED_KINDS:
+        words = [f"A {dimension.kind} dimension has no order; leave them out."]
+        raise Invalid("This agreement can't be asked for.", fields={"weights": words})
+    if asked.metric is None:
+        fixed = asked.fixed.get(dimension.key, {}).get("metric")
+        return fixed if fixed in METRICS_BY_KIND[dimension.kind] else None
+    if asked.metric in METRICS_BY_KIND[dimension.kind]:
         return asked.metric
     if asked.dimension is not None:
         raise Invalid(
@@ -245,7 +276,26 @@ def _metric(dimension: TreeDimension, asked: Asked) -> str | None:
     return None
 
 
-def _patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:
+def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> tuple[Weights | None, str]:
+    """The weights asked for, else those that the study fixed; None: quadratic ones where there is an order.
+
+    A matrix is laid out over the categories of the patterns; where it says nothing of one of them, a sentence says so
+    and it does not count.
+    """
+    has_order = dimension.kind in SCALED_KINDS
+    if asked.weights is not None:
+        return (asked.weights if has_order else None), ""
+    fixed = asked.fixed.get(dimension.key, {})
+    weights = fixed.get("weights")
+    if weights is None or isinstance(weights, str):
+        return (weights if has_order else None), ""
+    try:
+        return weights_over(weights, fixed.get("scale", []), patterns.categories, apart=OFF_SCALE), ""
+    except ValueError as error:
+        return None, f"The weights that were fixed can't be used here. {error}"
+
+
+def patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:
     rows = [row for each in found.counted for row in each.rows]
     return as_patterns(found.dimension, rows, codes, asked.level, keys=list(found.categories))
 
@@ -285,7 +335,7 @@ def _categories(dimension: TreeDimension, used: set[Value], level: str, keys: Se
     scale = {category.key for category in dimension.categories if category.selectable}
     counts = scale if dimension.kind == "ordinal" and level == "leaf" else set()
     found: list[Any] = [key for key in keys or dimension.by_key if key in used or key in counts]
-    return found + [extra for extra in (PENDING, DOES_NOT_APPLY) if extra in used]
+    return found + [extra for extra in OFF_SCALE if extra in used]
 
 
 def at_level(dimension: TreeDimension, rows: Sequence[PatternRow], level: str) -> list[PatternRow]:
@@ -321,108 +371,3 @@ def visible_rounds(seat: Seat, number: int | None = None) -> list[Round]:
         for round_ in rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
         if round_.pk not in seat.blind_round_ids and round_.kind in (Round.Kind.PILOT, Round.Kind.MAIN)
     ]
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The one number of a dimension: its primary coefficient before discussion."""
-
-    dimension: str
-    title: str
-    coefficient: str
-    value: float | None
-    se: float | None
-    ci_low: float | None
-    ci_high: float | None
-    threshold: float | None
-    undefined: str | None
-    units: int
-    left_out: int
-    raters: tuple[str, ...]
-    fixed_at: str | None
-
-    @property
-    def n_raters(self) -> int:
-        return len(self.raters)
-
-
-def headline(seat: Seat, round_: Round) -> list[Headline]:
-    """The primary coefficient of each dimension in a round, before discussion; else Krippendorff's alpha."""
-    codes = rater_codes(seat)
-    return [primary(seat, each, codes, Asked()) for each in across([round_], Asked())]
-
-
-def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
-    """The primary coefficient of a dimension alone."""
-    chosen = seat.study.primary.get(found.dimension.key, {})
-    patterns_found = _patterns_of(found, codes, asked)
-    coefficient = one_coefficient(
-        patterns_found,
-        chosen.get("coefficient", FALLBACK),
-        kind=found.dimension.kind,
-        metric=_metric(found.dimension, asked),
-        resamples=asked.resamples,
-    )
-    return Headline(
-        dimension=found.dimension.key,
-        title=found.dimension.title,
-        coefficient=coefficient.name,
-        value=coefficient.value,
-        se=coefficient.se,
-        ci_low=coefficient.ci_low,
-        ci_high=coefficient.ci_high,
-        threshold=chosen.get("threshold"),
-        undefined=coefficient.undefined,
-        units=patterns_found.n_units,
-        left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),
-        raters=tuple(patterns_found.raters[column] for column in patterns_found.active),
-        fixed_at=chosen.get("fixed_at"),
-    )
-
-
-@dataclass(frozen=True)
-class DimensionReport:
-    """Everything the page of agreement says about a dimension.
-
-    `headline` is before discussion, `entry` as asked, `after` the primary coefficient after discussion where that was
-    asked for; `trend` has the primary coefficient before discussion for each round that has the dimension.
-    """
-
-    across: Across
-    headline: Headline
-    entry: dict[str, Any]
-    after: Headline | None
-    trend: dict[int, Headline]
-
-
-def report(
-    seat: Seat, rounds: Sequence[Round], chosen: Sequence[Round], asked: Asked, *, round_number: int | None
-) -> list[DimensionReport]:
-    """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `across`.
-
-    After discussion is read beside what was before, for the chosen rounds.
-    """
-    codes = rater_codes(seat)
-    everywhere = list({round_.pk: round_ for round_ in [*rounds, *chosen]}.values())
-    before = replace(asked, slice=replace(asked.slice, when="before"))
-    discussed = {each.dimension.key: each for each in across(chosen, asked)} if asked.slice.when == "after" else {}
-    found = []
-    for each in across(everywhere, before):
-        here, after = each.only(chosen), discussed.get(each.dimension.key)
-        if not here.counted:
-            continue
-        found.append(
-            DimensionReport(
-                across=here,
-                headline=primary(seat, here, codes, before),
-                entry=entry(after or here, codes, asked, round_number=round_number),
-                after=primary(seat, after, codes, asked) if after else None,
-                trend={
-                    one.round.number: primary(seat, Across(each.dimension, [one]), codes, before)
-                    for one in each.counted
-                },
-            )
-        )
-    if asked.dimension is not None and not found:
-        raise no_such_dimension(asked.dimension)
-    return found

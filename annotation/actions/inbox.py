@@ -1,0 +1,28 @@
+"""The inbox: what is written there when a round is over, and lines that were read."""
+
+from collections.abc import Sequence
+
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import ADJUDICATOR, OWNER
+from annotation.models import InboxLine, Membership, Round
+from annotation.queries.inbox import lines_of
+
+
+def read_lines(*, user: User, lines: Sequence[int] | None = None) -> int:
+    """Marks inbox lines of a person as read, all that they may see where none are named; how many were unread."""
+    unread = lines_of(user).filter(read_at__isnull=True)
+    if lines is not None:
+        unread = unread.filter(pk__in=list(lines))
+    found = list(unread.values_list("pk", flat=True))
+    return InboxLine.objects.filter(pk__in=found, read_at__isnull=True).update(read_at=timezone.now())
+
+
+def tell_round_waits(round_: Round) -> None:
+    """Tells owner and adjudicators that a round waits for decisions; two statements."""
+    deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
+    InboxLine.objects.bulk_create(
+        [InboxLine(member=each, kind=InboxLine.Kind.RESOLVING, round=round_) for each in deciding],
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,48 @@
+"""What is stored of a machine that rates: its name, version and prompt, fixed from its first answer on."""
+
+from collections.abc import Mapping
+
+from annotation.errors import Conflict
+from annotation.models import Annotation, Assignment, Membership
+
+LONGEST = {"name": 100, "version": 100, "prompt": 100_000}
+
+
+def described(machine: object, is_machine: bool, fields: dict[str, list[str]]) -> dict[str, str]:
+    """Name, version and prompt as far as they are given; what is wrong goes into `fields`."""
+    if machine is None:
+        return {}
+    if not isinstance(machine, Mapping) or set(machine) - set(LONGEST):
+        fields["machine"] = ["Write name, version and prompt."]
+        return {}
+    if not is_machine and any(machine.values()):
+        fields["machine"] = ["Only a machine has these; write kind machine."]
+    found = {}
+    for name, longest in LONGEST.items():
+        value = machine.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str) or len(value) > longest:
+            fields[f"machine.{name}"] = [f"Write text of at most {longest:,} characters."]
+        else:
+            found[name] = value.strip()
+    return found if is_machine else {}
+
+
+def set_description(membership: Membership, kind: str | None, described: Mapping[str, str]) -> None:
+    """Sets kind and description of a member without storing them. Raises Conflict once the member has answered."""
+    changes = {f"machine_{name}": value for name, value in described.items()} | ({"kind": kind} if kind else {})
+    changed = {name for name, value in changes.items() if getattr(membership, name) != value}
+    if changed and membership.pk and Annotation.objects.filter(rater=membership).exists():
+        raise Conflict(
+            f"{membership} has answered already, so it stays what it was. Add another model, version or prompt as a "
+            "rater of its own.",
+            code="rater_has_answered",
+        )
+    if "kind" in changed and membership.pk and Assignment.objects.filter(rater=membership).exists():
+        raise Conflict(
+            f"{membership} was given items as a {membership.kind}, so it stays one. Add a rater of its own.",
+            code="rater_has_items",
+        )
+    for name, value in changes.items():
+        setattr(membership, name, value)

@@ -1,0 +1,98 @@
+"""Fixing the primary coefficient of each dimension: what it is to reach, with which distance or weights, and why."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, weights_over
+from annotation.errors import Invalid
+from taxonomy.models import Taxonomy
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
+
+LONGEST_REASON = 2000
+
+
+def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:
+    """What was fixed per dimension, with the day: coefficient and threshold; where given metric, weights and reason.
+
+    A matrix of weights is in the order of the categories that can be chosen; they are kept with it as `scale`. Raises
+    Invalid.
+    """
+    if not isinstance(primary, Mapping):
+        raise Invalid(
+            "The primary coefficients could not be read.", fields={"primary": ["Write a mapping by dimension."]}
+        )
+    newest = taxonomy.versions.order_by("-number").first()
+    dimensions: Mapping[str, TreeDimension] = published_version(newest.pk).by_key if newest else {}
+    fields: dict[str, list[str]] = {}
+    checked: dict[str, dict[str, object]] = {}
+    for key, entry in primary.items():
+        path = f"primary.{key}"
+        if key not in dimensions:
+            fields[path] = [f"The taxonomy {taxonomy.slug} has no dimension “{key}”."]
+            continue
+        found: dict[str, object] = {}
+        wrong = _read(entry if isinstance(entry, Mapping) else {}, dimensions[key], found)
+        if wrong:
+            fields[path] = [wrong]
+        else:
+            checked[key] = {**found, "fixed_at": now.isoformat()}
+    if fields:
+        raise Invalid("The primary coefficients could not be taken.", fields=fields)
+    return checked
+
+
+def _read(entry: Mapping[str, Any], dimension: TreeDimension, found: dict[str, object]) -> str:
+    """Reads what was fixed for a dimension into `found`; the first thing that is wrong, else empty."""
+    coefficient, threshold = entry.get("coefficient"), entry.get("threshold")
+    if coefficient not in COEFFICIENTS:
+        return f"Choose one of {', '.join(COEFFICIENTS)}."
+    if threshold is not None and (
+        isinstance(threshold, bool) or not isinstance(threshold, int | float) or not -1 <= threshold <= 1
+    ):
+        return "The threshold is a number from -1 to 1."
+    found |= {"coefficient": coefficient, "threshold": threshold}
+    metric, weights, reason = entry.get("metric"), entry.get("weights"), entry.get("reason") or ""
+    suited = METRICS_BY_KIND[dimension.kind]
+    if metric not in (None, "", *suited):
+        return f"The metric of this dimension ({dimension.kind}) is one of {', '.join(suited)}."
+    if metric:
+        found["metric"] = metric
+    if wrong := _weights(weights, dimension, found):
+        return wrong
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
+        return f"Give the reason in at most {LONGEST_REASON} characters."
+    if reason.strip():
+        found["reason"] = " ".join(reason.replace("\x00", " ").split())
+    return ""
+
+
+def _weights(weights: object, dimension: TreeDimension, found: dict[str, object]) -> str:
+    if weights in (None, ""):
+        return ""
+    if isinstance(weights, str):
+        if weights not in SCALE_WEIGHTS:
+            return f"The weights are {' or '.join(SCALE_WEIGHTS)}, or a matrix."
+        if dimension.kind not in SCALED_KINDS:
+            return f"This dimension ({dimension.kind}) has no order that {weights} weights could go by; give a matrix."
+        found["weights"] = weights
+        return ""
+    scale = [category.key for category in dimension.categories if category.selectable]
+    if not scale or dimension.kind == "multi":
+        return f"This dimension ({dimension.kind}) takes no matrix of weights."
+    is_table = isinstance(weights, list) and all(
+        isinstance(row, list) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in row)
+        for row in weights
+    )
+    if not is_table or len(weights) != len(scale) or any(len(row) != len(scale) for row in weights):  # type: ignore[arg-type, attr-defined]
+        return (
+            f"The weights are {len(scale)} rows of {len(scale)} numbers, in the order of the categories that can be "
+            f"chosen: {', '.join(scale)}."
+        )
+    try:
+        weights_over(weights, scale, scale)  # type: ignore[arg-type]
+    except ValueError as error:
+        return str(error)
+    found |= {"weights": weights, "scale": scale}
+    return ""

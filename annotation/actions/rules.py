@@ -1,0 +1,84 @@
+"""The rules of a study at work: third raters asked, by rule or by hand, and what the majority said decided."""
+
+from django.db import transaction
+
+from annotation import tasks
+from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
+from annotation.actions.resolving import held
+from annotation.actions.studies import record
+from annotation.errors import Invalid, WrongState
+from annotation.models import Assignment, Item, Round, Study
+from annotation.ruling import ARBITERS, ask_third_raters, candidates, rule_items
+
+NOT_ASKED = "Nobody was asked."
+
+
+def rule_after(study: Study, assignment: Assignment) -> None:
+    """Applies the rules to one item after an answer, where they don't wait for the end of the round."""
+    if not study.has_rules:
+        return
+    if assignment.round.state == Round.State.OPEN and not study.is_resolved_by_item:
+        return
+    rule_items(assignment.round_id, [assignment.item_id])
+
+
+@transaction.atomic
+def ask_third_rater(*, seat: Seat, round_: Round, item: Item, rater: object = None) -> Assignment:
+    """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
+
+    They answer it like any other, blind to the others until then. Raises Invalid with the field, WrongState, Forbidden,
+    Blind.
+    """
+    standing = held(seat, round_, item)
+    if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
+        why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see what was agreed before"
+        raise WrongState(f"In round {round_.number} nobody can be asked: {why}.")
+    if not any(verdict.state == "open" for verdict in standing.verdicts):
+        raise WrongState(f"Nothing is open on {item.identifier}, so nobody has to be asked.")
+    asked = Assignment.objects.filter(
+        ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED
+    ).select_related("rater")
+    if (waiting := asked.first()) is not None:
+        raise WrongState(f"{waiting.rater} was asked already and has not answered yet.")
+    members, had = candidates(round_, [item.pk])
+    free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
+    chosen = None
+    if rater not in (None, ""):
+        named = str(rater).lower()
+        names = {each: {(each.code or "").lower(), each.user.username.lower() if each.user else ""} for each in free}
+        chosen = next((each for each in free if named in names[each]), None)
+        if chosen is None:
+            sentence = f"“{str(rater)[:40]}” can’t be asked: choose a rater of the study who never had this item."
+            raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+    elif not free:
+        sentence = "Every rater of the study has had this item or left the round; add another one as a member."
+        raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+    given = ask_third_raters(round_, [item.pk], by_hand=free if chosen is None else [chosen])
+    record(study=seat.study, user=seat.user, verb="third rater asked", round=round_.number, item=item.identifier)
+    return Assignment.objects.select_related("rater", "item", "round").get(
+        round=round_, item=item, rater_id=given[item.pk]
+    )
+
+
+@transaction.atomic
+def apply_rules(*, seat: Seat, number: int) -> Round:
+    """Applies the rules to a round that is being resolved, also where they were turned on later; a worker does it."""
+    seat.require(OWNER)
+    round_ = get_round(seat, number)
+    if round_.state != Round.State.RESOLVING:
+        raise WrongState(f"Round {number} is {round_.state}; rules are applied while a round is being resolved.")
+    if not seat.study.has_rules:
+        raise WrongState("The study has no rule to apply; turn one on in its settings.")
+    Round.objects.filter(pk=round_.pk).update(ruled_at=None)
+    round_.ruled_at = None
+    record(study=seat.study, user=seat.user, verb="rules applied", round=number)
+    transaction.on_commit(lambda: tasks.rule_round.delay(round_.pk), robust=True)
+    return round_
+
+
+def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str]]:
+    """Code and name of who can be asked as a third rater by hand; three queries."""
+    seat.require(ADJUDICATOR, OWNER)
+    members, had = candidates(round_, [item.pk])
+    free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
+    return [(each.code or "", each.display_name) for each in free]

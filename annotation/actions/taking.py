@@ -1,0 +1,157 @@
+"""What a rater is to answer next: what waits for them, or a free slot of the pool."""
+
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from accounts.compiled import Compiled
+from annotation.access import RATER, Seat, get_own_assignment, hold_state
+from annotation.actions.rounds import finish_if_done
+from annotation.errors import Forbidden
+from annotation.models import Assignment, Round, RoundItem, RoundRater
+from annotation.queries.giving import has_everything, has_left, n_taken
+from annotation.queries.labelling import ITEM_TO_READ, has_part_in, peek, waiting_assignment
+
+LEASE = timedelta(hours=2)
+
+
+def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
+    """The assignment to work on now, or None; asked again, the same one until it is submitted or skipped.
+
+    In a pool this takes or renews a lease. `after` looks ahead of that assignment and takes none; then the assignment
+    handed back may be one that does not exist yet (without an id).
+    """
+    seat.require(RATER)
+    assert seat.membership is not None
+    if round_.state == Round.State.RESOLVING and (found := waiting_assignment(round_, seat.membership)):
+        return found
+    if round_.state != Round.State.OPEN:
+        if has_part_in(round_, seat.membership):
+            return None
+        raise Forbidden(f"You are not a rater of round {round_.number}.")
+    if after is not None:
+        return peek(round_, get_own_assignment(seat, after))
+    found = waiting_assignment(round_, seat.membership)
+    is_from_pool = round_.mode == Round.Mode.POOL and not (
+        seat.membership.is_machine and has_everything(round_, seat.membership)
+    )
+    if is_from_pool and (found is None or not _renew(found)):
+        _free_expired(round_)
+        found = _take_from_pool(seat, round_)
+    if found is None:
+        if not has_part_in(round_, seat.membership):
+            raise Forbidden(f"You are not a rater of round {round_.number}.")
+        if has_left(round_, seat.membership):
+            raise Forbidden(
+                f"You left round {round_.number}, so it gives you no items. What you answered there stays and counts."
+            )
+        finish_if_done(round_.pk)
+    return found
+
+
+def _renew(assignment: Assignment) -> bool:
+    """Lengthens a lease, at most once a minute; False where it ran out and was given back meanwhile."""
+    until = timezone.now() + LEASE
+    if assignment.lease_until is not None and until - assignment.lease_until <= timedelta(minutes=1):
+        return True
+    assignment.lease_until = until
+    return bool(Assignment.objects.filter(pk=assignment.pk, state__in=Assignment.UNFINISHED).update(lease_until=until))
+
+
+@transaction.atomic
+def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
+    """Takes the next free slot in the round's order that this rater has not had.
+
+    The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
+    behind them are looked for at the end.
+    """
+    if hold_state(round_.pk) != Round.State.OPEN:
+        return None
+    assert seat.membership is not None
+    walker = _walker.first(round_.pk, seat.membership.pk)
+    if walker is None:  # a third rater at most
+        return None
+    walker.round, walker.rater = round_, seat.membership
+    if found := waiting_assignment(round_, walker.rater):
+        return found
+    if walker.left_at is not None or _is_at_quota(walker):
+        return None
+    place = _free_ahead.first(round_.pk, walker.walked)
+    if place is None:
+        had = Assignment.objects.filter(round=round_, rater=walker.rater).exclude(state=Assignment.State.WITHDRAWN)
+        place = _free(round_.pk).select_for_update(of=("self",)).exclude(item__in=had.values("item")).first()
+    if place is None:
+        return None
+    held = {slot for (slot,) in _slots_held.all(round_.pk, place.item_id)}
+    slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
+    lease = {"slot": slot, "state": Assignment.State.LEASED, "lease_until": timezone.now() + LEASE}
+    withdrawn = Assignment.objects.filter(round=round_, item=place.item_id, rater=walker.rater_id)
+    taken = None
+    if place.position > walker.walked or not withdrawn.update(**lease):
+        walker.n_assigned += 1
+        taken = Assignment.objects.create(
+            round=round_, item=place.item, rater=walker.rater, position=walker.n_assigned, **lease
+        )
+        Assignment._meta.get_field("draft").set_cached_value(taken, None)  # none can have been typed yet
+    walker.walked = max(walker.walked, place.position)
+    with connection.cursor() as cursor:  # one trip for what is done with every item of a pool
+        cursor.execute(
+            """
+            WITH taken AS (UPDATE annotation_rounditem SET n_free = n_free - 1 WHERE id = %s)
+            UPDATE annotation_roundrater SET walked = %s, n_assigned = %s WHERE id = %s
+            """,
+            [place.pk, walker.walked, walker.n_assigned, walker.pk],
+        )
+    return taken or waiting_assignment(round_, walker.rater)
+
+
+def _free(round_id: int) -> QuerySet[RoundItem]:
+    return RoundItem.objects.filter(round=round_id, n_free__gt=0).order_by("position").select_related(ITEM_TO_READ)
+
+
+def _ahead(round_id: int, walked: int) -> QuerySet[RoundItem]:
+    return _free(round_id).select_for_update(of=("self",), skip_locked=True).filter(position__gt=walked)[:1]
+
+
+def _held(round_id: int, item: int) -> QuerySet[Assignment, tuple[int | None]]:
+    given = Assignment.objects.filter(round=round_id, item=item).exclude(state=Assignment.State.WITHDRAWN)
+    return given.order_by().values_list("slot")
+
+
+def _run_out(round_id: int, now: datetime) -> QuerySet[Assignment]:
+    """Leases that ran out, the oldest first."""
+    leased = Assignment.objects.filter(round=round_id, state=Assignment.State.LEASED, lease_until__lt=now)
+    return leased.order_by("lease_until")
+
+
+_walker = Compiled(
+    lambda round_id, rater: RoundRater.objects.select_for_update().filter(round=round_id, rater=rater).order_by(),
+    int,
+    int,
+)
+_free_ahead = Compiled(_ahead, int, int)
+_slots_held = Compiled(_held, int, int)
+_any_run_out = Compiled(lambda round_id, now: _run_out(round_id, now).values_list("pk")[:1], int, datetime)
+
+
+def _is_at_quota(walker: RoundRater) -> bool:
+    """Whether a rater without unfinished items has had their share, of which training and arbitrating are no part."""
+    if walker.quota is None or walker.n_finished < walker.quota:
+        return False
+    return n_taken(walker.round, walker.rater_id).get(walker.rater_id, 0) >= walker.quota
+
+
+def _free_expired(round_: Round) -> None:
+    """Gives back the slots of leases that ran out; in a transaction of its own, so takers do not wait in a ring."""
+    now = timezone.now()
+    if _any_run_out.first(round_.pk, now) is None:
+        return
+    with transaction.atomic():
+        if hold_state(round_.pk) != Round.State.OPEN:
+            return
+        found = list(_run_out(round_.pk, now).select_for_update(skip_locked=True)[:100])
+        for assignment in sorted(found, key=lambda each: each.item_id):
+            Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.WITHDRAWN, lease_until=None)
+            RoundItem.objects.filter(round=round_, item=assignment.item_id).update(n_free=F("n_free") + 1)

@@ -1,0 +1,101 @@
+"""Matching bugs, asking third raters and applying rules over REST."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import ADJUDICATOR, OWNER, get_item
+from annotation.actions.matching import match_parts
+from annotation.actions.rules import apply_rules, ask_third_rater
+from annotation.api.reading import body_of, seat_of, text
+from annotation.api.results import round_for
+
+
+class MatchBody(serializers.Serializer[Any]):
+    """Which agreed bug each part of a rater's answer is: [2, 1] swaps two."""
+
+    item = serializers.CharField()
+    round = serializers.IntegerField(required=False)
+    rater = serializers.CharField(help_text="A rater's code.")
+    parts = serializers.ListField(child=serializers.IntegerField())
+    revision = serializers.IntegerField(required=False, help_text="Of the answer that was seen; another one is 409.")
+
+
+class MatchShape(serializers.Serializer[Any]):
+    """How the bugs of an answer are matched now."""
+
+    item = serializers.CharField()
+    round = serializers.IntegerField()
+    rater = serializers.CharField()
+    parts = serializers.ListField(child=serializers.IntegerField())
+
+
+class Matches(APIView):
+    """Says which agreed bug each part of a rater's answer is; answers stay as they are."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(request=MatchBody, responses={200: MatchShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(ADJUDICATOR, OWNER)
+        item = get_item(seat, text(body, "item"))
+        round_ = round_for(seat, item, body.get("round"))
+        rater = text(body, "rater")
+        parts = match_parts(
+            seat=seat,
+            round_=round_,
+            item=item,
+            rater=rater,
+            parts=body.get("parts"),
+            expected=body.get("revision"),
+        )
+        return Response({"item": item.identifier, "round": round_.number, "rater": rater, "parts": parts})
+
+
+class AskBody(serializers.Serializer[Any]):
+    """An item, and who is to answer it as a third rater; without `rater` whoever was asked least."""
+
+    item = serializers.CharField()
+    round = serializers.IntegerField(required=False)
+    rater = serializers.CharField(required=False)
+
+
+class AskShape(serializers.Serializer[Any]):
+    """Who was asked."""
+
+    item = serializers.CharField()
+    round = serializers.IntegerField()
+    rater = serializers.CharField()
+
+
+class ThirdRaters(APIView):
+    """Asks a third rater for a disputed item, by hand."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(request=AskBody, responses={201: AskShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(ADJUDICATOR, OWNER)
+        item = get_item(seat, text(body, "item"))
+        round_ = round_for(seat, item, body.get("round"))
+        made = ask_third_rater(seat=seat, round_=round_, item=item, rater=body.get("rater"))
+        answer = {"item": item.identifier, "round": round_.number, "rater": made.rater.code}
+        return Response(answer, status=201)
+
+
+class Rules(APIView):
+    """Applies the study's rules to a round that is being resolved; a worker does it."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses={202: None})
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        apply_rules(seat=seat_of(request, slug), number=number)
+        return Response(status=202)

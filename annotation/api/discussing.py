@@ -1,0 +1,176 @@
+"""Remarks on items and the inbox over REST."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import get_item, get_round, row_number
+from annotation.actions.discussing import write_remark
+from annotation.actions.inbox import read_lines
+from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.errors import Invalid
+from annotation.models import InboxLine, Remark
+from annotation.queries.discussing import discussed_rounds, visible_remarks
+from annotation.queries.inbox import lines_of, n_unread, with_places
+
+
+class RemarkShape(serializers.Serializer[Any]):
+    """A remark; `dimension` is null where it is about the whole item. `author` is a code, or a name without one."""
+
+    id = serializers.CharField()
+    round = serializers.IntegerField()
+    item = serializers.CharField()
+    part = serializers.IntegerField()
+    dimension = serializers.CharField(allow_null=True)
+    author = serializers.CharField()
+    text = serializers.CharField(help_text="Markdown.")
+    created_at = serializers.DateTimeField()
+
+
+class RemarkBody(serializers.Serializer[Any]):
+    """A remark to write; `@name` or `@code` tells a member in their inbox."""
+
+    round = serializers.IntegerField()
+    item = serializers.CharField()
+    text = serializers.CharField()
+    part = serializers.IntegerField(required=False)
+    dimension = serializers.CharField(required=False, allow_null=True)
+
+
+class InboxLineShape(serializers.Serializer[Any]):
+    """A line of one's inbox; `remark` where somebody mentions the caller."""
+
+    id = serializers.CharField()
+    kind = serializers.ChoiceField(InboxLine.Kind.choices)
+    study = serializers.CharField()
+    round = serializers.IntegerField()
+    item = serializers.CharField(allow_null=True)
+    n_items = serializers.IntegerField(allow_null=True)
+    remark = RemarkShape(allow_null=True)
+    created_at = serializers.DateTimeField()
+    read_at = serializers.DateTimeField(allow_null=True)
+
+
+class ReadBody(serializers.Serializer[Any]):
+    """The lines that were read; without ids, all of them."""
+
+    ids = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class ReadShape(serializers.Serializer[Any]):
+    """How many lines became read, and how many are left unread."""
+
+    n_read = serializers.IntegerField()
+    n_unread = serializers.IntegerField()
+
+
+class Remarks(APIView):
+    """What was said of items: for owner, adjudicators, and the raters of a round that is over."""
+
+    permission_classes = [scope("rate")]
+    ordering = ("pk",)
+
+    @extend_schema(
+        responses=pages_of(RemarkShape),
+        parameters=[
+            *PAGE,
+            OpenApiParameter("round", int, description="Only this round."),
+            OpenApiParameter("item", str, description="Only this item."),
+        ],
+        operation_id="studies_remarks_list",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        number, name = number_in_address(request, "round"), word_in_address(request, "item")
+        rounds = discussed_rounds(seat)
+        if number is not None:
+            round_ = get_round(seat, number)
+            seat.require_discussion(round_)
+            rounds = [round_]
+        rows = visible_remarks(seat, rounds)
+        if name:
+            item = get_item(seat, name)
+            if number is not None:
+                seat.require_sight_of(rounds[0], item)
+            rows = rows.filter(item=item)
+        return paged(self, request, rows, remark_answer)
+
+    @extend_schema(request=RemarkBody, responses={201: RemarkShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        number = body.get("round")
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
+            raise Invalid("The remark could not be taken.", fields={"round": ["Write the number of a round."]})
+        made = write_remark(
+            seat=seat,
+            round_=get_round(seat, number),
+            item=get_item(seat, text(body, "item")),
+            text=body.get("text"),
+            part=body.get("part", 1),
+            dimension=body.get("dimension") or "",
+        )
+        return Response(remark_answer(made), status=201)
+
+
+class Inbox(APIView):
+    """The caller's own lines, newest first; what tells of others in a round they are blind in comes later."""
+
+    permission_classes = [scope("rate")]
+    ordering = ("-pk",)
+
+    @extend_schema(responses=pages_of(InboxLineShape), parameters=PAGE, operation_id="inbox_list")
+    def get(self, request: Request) -> Response:
+        return paged(self, request, with_places(lines_of(caller(request))), line_answer)
+
+
+class InboxRead(APIView):
+    """Marks lines of the caller as read."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(request=ReadBody, responses={200: ReadShape, 422: OpenApiResponse(description="No list of ids.")})
+    def post(self, request: Request) -> Response:
+        ids = body_of(request).get("ids")
+        numbers = None
+        if ids is not None:
+            numbers = [row_number(each) for each in ids] if isinstance(ids, list) else [None]
+            if None in numbers:
+                raise Invalid("The lines could not be read.", fields={"ids": ["Give a list of ids."]})
+        named = None if numbers is None else [each for each in numbers if each is not None]
+        n_read = read_lines(user=caller(request), lines=named)
+        return Response({"n_read": n_read, "n_unread": n_unread(caller(request))})
+
+
+def remark_answer(remark: Remark) -> dict[str, Any]:
+    """A remark in the shape of the contract: raters as codes."""
+    return {
+        "id": str(remark.pk),
+        "round": remark.round.number,
+        "item": remark.item.identifier,
+        "part": remark.part,
+        "dimension": remark.dimension.key if remark.dimension else None,
+        "author": remark.author.code or remark.author.display_name,
+        "text": remark.text,
+        "created_at": remark.created_at,
+    }
+
+
+def line_answer(line: InboxLine) -> dict[str, Any]:
+    """A line of the inbox in the shape of the contract."""
+    return {
+        "id": str(line.pk),
+        "kind": line.kind,
+        "study": line.round.study.slug,
+        "round": line.round.number,
+        "item": line.item.identifier if line.item else None,
+        "n_items": line.n_items,
+        "remark": remark_answer(line.remark) if line.remark else None,
+        "created_at": line.created_at,
+        "read_at": line.read_at,
+    }

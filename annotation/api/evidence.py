@@ -1,0 +1,64 @@
+"""What answers rest on, over REST: quotes with their place in the snapshot that was read."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.api.reading import number_in_address, page_size, seat_of, word_in_address
+from annotation.api.results import (
+    DIMENSION,
+    FORMAT,
+    MOST_PER_PAGE,
+    PAGE,
+    ROUND,
+    ROW_PAGES,
+    AnyAccept,
+    cursor_of,
+    encoded,
+    format_of,
+)
+from annotation.exports import rows
+
+
+class EvidenceOfStudy(APIView):
+    """The quotes that answers rest on: a rater reads only their own, others all but the rounds they are blind in."""
+
+    permission_classes = [scope("read")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(
+        parameters=[
+            ROUND,
+            DIMENSION,
+            FORMAT,
+            OpenApiParameter("rater", str, description="Only this rater's, by code."),
+        ],
+        responses={200: ROW_PAGES},
+    )
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        format = format_of(request)
+        found = rows.evidence(
+            seat,
+            round_number=number_in_address(request, "round"),
+            dimension=word_in_address(request, "dimension") or None,
+            rater=word_in_address(request, "rater") or None,
+            after=(0, 0) if format else cursor_of(request),
+        )
+        if format:
+            return rows.streamed(seat, "evidence", format, found)
+        size = page_size(request, PAGE, MOST_PER_PAGE)
+        gathered: list[dict[str, Any]] = []
+        following, last = None, (0, 0)
+        for place, here in found:
+            if len(gathered) == size and here:
+                following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
+                break
+            gathered.extend(here)
+            last = place
+        return Response({"results": gathered, "next": following})

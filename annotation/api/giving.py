@@ -1,0 +1,144 @@
+"""The raters of a round over REST: who takes how many, who leaves, who comes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import OWNER, Seat, get_round, get_round_rater
+from annotation.actions import giving as actions
+from annotation.api.reading import body_of, seat_of
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.errors import Invalid
+from annotation.models import RoundRater
+from annotation.queries.giving import Leaving, asked_meanwhile, leaving
+
+
+class RoundRaterShape(serializers.Serializer[Any]):
+    """A rater of a round and how far they are; `user` only for the owner."""
+
+    code = serializers.CharField()
+    user = serializers.CharField(allow_null=True)
+    kind = serializers.CharField()
+    quota = serializers.IntegerField(allow_null=True, help_text="At most so many items; null: no limit.")
+    n_assigned = serializers.IntegerField()
+    n_finished = serializers.IntegerField()
+    left_at = serializers.DateTimeField(allow_null=True)
+
+
+class RoundRaterBody(serializers.Serializer[Any]):
+    """Who comes into an open round, and how many items they take at most."""
+
+    user = serializers.CharField(help_text="User name or rater code.")
+    quota = serializers.IntegerField(required=False, allow_null=True)
+
+
+class QuotaBody(serializers.Serializer[Any]):
+    """How many items a rater takes at most; null: no limit."""
+
+    quota = serializers.IntegerField(allow_null=True)
+
+
+class LeavingShape(serializers.Serializer[Any]):
+    """What becomes of the unfinished items of a rater who leaves."""
+
+    rater = serializers.CharField()
+    withdrawn = serializers.IntegerField(help_text="Unfinished items taken away from the rater.")
+    given = serializers.DictField(child=serializers.IntegerField(), help_text="How many of them went to whom, by code.")
+    waiting = serializers.IntegerField(help_text="How many wait for somebody; in a pool, how many went back to it.")
+
+
+def rater_answer(
+    seat: Seat, row: RoundRater, meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None
+) -> dict[str, Any]:
+    """A rater of a round; `meanwhile`, of all raters of the round, is read where it is not given."""
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    meanwhile = asked_meanwhile([row.round]) if meanwhile is None else meanwhile
+    n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
+    return {
+        "code": row.rater.code,
+        "user": row.rater.user.username if row.rater.user and may_know else None,
+        "kind": row.rater.kind,
+        "quota": row.quota,
+        "n_assigned": row.n_assigned - n,
+        "n_finished": row.n_finished - n_done,
+        "left_at": row.left_at,
+    }
+
+
+def leaving_answer(found: Leaving) -> dict[str, Any]:
+    return {
+        "rater": found.rater.code,
+        "withdrawn": found.n,
+        "given": {str(to): n for to, n in found.given},
+        "waiting": found.n_waiting,
+    }
+
+
+class RoundRaters(APIView):
+    """The raters of a round; the owner adds one to an open round."""
+
+    ordering = ("pk",)
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=pages_of(RoundRaterShape), parameters=PAGE, operation_id="studies_rounds_raters_list")
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        seat = seat_of(request, slug)
+        round_ = get_round(seat, number)
+        rows, meanwhile = RoundRater.objects.filter(round=round_), asked_meanwhile([round_])
+        return paged(self, request, rows.select_related("rater__user"), lambda row: rater_answer(seat, row, meanwhile))
+
+    @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200."""
+        seat, body = seat_of(request, slug), body_of(request)
+        added = actions.add_rater(seat=seat, number=number, user=body.get("user") or "", quota=body.get("quota"))
+        row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
+        return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
+
+
+class OneRoundRater(APIView):
+    """A rater of a round."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=RoundRaterShape)
+    def get(self, request: Request, slug: str, number: int, code: str) -> Response:
+        seat = seat_of(request, slug)
+        return Response(rater_answer(seat, get_round_rater(get_round(seat, number), code)))
+
+    @extend_schema(request=QuotaBody, responses=RoundRaterShape)
+    def patch(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """Changes the quota, before the round opens and while it is open; never below what was taken."""
+        seat, body = seat_of(request, slug), body_of(request)
+        if "quota" not in body:
+            raise Invalid(
+                "Nothing to change.", fields={"quota": ["Write a whole number from 0, or null for no limit."]}
+            )
+        row = actions.change_quota(seat=seat, number=number, rater=code, quota=body["quota"])
+        return Response(rater_answer(seat, row))
+
+
+class WithdrawRater(APIView):
+    """A rater leaves an open round: what they answered stays and counts, the rest goes to others or waits."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=LeavingShape)
+    def get(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """What withdrawing would do now, for the owner."""
+        seat = seat_of(request, slug)
+        seat.require(OWNER)
+        round_ = get_round(seat, number)
+        return Response(leaving_answer(leaving(round_, get_round_rater(round_, code))))
+
+    @extend_schema(request=None, responses=LeavingShape)
+    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """Withdraws the rater; the same again changes nothing."""
+        seat = seat_of(request, slug)
+        return Response(leaving_answer(actions.withdraw_rater(seat=seat, number=number, rater=code)))

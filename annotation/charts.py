@@ -1,0 +1,369 @@
+"""Figures of agreement as Vega-Lite specifications: data in, a document out.
+
+Colours are those of the style sheets, by name: `var(--dimension-2)`, or a share of one on the ground (`tint`). A
+browser resolves them where they stand in an SVG, so a chart follows the theme and is printed in the colours of paper;
+for a file `on_paper` resolves them. A datum's `url` leads to what is behind a mark, and `words` say it; files have
+neither.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+HUES = 8
+PAPER = {
+    "--ground": "#ffffff",
+    "--well": "#f3f1ec",
+    "--line": "#d9d5cc",
+    "--line-strong": "#8d877b",
+    "--text": "#000000",
+    "--muted": "#4a463e",
+    "--bad": "#a8261b",
+    "--dimension-1": "#0b66a6",
+    "--dimension-2": "#a8520f",
+    "--dimension-3": "#0a7358",
+    "--dimension-4": "#94477f",
+    "--dimension-5": "#7a6200",
+    "--dimension-6": "#286f8f",
+    "--dimension-7": "#6d5a4a",
+    "--dimension-8": "#55606b",
+}
+"""The colours of paper, as static/css/tokens.css has them for print, with darker greys: a figure is made smaller."""
+HEATS = (18, 30, 42, 100, 100)
+"""How much of the hue each of five heats has, from little to most; the last has an outline, too."""
+MOST_WRITTEN = 40
+"""A matrix of more rows has no room for figures in its cells."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What differs between a page and paper: the size of letters in px (on paper a px is a point) and their font."""
+
+    letter: float = 12
+    font: str = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, sans-serif"
+    is_paper: bool = False
+
+    @property
+    def cell(self) -> float:
+        """The side of a cell of a matrix, in px."""
+        return 2 * self.letter
+
+
+SCREEN = Look()
+PRINT = Look(8, "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif", True)
+
+
+def hue(position: int) -> str:
+    """The token of a dimension's hue, by its place in the version, from 0."""
+    return f"--dimension-{position % HUES + 1}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A coefficient in a round; the interval may be missing."""
+
+    round: int
+    value: float
+    low: float | None
+    high: float | None
+    is_after: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The trend of one dimension."""
+
+    key: str
+    title: str
+    coefficient: str
+    position: int
+    threshold: float | None
+    rounds: Sequence[int]
+    points: Sequence[Point]
+
+
+def trend(panel: Panel, look: Look = SCREEN) -> dict[str, Any]:
+    """A coefficient round by round, with intervals and the threshold: a chart as wide as the place it stands in."""
+    width: Any = 17 * look.letter if look.is_paper else "container"
+    return _whole(_panel(panel, look) | {"width": width}, look)
+
+
+def trends(panels: Sequence[Panel], look: Look = PRINT) -> dict[str, Any]:
+    """All panels in one figure, three in a row."""
+    drawn = [_panel(panel, look) | {"width": 17 * look.letter} for panel in panels]
+    return _whole({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
+
+
+def _panel(panel: Panel, look: Look) -> dict[str, Any]:
+    colour = f"var({hue(panel.position)})"
+    values = [_datum(point, panel, look) for point in panel.points]
+    edges = [edge for point in panel.points for edge in (point.value, point.low) if edge is not None]
+    lowest = min([0.0, *edges])
+    x = {
+        "field": "round",
+        "type": "ordinal",
+        "scale": {"domain": list(panel.rounds), "paddingOuter": 0.3},
+        "axis": {"title": "Round", "labelAngle": 0, "grid": False},
+    }
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": [max(-1.0, lowest), 1.0], "nice": False, "clamp": True},
+        "axis": {"title": None, "values": [at for at in (-1, -0.5, 0, 0.5, 1) if at >= lowest], "format": ".1f"},
+    }
+    said = {"tooltip": {"field": "words"}} if not look.is_paper else {}
+    before, after = "!datum.is_after", "datum.is_after"
+    bar = {"type": "rule", "color": colour, "strokeWidth": 0.5 * look.letter, "opacity": 0.35}
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": f"{before} && isValid(datum.low)"}],
+            "mark": bar,
+            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "transform": [{"filter": before}],
+            "mark": {"type": "line", "color": colour, "strokeWidth": 1.5},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "transform": [{"filter": after}],
+            "mark": {"type": "line", "color": colour, "strokeWidth": 1, "strokeDash": [2, 2], "opacity": 0.7},
+            "encoding": {"x": x, "y": y},
+        },
+        _points(
+            after, x, y, said, {"shape": "diamond", "fill": "var(--ground)", "stroke": colour, "strokeWidth": 1.2}, look
+        ),
+        _points(
+            before, x, y, said, {"shape": "circle", "fill": colour, "stroke": "var(--ground)", "strokeWidth": 1}, look
+        ),
+    ]
+    if panel.threshold is not None:
+        layers.insert(0, _threshold(panel.threshold, y, look))
+    return {
+        "title": {"text": panel.title, "subtitle": panel.coefficient},
+        "height": 9 * look.letter,
+        "data": {"values": values},
+        "layer": layers,
+    }
+
+
+def _threshold(threshold: float, y: Mapping[str, Any], look: Look) -> dict[str, Any]:
+    at = {"y": {**y, "field": "threshold"}}
+    words = {
+        "type": "text",
+        "align": "left",
+        "x": 2,
+        "dy": -0.4 * look.letter,
+        "baseline": "bottom",
+        "color": "var(--bad)",
+    }
+    return {
+        "data": {"values": [{"threshold": threshold, "text": f"{threshold:.2f}"}]},
+        "layer": [
+            {"mark": {"type": "rule", "color": "var(--bad)", "strokeDash": [5, 3], "strokeWidth": 1}, "encoding": at},
+            {"mark": words, "encoding": at | {"text": {"field": "text"}}},
+        ],
+    }
+
+
+def _points(
+    which: str, x: Mapping[str, Any], y: Mapping[str, Any], said: Mapping[str, Any], how: Mapping[str, Any], look: Look
+) -> dict[str, Any]:
+    mark = {"type": "point", "size": 0.45 * look.letter**2, "opacity": 1, **how}
+    if not look.is_paper:
+        mark["cursor"] = "pointer"
+    return {"transform": [{"filter": which}], "mark": mark, "encoding": {"x": x, "y": y, **said}}
+
+
+def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
+    found = {
+        "round": point.round,
+        "value": point.value,
+        "low": point.low,
+        "high": point.high,
+        "is_after": point.is_after,
+    }
+    if look.is_paper:
+        return found
+    when = "after discussion" if point.is_after else "before discussion"
+    between = "" if point.low is None or point.high is None else f" ({point.low:.2f} to {point.high:.2f})"
+    words = f"{panel.title}, round {point.round}, {when}: {point.value:.2f}{between}"
+    return found | {"url": point.url, "words": words}
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A cell of a matrix: row and column from 0, what is written in it, and how hot it is (0 is quiet, 5 most)."""
+
+    row: int
+    column: int
+    text: str
+    heat: int
+    words: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A matrix: names of the rows, short names of the columns, what its axes are, and the cells that hold something."""
+
+    title: str
+    subtitle: str
+    position: int
+    rows: Sequence[str]
+    columns: Sequence[str]
+    row_axis: str
+    column_axis: str
+    cells: Sequence[HeatCell]
+
+
+def heat_map(found: HeatMap, look: Look = SCREEN) -> dict[str, Any]:
+    """A matrix in five steps of a hue; on a page a cell can be pointed at (signal `at`, {row, column})."""
+    is_written = len(found.rows) <= MOST_WRITTEN
+    widest = max((len(cell.text) for cell in found.cells), default=1)
+    step = max(look.cell, (0.62 * widest + 0.9) * look.letter) if is_written else 0.75 * look.cell
+    x = {
+        "field": "column",
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(found.columns))), "padding": 0.04},
+        "axis": _axis(found.columns, found.column_axis, look) | {"orient": "top", "labelAngle": 0},
+    }
+    y = {
+        "field": "row",
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(found.rows))), "padding": 0.04},
+        "axis": _axis(found.rows, found.row_axis, look) | {"labelLimit": 15 * look.letter, "titleAnchor": "start"},
+    }
+    shades = ["var(--well)", *(tint(hue(found.position), part) for part in HEATS)]
+    inks = ["var(--muted)", *("var(--ground)" if part == 100 else "var(--text)" for part in HEATS)]
+    heats = list(range(len(shades)))
+    colour = {"field": "heat", "type": "ordinal", "legend": None}
+    rect: dict[str, Any] = {
+        "mark": {"type": "rect", "strokeWidth": 1.5},
+        "encoding": {
+            "fill": colour | {"scale": {"domain": heats, "range": shades}},
+            "stroke": {"condition": {"test": "datum.heat == 5", "value": "var(--text)"}, "value": None},
+        },
+    }
+    written: dict[str, Any] = {
+        "mark": {"type": "text", "fontSize": look.letter},
+        "encoding": {"text": {"field": "text"}, "color": colour | {"scale": {"domain": heats, "range": inks}}},
+    }
+    layers = [rect, written] if is_written else [rect]
+    if not look.is_paper:
+        for layer in layers:
+            layer["mark"]["cursor"] = "pointer"
+            layer["encoding"]["tooltip"] = {"field": "words"}
+        layers.append(_pointer())
+    spec = {
+        "width": {"step": step},
+        "height": {"step": min(look.cell, step)},
+        "data": {"values": [_cell(cell, look) for cell in found.cells]},
+        "encoding": {"x": x, "y": y},
+        "layer": layers,
+        "resolve": {"scale": {"color": "independent"}},
+    }
+    if look.is_paper:
+        spec["title"] = {"text": found.title, "subtitle": found.subtitle}
+    else:
+        spec["params"] = [{"name": "at", "value": {"row": -1, "column": -1}}]
+    return _whole(spec, look)
+
+
+def _pointer() -> dict[str, Any]:
+    """The outline of the cell that the keyboard is at."""
+    return {
+        "transform": [{"filter": "datum.row == at.row && datum.column == at.column"}],
+        "mark": {"type": "rect", "fill": None, "stroke": "var(--focus)", "strokeWidth": 3},
+    }
+
+
+def _cell(cell: HeatCell, look: Look) -> dict[str, Any]:
+    found = {"row": cell.row, "column": cell.column, "text": cell.text, "heat": cell.heat}
+    return found if look.is_paper else found | {"words": cell.words, "url": cell.url}
+
+
+def _axis(names: Sequence[str], title: str, look: Look) -> dict[str, Any]:
+    """An axis over places from 0 that shows their names; the names travel as a JSON list inside an expression."""
+    listed = ", ".join(_quoted(name) for name in names)
+    return {"title": title, "labelExpr": f"[{listed}][datum.value]", "domain": False, "ticks": False, "grid": False}
+
+
+def _quoted(name: str) -> str:
+    """A name as a string of Vega's expression language."""
+    return '"' + re.sub(r'[\\"\x00-\x1f\u2028\u2029]', lambda sign: f"\\u{ord(sign[0]):04x}", name) + '"'
+
+
+def _whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
+    letter = look.letter
+    axis = {
+        "labelColor": "var(--text)" if look.is_paper else "var(--muted)",
+        "titleColor": "var(--muted)",
+        "gridColor": "var(--line)",
+        "domainColor": "var(--line-strong)",
+        "tickColor": "var(--line-strong)",
+        "labelFontSize": letter,
+        "titleFontSize": letter,
+        "titleFontWeight": "normal",
+        "tickSize": 3,
+    }
+    title = {
+        "anchor": "start",
+        "frame": "group",
+        "color": "var(--text)",
+        "fontSize": letter,
+        "fontWeight": 600,
+        "subtitleColor": "var(--muted)",
+        "subtitleFontSize": letter,
+        "offset": 0.75 * letter,
+    }
+    return {
+        "$schema": SCHEMA,
+        "background": "var(--ground)" if look.is_paper else None,
+        "padding": 4 if look.is_paper else 2,
+        **spec,
+        "config": {
+            "aria": False,
+            "font": look.font,
+            "view": {"stroke": None},
+            "axis": axis,
+            "title": title,
+            "text": {"fontSize": letter, "color": "var(--text)"},
+        },
+    }
+
+
+def on_paper(spec: Any) -> Any:
+    """A specification with the colours of paper in the place of names."""
+    if isinstance(spec, dict):
+        return {key: on_paper(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [on_paper(value) for value in spec]
+    if not isinstance(spec, str):
+        return spec
+    if (name := NAMED.fullmatch(spec)) and name[1] in PAPER:
+        return PAPER[name[1]]
+    if (name := TINTED.fullmatch(spec)) and name[1] in PAPER:
+        return _mixed(PAPER[name[1]], PAPER["--ground"], int(name[2]) / 100)
+    return spec
+
+
+NAMED = re.compile(r"var\((--[\w-]+)\)")
+TINTED = re.compile(r"color-mix\(in srgb, var\((--[\w-]+)\) (\d+)%, var\(--ground\)\)")
+
+
+def tint(token: str, percent: int) -> str:
+    """So much of a colour on the ground."""
+    return f"var({token})" if percent == 100 else f"color-mix(in srgb, var({token}) {percent}%, var(--ground))"
+
+
+def _mixed(colour: str, ground: str, share: float) -> str:
+    pairs = zip(_channels(colour), _channels(ground), strict=True)
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]

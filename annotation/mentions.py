@@ -1,0 +1,40 @@
+"""Whom a text in Markdown mentions by @name or @code, outside of code; pure."""
+
+import re
+from collections.abc import Mapping
+
+_CODE = re.compile(
+    r"^(?P<fence> {0,3}(`{3,}|~{3,}))[^\n]*\n.*?(?:^ {0,3}\2[`~]*[ \t]*$|\Z)"  # a fenced block, also an open one
+    r"|(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+_NAME = re.compile(r"(?<![\w@/.`-])@([\w][\w.+@-]*)")
+_LINK = re.compile(r'<a [^>]*href="https://[^"]*/([A-Za-z0-9-]+)"[^>]*>@\1</a>')
+_END = ".+-@_"
+
+
+def mentioned(text: str, members: Mapping[str, int]) -> list[int]:
+    """The members that a text mentions, each once, in the order of the text; `members` maps names and codes to ids.
+
+    Names are compared without case. A dot or hyphen at the end belongs to the sentence where no name ends so.
+    """
+    known = {name.casefold(): each for name, each in members.items() if name}
+    found: dict[int, None] = {}
+    for match in _NAME.finditer(_CODE.sub(" ", text)):
+        name = match[1].casefold()
+        while name and name not in known and name[-1] in _END:
+            name = name[:-1]
+        if name in known:
+            found[known[name]] = None
+    return list(found)
+
+
+def marked(html: str, members: Mapping[str, int]) -> str:
+    """Rendered Markdown whose mentions are marked; a renderer's links to accounts of that name elsewhere are undone."""
+    known = {name.casefold() for name in members if name}
+
+    def mark(match: re.Match[str]) -> str:
+        name = match[1]
+        return f'<strong class="mention">@{name}</strong>' if name.casefold() in known else f"@{name}"
+
+    return _LINK.sub(mark, html)

@@ -1,0 +1,37 @@
+"""What a paper says of how labels came about: a methods paragraph, a checklist and a table, filled in from facts.
+
+Pure: `Facts` are gathered by `annotation.reporting.methods`, for pages, REST, the shell and files alike.
+"""
+
+from .checklist import STANDARD, Check, checklist, checklist_as_document, checklist_as_markdown, n_answered
+from .facts import Decided, Dimension, Drawn, Facts, Number, Wave
+from .paragraph import Sentence, as_latex, as_markdown, as_text, paragraph, whole_markdown
+from .table import Row, escaped, head_of, latex, markdown_table, rows, under_heads
+
+__all__ = [
+    "STANDARD",
+    "Check",
+    "Decided",
+    "Dimension",
+    "Drawn",
+    "Facts",
+    "Number",
+    "Row",
+    "Sentence",
+    "Wave",
+    "as_latex",
+    "as_markdown",
+    "as_text",
+    "checklist",
+    "checklist_as_document",
+    "checklist_as_markdown",
+    "escaped",
+    "head_of",
+    "latex",
+    "markdown_table",
+    "n_answered",
+    "paragraph",
+    "rows",
+    "under_heads",
+    "whole_markdown",
+]

@@ -1,0 +1,316 @@
+"""What the ACM SIGSOFT Empirical Standards ask of studies with several raters, answered from the facts.
+
+The supplement on inter-rater reliability and agreement (github.com/acmsigsoft/EmpiricalStandards, supplements) lists
+attributes in three levels and antipatterns; the questions are put here in our own words.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .facts import Dimension, Facts, counted, day, listed, numbered, share
+from .paragraph import METHODS, for_markdown
+
+STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
+ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
+YES, PARTLY, MISSING, NOT_NEEDED = "yes", "partly", "missing", "not needed"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question of the standard: `answer` is yes, partly, missing or not needed.
+
+    `evidence` is what the facts say; `mend` says how to come by what is missing, empty where nothing is.
+    """
+
+    key: str
+    level: str
+    asks: str
+    answer: str
+    evidence: str
+    mend: str = ""
+
+
+def checklist(facts: Facts) -> list[Check]:
+    """Every question in the order of the standard, essential ones first."""
+    found = []
+    for key, level, asks, answer in QUESTIONS:
+        said, evidence, mend = answer(facts)
+        found.append(Check(key, level, asks, said, evidence, mend))
+    return found
+
+
+def checklist_as_document(facts: Facts) -> list[dict[str, Any]]:
+    """The checklist as JSON has it."""
+    return [asdict(check) for check in checklist(facts)]
+
+
+def checklist_as_markdown(facts: Facts) -> str:
+    """A list with a box for each question, ticked where the answer is yes or it is not needed."""
+    lines = []
+    for check in checklist(facts):
+        box = "x" if check.answer in (YES, NOT_NEEDED) else " "
+        mend = f" **To mend it:** {for_markdown(check.mend)}" if check.mend else ""
+        answer = f"**{check.answer.capitalize()}.** {for_markdown(check.evidence)}{mend}"
+        lines.append(f"- [{box}] *{check.level}*: {check.asks} {answer}")
+    return "\n".join(lines) + "\n"
+
+
+Said = tuple[str, str, str]
+OPEN_ROUND = "Open a round and let raters label."
+
+
+def _properties(facts: Facts) -> Said:
+    if not facts.dimensions:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    told = "; ".join(f"{each.title} ({each.answers})" for each in facts.dimensions)
+    return YES, f"{counted(len(facts.dimensions), 'dimension')}: {told}.", ""
+
+
+def _unit(facts: Facts) -> Said:
+    if not facts.waves:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    return YES, f"An item in a round, or each of its parts; {counted(facts.n_items, 'item')} in all.", ""
+
+
+def _raters(facts: Facts) -> Said:
+    having = [each for each in facts.dimensions if each.before.raters]
+    if not having:
+        return MISSING, "No unit was rated by two raters yet.", "Give each item to two raters at least."
+    by: dict[tuple[str, ...], list[Dimension]] = {}
+    for each in having:
+        by.setdefault(tuple(each.before.raters), []).append(each)
+    every = [f"{facts.titles(some)}: {counted(len(codes), 'rater')} ({listed(codes)})" for codes, some in by.items()]
+    double = f"{share(facts.n_double, facts.n_items, 'item')} were given to two raters or more."
+    told = f"{'; '.join(every)}. {double}"
+    return YES, told[0].upper() + told[1:], ""
+
+
+def _single(facts: Facts) -> Said:
+    n = facts.n_items - facts.n_double
+    if not facts.n_items:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    if not n:
+        return NOT_NEEDED, "Every item was given to two raters or more.", ""
+    return (
+        MISSING,
+        f"{counted(n, 'item')} had a single rater.",
+        "Say in the paper why that is enough: the judgement is not contested, or agreement on the others was high.",
+    )
+
+
+def _independent(facts: Facts) -> Said:
+    if not facts.n_answers:
+        return MISSING, "No answer is in yet.", OPEN_ROUND
+    if facts.n_from_sheets == facts.n_answers:
+        return (
+            MISSING,
+            f"All {facts.n_answers:,} answers came from sheets, which do not say whether raters saw each other’s.",
+            "Say in the paper how raters were kept apart while they filled in the sheets.",
+        )
+    kept = "While a round was open, nobody who rated in it could see what others said; answers are only appended."
+    if facts.n_from_sheets:
+        some = f"{facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets."
+        return PARTLY, f"{kept} {some}", "Say how raters were kept apart while they filled in the sheets."
+    return YES, kept, ""
+
+
+def _resolved(facts: Facts) -> Said:
+    if not facts.decided:
+        return MISSING, "Nothing is decided in Concord.", "Decide under Resolve, or import a final column."
+    taken = [each for each in facts.decided if each.method != "imported"]
+    brought = facts.n_decided - sum(each.n for each in taken)
+    ways = [f"{each.n:,} {METHODS.get(each.method, each.method)}" for each in taken]
+    told = f"Decided: {listed(ways)}." if ways else "No decision was taken in Concord."
+    mend = []
+    if brought:
+        told += f" {counted(brought, 'final value')} came with the sheets."
+        mend.append("Say in the paper how the disagreements of the sheets were resolved.")
+    if waiting := [wave.number for wave in facts.waves if wave.is_resolving]:
+        told += f" Still being resolved: {numbered('round', waiting)}."
+        mend.append("Decide what is open, and close the round.")
+    return (PARTLY if mend else YES), told, " ".join(mend)
+
+
+def _scale(facts: Facts) -> Said:
+    if not facts.dimensions:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    return YES, "; ".join(f"{each.title}: {each.scale}" for each in facts.dimensions) + ".", ""
+
+
+def _statistic(facts: Facts) -> Said:
+    if not facts.dimensions:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    told = "; ".join(
+        f"{each.title}: {each.statistic} {each.before.words}"
+        + (f" ({each.before.interval})" if each.before.interval else "")
+        for each in facts.dimensions
+    )
+    undefined = [each.title for each in facts.dimensions if each.before.value is None]
+    if undefined:
+        mend = f"{listed(undefined)}: report why it is undefined, or rate more units twice."
+        return (MISSING if len(undefined) == len(facts.dimensions) else PARTLY), f"{told}.", mend
+    return YES, f"{told}.", ""
+
+
+def _materials(facts: Facts) -> Said:
+    if not facts.waves:
+        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”, with its definitions; "
+    told += "disagreements are listed with both answers; values stand by dimension and round in the table."
+    if not facts.has_guidelines:
+        return PARTLY, told, "Write down the decision rules as the study’s guidelines, under Settings."
+    return YES, f"{told} The guidelines hold the decision rules.", ""
+
+
+def _justified(facts: Facts) -> Said:
+    return _each_has(
+        facts,
+        lambda each: each.reason.strip().rstrip("."),
+        "Write why the coefficient suits, under Settings, beside the coefficient.",
+    )
+
+
+def _thresholds(facts: Facts) -> Said:
+    def told(each: Any) -> str:
+        if each.threshold is None:
+            return ""
+        words = [
+            f"“{word}” on the scale of {SCALE_NAMES.get(scale, scale)}"
+            + (f" (but only “{earned}” with 95 % certainty)" if earned and earned != word else "")
+            for scale, word, earned in each.words
+        ]
+        value = f"{each.before.words} against {each.threshold:.2f}"
+        return ", ".join([value, *([each.standing] if each.standing else []), *words])
+
+    return _each_has(facts, told, "Fix a threshold for each dimension, under Settings, before labelling begins.")
+
+
+SCALE_NAMES = {"landis_koch": "Landis and Koch", "krippendorff": "Krippendorff"}
+
+
+def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
+    found = [(each.title, told(each)) for each in facts.dimensions]
+    having = [f"{title}: {words}" for title, words in found if words]
+    lacking = [title for title, words in found if not words]
+    if not having:
+        return MISSING, "It is written down for no dimension.", mend
+    if lacking:
+        return PARTLY, f"{'; '.join(having)}.", f"{listed(lacking)}: {_lower(mend)}"
+    return YES, f"{'; '.join(having)}.", ""
+
+
+def _anomalies(facts: Facts) -> Said:
+    having = [(each.title, warning) for each in facts.dimensions for warning in each.warnings]
+    if not any(each.before.units for each in facts.dimensions):
+        return MISSING, "There are no values yet.", OPEN_ROUND
+    if not having:
+        return YES, "The values show none of the anomalies that are looked for.", ""
+    told = " ".join(f"{title}: {warning}" for title, warning in having)
+    return PARTLY, told, "Say in the paper what each of these means for the results."
+
+
+def _training(facts: Facts) -> Said:
+    told = []
+    if facts.pilots:
+        told.append(f"A pilot was labelled and discussed ({numbered('round', facts.pilots)}).")
+    if facts.n_training:
+        told.append(f"{counted(facts.n_training, 'training item')} with known answers came first.")
+    mend = "Say in the paper how much the raters know of the topic"
+    if not told:
+        return MISSING, "There was no pilot round, and there were no training items.", f"{mend} and how they practised."
+    return PARTLY, " ".join(told), f"{mend}; Concord does not know."
+
+
+def _discussed(facts: Facts) -> Said:
+    n = sum(each.n for each in facts.decided if each.method == "discussion")
+    known = sum(each.n for each in facts.decided if each.method != "imported")
+    if not known:
+        return MISSING, "No decision was taken in Concord.", "Say in the paper how disagreements were talked about."
+    told = f"{n:,} of {counted(known, 'decision')} taken in Concord came out of discussion."
+    if n == known:
+        return YES, told, ""
+    return PARTLY, told, "Say why the others were decided otherwise (a rater was not at hand, a tie had to be broken)."
+
+
+def _more_than_three(facts: Facts) -> Said:
+    most = max((len(each.before.raters) for each in facts.dimensions), default=0)
+    told = f"{counted(most, 'rater')} at most rated a dimension."
+    return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard asks no study for more.", "")
+
+
+def _cycles(facts: Facts) -> Said:
+    n = len([wave for wave in facts.waves if wave.n_answers])
+    if n < 2:
+        return NOT_NEEDED, f"There {'is one round' if n else 'is no round'} with answers.", ""
+    values = "; ".join(
+        f"{each.title}: {listed([found.words for _, found in sorted(each.by_round.items()) if found.units])}"
+        for each in facts.dimensions
+        if sum(bool(found.units) for found in each.by_round.values()) > 1
+    )
+    told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}; by round, {values}."
+    if len(facts.versions) < 2:
+        return PARTLY, told, "The taxonomy stayed as it was between rounds; say what was changed otherwise."
+    return YES, told, ""
+
+
+def _fixed(facts: Facts) -> Said:
+    late = [each for each in facts.dimensions if not (each.is_fixed and each.is_fixed_before)]
+    mend = "Report all ten coefficients of the page of agreement beside the one you chose."
+    if not facts.dimensions:
+        return MISSING, "Nothing was rated yet.", "Fix a coefficient for each dimension before labelling begins."
+    fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.dimensions if each.fixed_on and each not in late]
+    told = f"Fixed before labelling began: {listed(fixed)}." if fixed else "No coefficient was fixed before labelling."
+    if late:
+        return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
+    return YES, told, ""
+
+
+def _below(facts: Facts) -> Said:
+    below = [
+        f"{each.title} ({each.before.words}, {each.standing})"
+        for each in facts.dimensions
+        if each.threshold is not None and each.before.value is not None and each.before.value < each.threshold
+    ]
+    if below:
+        return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable; say what follows for the results."
+    if not any(each.threshold is not None and each.before.value is not None for each in facts.dimensions):
+        return MISSING, "There is no value with a threshold.", "Fix a threshold before labelling begins."
+    return YES, "No value lies below its threshold.", ""
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+Question = tuple[str, str, str, Callable[[Facts], Said]]
+QUESTIONS: Sequence[Question] = (
+    ("properties", ESSENTIAL, "Which properties were rated?", _properties),
+    ("unit", ESSENTIAL, "What is the unit of analysis?", _unit),
+    ("raters", ESSENTIAL, "How many raters rated each property?", _raters),
+    ("single_rater", ESSENTIAL, "Where there was a single rater, why is that enough?", _single),
+    ("independent", ESSENTIAL, "How did raters rate independently of each other?", _independent),
+    ("resolved", ESSENTIAL, "How were disagreements resolved?", _resolved),
+    ("scale", ESSENTIAL, "Of which type is each variable?", _scale),
+    ("statistic", ESSENTIAL, "Which statistic of agreement is reported, and what is it?", _statistic),
+    ("materials", DESIRABLE, "Are scheme, rules, disagreements and values by property and wave there?", _materials),
+    ("justified", DESIRABLE, "Why does the statistic suit?", _justified),
+    ("thresholds", DESIRABLE, "Which threshold or interpretation is it held against?", _thresholds),
+    ("anomalies", DESIRABLE, "Are odd values explained by the properties of the statistic?", _anomalies),
+    ("training", DESIRABLE, "How were the raters trained, and what do they know of the topic?", _training),
+    ("discussed", DESIRABLE, "Were disagreements talked about rather than voted on?", _discussed),
+    ("more_raters", EXTRAORDINARY, "Were there more than three raters for a property?", _more_than_three),
+    ("cycles", EXTRAORDINARY, "Was the scheme revised in cycles, with agreement reported for each?", _cycles),
+    (
+        "fixed",
+        ANTIPATTERN,
+        "Was the statistic fixed beforehand, so that not the most favourable one was picked?",
+        _fixed,
+    ),
+    ("below", ANTIPATTERN, "Does nothing below its threshold pass for reliable?", _below),
+)
+
+
+def n_answered(found: Iterable[Check]) -> int:
+    """How many questions need nothing more."""
+    return sum(check.answer in (YES, NOT_NEEDED) for check in found)

@@ -1,0 +1,247 @@
+"""The facts of a study that its methods paragraph, checklist and table are made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from annotation.agreement import TITLES
+
+
+@dataclass(frozen=True)
+class Number:
+    """A coefficient over some units: its value with the 95 % interval, or why it is undefined."""
+
+    units: int
+    raters: Sequence[str]
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    undefined: str | None = None
+
+    @property
+    def words(self) -> str:
+        """`0.812`, or `undefined`."""
+        return "undefined" if self.value is None else f"{self.value:.3f}"
+
+    @property
+    def interval(self) -> str:
+        """`0.770 to 0.850`, or nothing."""
+        return "" if self.low is None or self.high is None else f"{self.low:.3f} to {self.high:.3f}"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A property that was rated, its primary coefficient and what came out, before discussion and after.
+
+    `is_fixed`: the coefficient was fixed in the study, on the day `fixed_on`; else it stands in for one. `words` are
+    (scale, word, word earned with 95 % certainty) of the value; `left_out` counts units by reason.
+    """
+
+    key: str
+    title: str
+    kind: str
+    n_categories: int
+    is_conditional: bool
+    coefficient: str
+    metric: str
+    before: Number
+    by_round: Mapping[int, Number] = field(default_factory=dict)
+    after: Number | None = None
+    after_by_round: Mapping[int, Number] = field(default_factory=dict)
+    is_fixed: bool = False
+    threshold: float | None = None
+    fixed_on: date | None = None
+    is_fixed_before: bool = False
+    reason: str = ""
+    weights: str = ""
+    words: Sequence[tuple[str, str, str | None]] = ()
+    left_out: Sequence[tuple[str, int]] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def statistic(self) -> str:
+        """The coefficient by name, with what it takes for near or far."""
+        title = TITLES[self.coefficient]
+        if self.coefficient == "krippendorff_alpha":
+            return f"{title} ({METRICS.get(self.metric, self.metric)})"
+        if self.coefficient in ("weighted_kappa", "gwet_ac2") and self.weights:
+            return f"{title} ({self.weights} weights)"
+        return title
+
+    @property
+    def answers(self) -> str:
+        """What could be answered: `one of 34 categories`."""
+        return ANSWERS[self.kind].format(n=self.n_categories)
+
+    @property
+    def scale(self) -> str:
+        """The type of the variable."""
+        return self.metric if self.kind == "number" and self.metric in ("interval", "ratio") else SCALES[self.kind]
+
+    @property
+    def standing(self) -> str:
+        """Where the value stands to the threshold; empty where there is none."""
+        value, low, high = self.before.value, self.before.low, self.before.high
+        if self.threshold is None or value is None:
+            return ""
+        at = f"the threshold of {self.threshold:.2f}"
+        if value >= self.threshold:
+            partly = low is not None and low < self.threshold
+            return f"reaches {at}{', though its interval begins below' if partly else ''}"
+        return (
+            f"is below {at}{', though its interval reaches it' if high is not None and high >= self.threshold else ''}"
+        )
+
+
+METRICS = {
+    "masi": "MASI distance",
+    "jaccard": "Jaccard distance",
+    "tree": "distance over the tree of categories",
+} | {name: f"{name} metric" for name in ("nominal", "ordinal", "interval", "ratio")}
+ANSWERS = {
+    "single": "one of {n} categories",
+    "multi": "any of {n} categories",
+    "ordinal": "one of {n} levels in an order",
+    "boolean": "yes or no",
+    "number": "a number",
+    "text": "a text",
+}
+SCALES = {
+    "single": "nominal",
+    "multi": "nominal, several values",
+    "ordinal": "ordinal",
+    "boolean": "nominal, two values",
+    "number": "interval",
+    "text": "nominal",
+}
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A round: which items, under which version, by whom, and where its answers came from."""
+
+    number: int
+    kind: str
+    version: int
+    is_open: bool
+    is_resolving: bool
+    n_items: int
+    n_double: int
+    raters: Sequence[str]
+    n_training: int = 0
+    n_answers: int = 0
+    n_from_sheets: int = 0
+    n_skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample: how many issues were found, were in the frame, were drawn by which seed, and were screened out."""
+
+    n_found: int | None
+    n_frame: int | None
+    size: int
+    seed: int
+    stratify_by: str = ""
+    allocation: str = ""
+    n_screened_out: int = 0
+
+
+@dataclass(frozen=True)
+class Decided:
+    """How many disagreements were decided in one way, and by whom: raters by code, others only counted."""
+
+    method: str
+    n: int
+    by: Sequence[str] = ()
+    n_others: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that is known of how a study's labels came about, as far as its reader may know it.
+
+    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `n_items` and `n_double` count
+    items once over all rounds; a double-coded one was given to at least two raters in some round. `n_by_hand` are those
+    of rounds without a sample.
+    """
+
+    study: str
+    taxonomy: str
+    software: str
+    waves: Sequence[Wave] = ()
+    dimensions: Sequence[Dimension] = ()
+    raters: Sequence[str] = ()
+    machines: Sequence[str] = ()
+    has_guidelines: bool = False
+    n_items: int = 0
+    n_double: int = 0
+    n_by_hand: int = 0
+    drawn: Sequence[Drawn] = ()
+    decided: Sequence[Decided] = ()
+    n_changed: int = 0
+    n_proposals: int = 0
+    applies: str = "both"
+    seed: int = 0
+    resamples: int = 1000
+    hidden: Sequence[int] = ()
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions of the taxonomy that rounds were labelled under."""
+        return sorted({wave.version for wave in self.waves})
+
+    @property
+    def n_from_sheets(self) -> int:
+        return sum(wave.n_from_sheets for wave in self.waves)
+
+    @property
+    def n_answers(self) -> int:
+        return sum(wave.n_answers for wave in self.waves)
+
+    @property
+    def n_training(self) -> int:
+        return sum(wave.n_training for wave in self.waves)
+
+    @property
+    def pilots(self) -> list[int]:
+        return [wave.number for wave in self.waves if wave.kind == "pilot"]
+
+    def titles(self, some: Sequence[Dimension]) -> str:
+        """The titles of some dimensions; `every dimension` for all of several."""
+        whole = len(some) > 2 and len(some) == len(self.dimensions)
+        return "every dimension" if whole else listed([each.title for each in some])
+
+    @property
+    def n_decided(self) -> int:
+        return sum(each.n for each in self.decided)
+
+
+def listed(words: Sequence[object]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    told = [str(word) for word in words]
+    return "".join(told) if len(told) < 2 else f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def counted(n: int, one: str, several: str = "") -> str:
+    """`1 item`, `1,200 items`."""
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def share(part: int, whole: int, one: str) -> str:
+    """`528 of 529 items (99.8 %)`; only all of them are 100 %."""
+    percent = min(100 * part / whole, 99.9) if part < whole else 100.0
+    return f"{part:,} of {counted(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f} %)"
+
+
+def numbered(one: str, numbers: Sequence[int]) -> str:
+    """`round 2`, `rounds 1 to 5`, `rounds 1 and 3`."""
+    numbers = sorted(numbers)
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{one}s {numbers[0]} to {numbers[-1]}"
+    return f"{one}{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+
+
+def day(given: date) -> str:
+    """`3 May 2026`."""
+    return f"{given.day} {given:%B %Y}"

@@ -1,0 +1,150 @@
+"""The table of agreement by dimension and round, as LaTeX with booktabs and as Markdown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .facts import Dimension, Facts, Number
+
+HEADS = (
+    "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95 % interval", "Threshold", "After discussion"
+)  # fmt: skip
+UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95 % interval", "After discussion")
+"""The columns where dimension, coefficient and threshold stand above their rows."""
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "“": "``",
+    "”": "''",
+    "’": "'",
+    "−": "$-$",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line: one dimension in one round, or over all of them (`round` None)."""
+
+    dimension: Dimension
+    round: int | None
+    number: Number
+    after: Number | None
+
+    @property
+    def cells(self) -> list[str]:
+        """In the order of HEADS; what is not there is empty."""
+        threshold = self.dimension.threshold
+        return [
+            self.dimension.title,
+            self.dimension.statistic,
+            "all" if self.round is None else str(self.round),
+            f"{self.number.units:,}",
+            str(len(self.number.raters)),
+            self.number.words,
+            self.number.interval,
+            "" if threshold is None else f"{threshold:.2f}",
+            "" if self.after is None else self.after.words,
+        ]
+
+    def under_head(self, columns: Sequence[str]) -> list[str]:
+        """The cells of some columns."""
+        told = dict(zip(HEADS, self.cells, strict=True))
+        return [told[column] for column in columns]
+
+
+def head_of(dimension: Dimension) -> str:
+    """What stands above a dimension's rows: `Symptom: Cohen's kappa, threshold 0.80`."""
+    threshold = "no threshold" if dimension.threshold is None else f"threshold {dimension.threshold:.2f}"
+    return f"{dimension.title}: {dimension.statistic}, {threshold}"
+
+
+def under_heads(facts: Facts) -> list[str]:
+    """The columns of rows that stand under the head of their dimension."""
+    return [head for head in UNDER_HEADS if head in heads(facts)]
+
+
+def heads(facts: Facts) -> list[str]:
+    """The columns; the last one only where an answer was changed in discussion."""
+    return list(HEADS if facts.n_changed else HEADS[:-1])
+
+
+def rows(facts: Facts) -> list[Row]:
+    """The dimensions in their order, round by round and then over all, where there is more than one round.
+
+    Rounds in which nothing was compared are left out.
+    """
+    found = []
+    for each in facts.dimensions:
+        having = {number: one for number, one in sorted(each.by_round.items()) if one.units}
+        found += [Row(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
+        if len(having) != 1:
+            found.append(Row(each, None, each.before, each.after))
+    return found
+
+
+def latex(facts: Facts) -> str:
+    """A table for a document that uses booktabs; empty where there is nothing to compare."""
+    found = rows(facts)
+    if not found:
+        return "% There is nothing to compare yet.\n"
+    columns = under_heads(facts)
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        f"  \\caption{{Agreement before discussion, by dimension and round: {escaped(_caption(facts))}}}",
+        r"  \label{tab:agreement}",
+        f"  \\begin{{tabular}}{{{'lrrrlr'[: len(columns)]}}}",
+        r"    \toprule",
+        f"    {' & '.join(escaped(head) for head in columns)} \\\\",
+    ]
+    before: Dimension | None = None
+    for row in found:
+        if row.dimension is not before:
+            before = row.dimension
+            head = escaped(head_of(before))
+            lines += [r"    \midrule", f"    \\multicolumn{{{len(columns)}}}{{l}}{{\\emph{{{head}}}}} \\\\"]
+        lines.append(f"    {' & '.join(escaped(cell) or '--' for cell in row.under_head(columns))} \\\\")
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+
+
+def _caption(facts: Facts) -> str:
+    undefined = [
+        f"{row.dimension.title}, {'all rounds' if row.round is None else f'round {row.round}'}: {row.number.undefined}"
+        for row in rows(facts)
+        if row.number.value is None and row.number.undefined
+    ]
+    said = (
+        f"{facts.study}. Intervals by a bootstrap over units ({facts.resamples:,} resamples, seed {facts.seed}; "
+        f"{facts.software})."
+    )
+    if facts.n_changed:
+        said += " What stands under “after discussion” is no measure of reliability."
+    return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
+
+
+def markdown_table(facts: Facts) -> str:
+    """The same as a table of Markdown."""
+    columns = heads(facts)
+    aligned = ["---", "---", *["---:"] * (len(columns) - 2)]
+    lines = [columns, aligned, *(row.cells[: len(columns)] for row in rows(facts))]
+    return "\n".join(_line(cells) for cells in lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in cells)} |"
+
+
+def escaped(text: str) -> str:
+    """A text as LaTeX takes it for itself: special characters by their commands, lines joined."""
+    return "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()) if letter.isprintable())

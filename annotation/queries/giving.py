@@ -1,0 +1,247 @@
+"""Who holds what of a round, what becomes of it when somebody leaves, and what nobody holds."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.access import RATER
+from annotation.assigning import given_on
+from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.queries.verdicts import code_order
+
+
+def slots(round_: Round) -> QuerySet[Assignment]:
+    """What is held of a round's slots: an arbiter and a machine hold none, nor does whoever was withdrawn.
+
+    Training items are left out: every rater has them all.
+    """
+    held = Assignment.objects.filter(round=round_, slot__isnull=False).exclude(state=Assignment.State.WITHDRAWN)
+    return held.exclude(item__in=training_of(round_)).order_by()
+
+
+def training_of(round_: Round) -> QuerySet[Any]:
+    """The items of a round whose answer is known."""
+    return RoundItem.objects.filter(round=round_, known__isnull=False).order_by().values("item")
+
+
+def n_taken(round_: Round, rater: int | None = None) -> dict[int, int]:
+    """How many slots each rater (by the membership's id), or one of them, holds, finished ones too; one query."""
+    held = slots(round_) if rater is None else slots(round_).filter(rater=rater)
+    return dict(held.values_list("rater").annotate(n=Count("pk")))
+
+
+def has_left(round_: Round, rater: Membership) -> bool:
+    return RoundRater.objects.filter(round=round_, rater=rater, left_at__isnull=False).exists()
+
+
+ASKED_MEANWHILE = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON, round__state=Round.State.OPEN)
+"""What third raters are asked while a round is open: where it is counted, its raters learn that others differ."""
+
+
+def asked_meanwhile(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items the rater is asked as a third one while the round is open, and answered of them.
+
+    What a round tells of its progress is less by these. One query, none where no round resolves item by item.
+    """
+    by_item = Study.ResolveWhen.ITEM
+    live = [each.pk for each in rounds if each.state == Round.State.OPEN and each.study.resolve_when == by_item]
+    if not live:
+        return {}
+    told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
+    rows = Assignment.objects.filter(ASKED_MEANWHILE, round__in=told).exclude(state=Assignment.State.WITHDRAWN)
+    rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
+    counted = rows.order_by().values("round_id", "rater_id")
+    is_done = Q(state__in=Assignment.FINISHED)
+    return {
+        (row["round_id"], row["rater_id"]): (row["n"], row["n_done"])
+        for row in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done))
+    }
+
+
+def has_everything(round_: Round, machine: Membership) -> bool:
+    """Whether a machine was given all items beside the slots; in a pool opened by an older release it takes slots."""
+    return Assignment.objects.filter(round=round_, rater=machine, slot__isnull=True).exists()
+
+
+def takers(round_: Round) -> list[RoundRater]:
+    """The raters of a round who may be given items: people who rate in the study and have not left; one query."""
+    rows = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
+    rows = rows.filter(rater__user__isnull=False, rater__roles__contains=[RATER])
+    return list(rows.select_related("rater__user").order_by("pk"))
+
+
+def room_of(raters: Iterable[RoundRater], taken: Mapping[int, int]) -> dict[int, int | None]:
+    """How many more items each takes; None: any number."""
+    return {
+        each.rater_id: None if each.quota is None else max(each.quota - taken.get(each.rater_id, 0), 0)
+        for each in raters
+    }
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What becomes of the unfinished items of a rater who leaves: each with its new rater, or None.
+
+    `n_slots` of them are to be taken by others: training items, and what an arbiter or a machine is asked, are not.
+    `is_pool`: they go back to the pool. `is_given_up`: nobody else is asked, as in a worklist.
+    """
+
+    rater: Membership
+    moves: Sequence[tuple[Assignment, Membership | None]]
+    n_slots: int = 0
+    is_pool: bool = False
+    is_given_up: bool = False
+
+    @property
+    def n(self) -> int:
+        return len(self.moves)
+
+    @property
+    def given(self) -> list[tuple[Membership, int]]:
+        """Who gets how many, in the order of their codes."""
+        found = Counter(to for _, to in self.moves if to is not None)
+        return sorted(found.items(), key=lambda each: code_order(each[0].code))
+
+    @property
+    def n_given(self) -> int:
+        return sum(n for _, n in self.given)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many slots wait for somebody who can take them."""
+        return 0 if self.is_given_up else self.n_slots - self.n_given
+
+    @property
+    def sentence(self) -> str:
+        """Where the items go, in one sentence: “12 items go to R2 (5) and R3 (4); 3 find nobody”."""
+        if not self.n:
+            return f"{self.rater} holds no unfinished item"
+        if not self.n_slots or self.is_given_up:
+            return f"{_items(self.n)} of {self.rater} {_are(self.n)} given up"
+        if self.is_pool:
+            return f"{_items(self.n_slots)} {'goes' if self.n_slots == 1 else 'go'} back to the pool"
+        if not self.n_given:
+            return f"{_items(self.n_slots)} {'finds' if self.n_slots == 1 else 'find'} nobody"
+        who = [f"{to} ({n})" for to, n in self.given]
+        named = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
+        words = f"{_items(self.n_given)} {'goes' if self.n_given == 1 else 'go'} to {named}"
+        return words + (f"; {self.n_waiting} find{'s' if self.n_waiting == 1 else ''} nobody" if self.n_waiting else "")
+
+
+def _items(n: int) -> str:
+    return f"{n} item" if n == 1 else f"{n} items"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def leaving(round_: Round, leaver: RoundRater) -> Leaving:
+    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; five queries.
+
+    In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
+    """
+    unfinished = list(
+        Assignment.objects.filter(round=round_, rater=leaver.rater_id, state__in=Assignment.UNFINISHED)
+        .select_related("item")
+        .order_by("position", "pk")
+    )
+    nobody: list[tuple[Assignment, Membership | None]] = [(each, None) for each in unfinished]
+    if round_.kind == Round.Kind.RELABEL:
+        return Leaving(leaver.rater, nobody, is_given_up=True)
+    training = set(training_of(round_).values_list("item", flat=True))
+    held = [each for each in unfinished if each.slot is not None and each.item_id not in training]
+    if round_.mode == Round.Mode.POOL:
+        return Leaving(leaver.rater, nobody, len(held), is_pool=True)
+    others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
+    had: dict[int, set[int]] = {}
+    rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each in held], rater__in=list(others))
+    for item, rater in rows.order_by().values_list("item_id", "rater_id"):
+        had.setdefault(item, set()).add(rater)
+    taken = n_taken(round_)
+    found = given_on(
+        [each.item_id for each in held],
+        had,
+        {rater: taken.get(rater, 0) for rater in others},
+        room_of(others.values(), taken),
+        f"left {round_.seed} {leaver.rater_id}",
+    )
+    to = {each.pk: None if rater is None else others[rater].rater for each, (_, rater) in zip(held, found, strict=True)}
+    return Leaving(leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held))
+
+
+@dataclass(frozen=True)
+class FreeSlot:
+    """A slot that nobody holds and somebody is to take."""
+
+    item: int
+    slot: int
+
+
+def free_slots(round_: Round) -> list[FreeSlot]:
+    """The free slots of a round in its order; two queries."""
+    places = list(RoundItem.objects.filter(round=round_, n_free__gt=0).order_by("position"))
+    held: dict[int, set[int | None]] = {}
+    for item, slot in slots(round_).filter(item__in=[each.item_id for each in places]).values_list("item_id", "slot"):
+        held.setdefault(item, set()).add(slot)
+    found: list[FreeSlot] = []
+    for place in places:
+        free = [n for n in range(1, place.n_raters + 1) if n not in held.get(place.item_id, ())]
+        found.extend(FreeSlot(place.item_id, slot) for slot in free[: place.n_free])
+    return found
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """Free slots that none of a round's raters can take, and who is at their quota."""
+
+    n_slots: int
+    at_quota: Sequence[Membership]
+
+
+def stuck(round_: Round) -> Stuck | None:
+    """The free slots of an open round, if no rater can take any of them; None where somebody can, or none is free.
+
+    In a planned round whoever could take a slot holds it already. Three queries at most.
+    """
+    if round_.state != Round.State.OPEN:
+        return None
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
+    n_slots = free.aggregate(n=Sum("n_free"))["n"] or 0
+    if not n_slots:
+        return None
+    present = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
+    if round_.mode == Round.Mode.POOL:
+        had = Assignment.objects.filter(round=round_, rater=OuterRef(OuterRef("rater")), item=OuterRef("item"))
+        for_them = free.filter(~Exists(had.exclude(state=Assignment.State.WITHDRAWN)))
+        if present.filter(below_quota()).filter(Exists(for_them)).exists():
+            return None
+    taken = n_taken(round_)
+    limited = present.filter(quota__isnull=False).select_related("rater__user")
+    at_quota = [each for each in limited if room_of([each], taken)[each.rater_id] == 0]
+    return Stuck(n_slots, [each.rater for each in at_quota])
+
+
+def below_quota() -> Q:
+    """Raters of a pool who may take one more item; they answer its training items first, outside of their quota."""
+    training = RoundItem.objects.filter(round=OuterRef("round"), known__isnull=False).order_by().values("round")
+    n_training = Coalesce(Subquery(training.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+    return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_training)
+
+
+def candidates(round_: Round) -> list[Membership]:
+    """Who may be added to an open round: raters of the study who are not in it, or left and may come back."""
+    present = RoundRater.objects.filter(round=round_).exclude(has_way_back(round_))
+    rows = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__contains=[RATER])
+    rows = rows.exclude(pk__in=present.values("rater")).select_related("user")
+    return sorted(rows, key=lambda each: code_order(each.code))
+
+
+def has_way_back(round_: Round) -> Q:
+    """Raters who left and may come back: with an answer in the round they stayed blind in it."""
+    own: QuerySet[Any] = Assignment.objects.filter(round=round_, rater=OuterRef("rater"), state__in=Assignment.FINISHED)
+    return Q(Exists(own), left_at__isnull=False)

@@ -1,0 +1,78 @@
+"""Whether a pilot's agreement speaks for opening the main round: before discussion, against the study's thresholds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.access import Seat
+from annotation.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WAIT, advice, verdict
+from annotation.models import Round
+from annotation.reporting.numbers import Headline, headline
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the newest pilot that is over says of the main round; `lines` holds each dimension with its verdict."""
+
+    pilot: Round
+    advice: str
+    lines: Sequence[tuple[Headline, str]]
+
+    @property
+    def is_wait(self) -> bool:
+        return self.advice == WAIT
+
+    @property
+    def sentence(self) -> str:
+        """What the pilot says, in one sentence."""
+        judged = [found for _, found in self.lines if found != NO_THRESHOLD]
+        n, n_met = len(judged), sum(found not in (UNDEFINED, "not met") for found in judged)
+        said = f"In the pilot, round {self.pilot.number}, "
+        if self.advice == OPEN:
+            reached = "the threshold was reached" if n == 1 else f"all {n} thresholds were reached"
+            return f"{said}{reached}: nothing speaks against the main round."
+        reached = "the threshold was not reached" if n == 1 else f"{n_met} of {n} thresholds were reached"
+        return f"{said}{reached}: better sharpen the definitions and pilot again before the main round."
+
+    def as_document(self) -> dict[str, Any]:
+        """The same as it is kept with the round and told over REST."""
+        return {
+            "round": self.pilot.number,
+            "advice": self.advice,
+            "dimensions": [
+                {
+                    "dimension": each.dimension,
+                    "title": each.title,
+                    "coefficient": each.coefficient,
+                    "value": each.value,
+                    "ci_low": each.ci_low,
+                    "ci_high": each.ci_high,
+                    "threshold": each.threshold,
+                    "undefined": each.undefined,
+                    "verdict": found,
+                }
+                for each, found in self.lines
+            ],
+        }
+
+
+def last_pilot(seat: Seat) -> Round | None:
+    """The newest pilot round of the study under its taxonomy that is over; one query."""
+    rounds = Round.objects.filter(study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
+    rounds = rounds.filter(taxonomy_version__taxonomy=seat.study.taxonomy_id)
+    return rounds.select_related("taxonomy_version").order_by("-number").first()
+
+
+def gate(seat: Seat) -> Gate | None:
+    """What the last pilot says; None without one, or where the study fixed no threshold.
+
+    Three queries where the pilot's numbers were computed before and hold, else as many as its headline takes.
+    """
+    if not any(each.get("threshold") is not None for each in seat.study.primary.values()):
+        return None
+    pilot = last_pilot(seat)
+    if pilot is None:
+        return None
+    lines = [(each, verdict(each.value, each.threshold)) for each in headline(seat, pilot)]
+    found = advice(each for _, each in lines)
+    return None if found is None else Gate(pilot, found, lines)

@@ -1,0 +1,267 @@
+"""The facts of a study for its methods paragraph, checklist and table, as far as their reader may know them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, F, OuterRef, Q, Subquery
+
+from annotation.access import Seat
+from annotation.methods import (
+    Decided,
+    Dimension,
+    Drawn,
+    Facts,
+    Number,
+    Wave,
+    as_text,
+    checklist_as_document,
+    latex,
+    paragraph,
+)
+from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
+from annotation.queries.choosing import flow
+from annotation.queries.verdicts import code_order
+from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
+from annotation.reporting.machines import machines_in
+from annotation.reporting.numbers import FALLBACK, DimensionReport, Headline, primary, report
+from annotation.reporting.slices import ask
+
+
+def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
+    """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
+
+    Rounds that the person is blind in are left out and named in `hidden`; of items that they are yet to answer as a
+    third rater no decision is counted. Cost: the queries of the page of agreement before and after discussion, and
+    ten more.
+    """
+    study, rounds = seat.study, visible_rounds(seat)
+    numbers = sorted(seat.study.rounds.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
+    asked = replace(ask(seat, {}), resamples=resamples)
+    reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
+    known = _answers(rounds)
+    places = RoundItem.objects.counting().filter(round__in=rounds)
+    items = places.aggregate(
+        n_items=Count("item", distinct=True),
+        n_double=Count("item", distinct=True, filter=Q(n_raters__gte=2)),
+        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
+    )
+    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
+    codes = people.order_by().values_list("rater__code", flat=True).distinct()
+    return Facts(
+        study=study.title,
+        taxonomy=study.taxonomy.title,
+        software=f"Concord {settings.CONCORD_VERSION}",
+        waves=_waves(rounds, known),
+        dimensions=_dimensions(seat, rounds, asked, reports),
+        raters=sorted((code for code in codes if code), key=code_order),
+        machines=[machine.code or "" for machine in machines_in(rounds)],
+        has_guidelines=bool(study.guidelines.strip()),
+        drawn=[_drawn(sample) for sample in _samples(rounds)],
+        decided=_decided(seat, rounds),
+        n_changed=sum(each["n_changed"] for each in known.values()),
+        n_proposals=_n_proposals(seat, rounds),
+        applies=study.applies,
+        seed=next((each.entry["seed"] for each in reports if "seed" in each.entry), 0),
+        resamples=resamples,
+        hidden=numbers,
+        **items,
+    )
+
+
+def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
+    """Of each round: answers of people, how many they gave themselves, skipped, and changed since; one query."""
+    counting = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("known")
+    rows = (
+        Assignment.objects.filter(
+            round__in=rounds, slot__isnull=False, rater__kind=Membership.Kind.PERSON, state__in=Assignment.FINISHED
+        )
+        .annotate(known=Subquery(counting))
+        .filter(known__isnull=True)
+        .order_by()
+        .values("round")
+        .annotate(
+            n_answers=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
+            n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED, blind__submitted_by=F("rater__user"))),
+            n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+            n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
+        )
+    )
+    found: list[dict[str, Any]] = [dict(row) for row in rows]
+    return {row.pop("round"): row for row in found}
+
+
+def _waves(rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
+    """The rounds in order; two queries."""
+    of_items: dict[int, Any] = {
+        row["round"]: row
+        for row in RoundItem.objects.filter(round__in=rounds)
+        .order_by()
+        .values("round")
+        .annotate(
+            n=Count("pk", filter=Q(known__isnull=True)),
+            n_double=Count("pk", filter=Q(known__isnull=True, n_raters__gte=2)),
+            n_training=Count("pk", filter=Q(known__isnull=False)),
+        )
+    }
+    raters: dict[int, list[str]] = {}
+    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
+    for round_id, code in people.order_by().values_list("round", "rater__code"):
+        raters.setdefault(round_id, []).append(code or "")
+    waves = []
+    for round_ in sorted(rounds, key=lambda each: each.number):
+        counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
+        waves.append(
+            Wave(
+                number=round_.number,
+                kind=round_.kind,
+                version=round_.taxonomy_version.number,
+                is_open=round_.state == Round.State.OPEN,
+                is_resolving=round_.state == Round.State.RESOLVING,
+                n_items=counts.get("n", 0),
+                n_double=counts.get("n_double", 0),
+                raters=sorted(raters.get(round_.pk, []), key=code_order),
+                n_training=counts.get("n_training", 0),
+                n_answers=answers.get("n_answers", 0),
+                n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0),
+                n_skipped=answers.get("n_skipped", 0),
+            )
+        )
+    return waves
+
+
+def _dimensions(
+    seat: Seat, rounds: Sequence[Round], asked: Asked, reports: Sequence[DimensionReport]
+) -> list[Dimension]:
+    """What was found for each dimension, with the primary coefficient after discussion over all rounds and by round."""
+    codes = rater_codes(seat)
+    later = replace(asked, slice=replace(asked.slice, when="after"))
+    after = {each.dimension.key: each for each in across(rounds, later)} if reports else {}
+    begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    found = []
+    for each in reports:
+        key = each.across.dimension.key
+        discussed = after.get(key)
+        found.append(
+            replace(
+                _dimension(each, seat.study.primary.get(key, {}), begun),
+                after=_number(primary(seat, discussed, codes, later)) if discussed else None,
+                after_by_round={
+                    one.round.number: _number(primary(seat, discussed.only([one.round]), codes, later))
+                    for one in discussed.counted
+                }
+                if discussed
+                else {},
+            )
+        )
+    return found
+
+
+def _dimension(found: DimensionReport, fixed: dict[str, Any], begun: datetime | None) -> Dimension:
+    dimension, head, entry = found.across.dimension, found.headline, found.entry
+    value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
+    fixed_at = datetime.fromisoformat(head.fixed_at) if head.fixed_at else None
+    why = [(each["reason"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
+    if not why and entry["left_out"]:
+        why = [("fewer than two ratings to compare", entry["left_out"])]
+    weights = entry.get("weights") or "quadratic"
+    return Dimension(
+        key=dimension.key,
+        title=dimension.title,
+        kind=dimension.kind,
+        n_categories=sum(category.selectable for category in dimension.categories),
+        is_conditional=dimension.applies_when is not None,
+        coefficient=head.coefficient or FALLBACK,
+        metric=entry["metric"],
+        before=_number(head),
+        by_round={number: _number(one) for number, one in found.trend.items()},
+        is_fixed=bool(fixed),
+        threshold=head.threshold,
+        fixed_on=fixed_at.date() if fixed_at else None,
+        is_fixed_before=fixed_at is not None and (begun is None or fixed_at <= begun),
+        reason=fixed.get("reason") or "",
+        weights=weights if isinstance(weights, str) else "its own",
+        words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
+        left_out=why,
+        warnings=entry["warnings"],
+    )
+
+
+def _number(head: Headline) -> Number:
+    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined)
+
+
+def _samples(rounds: Sequence[Round]) -> list[Sample]:
+    wanted = {round_.sample_id for round_ in rounds if round_.sample_id}
+    return list(Sample.objects.filter(pk__in=wanted).defer("frame").order_by("pk"))
+
+
+def _drawn(sample: Sample) -> Drawn:
+    """A sample as it was drawn, and what screening took out of it; one query."""
+    return Drawn(
+        n_found=sample.counts[0]["n"] if len(sample.counts) > 1 else None,
+        n_frame=sample.n_frame if sample.n_frame is not None else (sample.counts[-1]["n"] if sample.counts else None),
+        size=sample.size,
+        seed=sample.seed,
+        stratify_by=sample.stratify_by,
+        allocation=sample.allocation,
+        n_screened_out=sum(line.n for line in flow(sample) if line.kind == "out"),
+    )
+
+
+def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
+    """The decisions that count, by method, the most frequent first; two queries."""
+    newest = Resolution.objects.filter(
+        round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
+    ).order_by("-revision")
+    rows = (
+        Resolution.objects.filter(_shown(seat), round__in=rounds)
+        .filter(revision=Subquery(newest.values("revision")[:1]))
+        .exclude(method=Resolution.Method.REOPENED)
+        .order_by()
+        .values_list("method", "decided_by")
+        .annotate(n=Count("pk"))
+    )
+    codes = dict(seat.study.memberships.filter(user__isnull=False).values_list("user", "code"))
+    found: dict[str, dict[int | None, int]] = {}
+    for method, user, n in rows:
+        found.setdefault(method, {})[user] = n
+    return [
+        Decided(
+            method=method,
+            n=sum(by.values()),
+            by=sorted((code for user in by if user and (code := codes.get(user))), key=code_order)
+            if method != Resolution.Method.IMPORTED
+            else (),
+            n_others=sum(1 for user in by if user and not codes.get(user))
+            if method not in (Resolution.Method.IMPORTED, Resolution.Method.MAJORITY)
+            else 0,
+        )
+        for method, by in sorted(found.items(), key=lambda each: (-sum(each[1].values()), each[0]))
+    ]
+
+
+def _shown(seat: Seat) -> Q:
+    """Leaves out items that the person is yet to answer as a third rater; one query."""
+    hidden: dict[int, list[int]] = {}
+    for round_id, item in seat.arbitrated:
+        hidden.setdefault(round_id, []).append(item)
+    found = Q()
+    for round_id, items in hidden.items():
+        found &= ~Q(round=round_id, item__in=items)
+    return found
+
+
+def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
+    return Proposal.objects.filter(_shown(seat), round__in=rounds, annotation__isnull=False).count()
+
+
+def methods_as_document(facts: Facts) -> dict[str, Any]:
+    """What REST and the shell answer: paragraph, checklist and latex."""
+    return {
+        "paragraph": as_text(paragraph(facts)),
+        "checklist": checklist_as_document(facts),
+        "latex": latex(facts),
+    }

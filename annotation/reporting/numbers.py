@@ -1,0 +1,238 @@
+"""The numbers of a study: the agreement entries of pages and API, the primary coefficient, and its trend."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from annotation.access import Seat
+from annotation.agreement import one_coefficient, summary
+from annotation.models import Round
+from annotation.queries.left_out import BECAUSE
+from annotation.reporting.across import (
+    OFF_SCALE,
+    Across,
+    Asked,
+    across,
+    metric_for,
+    no_such_dimension,
+    patterns_of,
+    rater_codes,
+    weights_for,
+)
+from annotation.reporting.raters import with_raters
+from annotation.reporting.slices import ask
+
+FALLBACK = "krippendorff_alpha"
+"""Stands first where the study fixed nothing for a dimension."""
+
+
+def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
+    """One entry per dimension over these rounds together, in the order of the version asked for or of the newest.
+
+    `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
+    their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
+    one query for the raters and one for what has come to count; where that is other than before, one more per round
+    and dimension (two where ratings are left out by choice).
+    """
+    codes = rater_codes(seat)
+    return [entry(each, codes, asked, round_number=round_number) for each in across(rounds, asked)]
+
+
+def agreement_and_raters(
+    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None
+) -> list[dict[str, Any]]:
+    """The entries of `agreement` with each rater beside what was agreed on (`by_rater`); queries as there, and two."""
+    codes = rater_codes(seat)
+    found = across(rounds, asked)
+    entries = [entry(each, codes, asked, round_number=round_number) for each in found]
+    return with_raters(rounds, found, codes, asked, entries)
+
+
+def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:
+    """What the REST contract says of one dimension; kept until answers come to count otherwise."""
+    metric = metric_for(found.dimension, asked)
+    question = (replace(asked, dimension=None, metric=metric), round_number, codes)
+    return found.kept("entry", question, lambda: _entry(found, codes, asked, round_number))
+
+
+def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int | None) -> dict[str, Any]:
+    patterns_found = patterns_of(found, codes, asked)
+    weights, unsuited = weights_for(found.dimension, asked, patterns_found)
+    numbers = summary(
+        patterns_found,
+        kind=found.dimension.kind,
+        metric=metric_for(found.dimension, asked),
+        weights=weights,
+        paths=found.paths,
+        apart=OFF_SCALE,
+        resamples=asked.resamples,
+        left_out=sum(each.n_left_out for each in found.counted),
+        thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
+    )
+    numbers["warnings"] += [unsuited] if unsuited else []
+    numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
+    return {
+        "dimension": found.dimension.key,
+        "round": round_number,
+        "when": asked.slice.when,
+        "applies": asked.slice.applies,
+        "version": asked.version.number if asked.version else None,
+        **numbers,
+        "left_out_because": _because(found),
+        "unmapped": _unmapped(found),
+    }
+
+
+def _because(found: Across) -> list[dict[str, Any]]:
+    """Why units are left out, the most frequent reason first: {reason, because, n}; the n add up to left_out."""
+    counted: Counter[str] = Counter()
+    for each in found.counted:
+        counted.update(each.left_out_because)
+    return [
+        {"reason": BECAUSE[because], "because": because, "n": n}
+        for because, n in sorted(counted.items(), key=lambda each: (-each[1], list(BECAUSE).index(each[0])))
+    ]
+
+
+def left_astray(round_: Round, asked: Asked) -> str:
+    """Says that no mapping leads from a round's version to the one asked for."""
+    number = asked.version.number if asked.version else round_.taxonomy_version.number
+    own = round_.taxonomy_version.number
+    return f"Round {round_.number} is left out: no mapping leads from version {own} to version {number}."
+
+
+def _unmapped(found: Across) -> list[dict[str, Any]]:
+    """The ratings that can't be told in terms of the version asked for, by category, its version and the reason."""
+    counted: dict[tuple[str, int, str], int] = {}
+    for each in found.counted:
+        for (category, reason), n in each.lost.items():
+            place = (category, each.round.taxonomy_version.number, reason)
+            counted[place] = counted.get(place, 0) + n
+    return [
+        {"category": category, "version": version, "reason": reason, "ratings": n}
+        for (category, version, reason), n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+    ]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The one number of a dimension: its primary coefficient before discussion."""
+
+    dimension: str
+    title: str
+    coefficient: str
+    value: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    threshold: float | None
+    undefined: str | None
+    units: int
+    left_out: int
+    raters: tuple[str, ...]
+    fixed_at: str | None
+    reason: str = ""
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.raters)
+
+
+def headline(seat: Seat, round_: Round) -> list[Headline]:
+    """The primary coefficient of each dimension in a round, before discussion; else Krippendorff's alpha."""
+    codes, asked = rater_codes(seat), ask(seat, {})
+    return [primary(seat, each, codes, asked) for each in across([round_], asked)]
+
+
+def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
+    """The primary coefficient of a dimension alone; kept until answers come to count otherwise."""
+    metric = metric_for(found.dimension, asked)
+    fixed = seat.study.primary.get(found.dimension.key, {})
+    question = (replace(asked, dimension=None, metric=metric), fixed, codes)
+    return found.kept("primary", question, lambda: _primary(seat, found, codes, asked))
+
+
+def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
+    chosen = seat.study.primary.get(found.dimension.key, {})
+    patterns_found = patterns_of(found, codes, asked)
+    coefficient = one_coefficient(
+        patterns_found,
+        chosen.get("coefficient", FALLBACK),
+        kind=found.dimension.kind,
+        metric=metric_for(found.dimension, asked),
+        weights=weights_for(found.dimension, asked, patterns_found)[0],
+        paths=found.paths,
+        apart=OFF_SCALE,
+        resamples=asked.resamples,
+    )
+    return Headline(
+        dimension=found.dimension.key,
+        title=found.dimension.title,
+        coefficient=coefficient.name,
+        value=coefficient.value,
+        se=coefficient.se,
+        ci_low=coefficient.ci_low,
+        ci_high=coefficient.ci_high,
+        threshold=chosen.get("threshold"),
+        undefined=coefficient.undefined,
+        units=patterns_found.n_units,
+        left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),
+        raters=tuple(patterns_found.raters[column] for column in patterns_found.active),
+        fixed_at=chosen.get("fixed_at"),
+        reason=chosen.get("reason", ""),
+    )
+
+
+@dataclass(frozen=True)
+class DimensionReport:
+    """Everything the page of agreement says about a dimension.
+
+    `headline` is before discussion, `entry` as asked, `after` the primary coefficient after discussion where that was
+    asked for; `trend` has the primary coefficient before discussion for each round that has the dimension, and
+    `trend_after` the same after discussion, where that was asked for.
+    """
+
+    across: Across
+    headline: Headline
+    entry: dict[str, Any]
+    after: Headline | None
+    trend: dict[int, Headline]
+    trend_after: dict[int, Headline]
+
+
+def report(
+    seat: Seat, rounds: Sequence[Round], chosen: Sequence[Round], asked: Asked, *, round_number: int | None
+) -> list[DimensionReport]:
+    """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `across`.
+
+    After discussion, where that is asked for, is read beside what was before.
+    """
+    codes = rater_codes(seat)
+    everywhere = list({round_.pk: round_ for round_ in [*rounds, *chosen]}.values())
+    before = replace(asked, slice=replace(asked.slice, when="before"))
+    is_after = asked.slice.when == "after"
+    discussed = {each.dimension.key: each for each in across(everywhere, asked)} if is_after else {}
+    found = []
+    for each in across(everywhere, before):
+        here, everywhere_after = each.only(chosen), discussed.get(each.dimension.key)
+        if not here.counted:
+            continue
+        after = everywhere_after.only(chosen) if everywhere_after else None
+        found.append(
+            DimensionReport(
+                across=here,
+                headline=primary(seat, here, codes, before),
+                entry=entry(after or here, codes, asked, round_number=round_number),
+                after=primary(seat, after, codes, asked) if after else None,
+                trend=_by_round(seat, each, codes, before),
+                trend_after=_by_round(seat, everywhere_after, codes, asked) if everywhere_after else {},
+            )
+        )
+    if asked.dimension is not None and not found:
+        raise no_such_dimension(asked.dimension)
+    return found
+
+
+def _by_round(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> dict[int, Headline]:
+    return {one.round.number: primary(seat, found.only([one.round]), codes, asked) for one in found.counted}

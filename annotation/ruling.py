@@ -1,0 +1,238 @@
+"""The job of a study's rules: decides by majority and asks third raters, for one item or for a round in batches."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, Max, OuterRef, Q
+from django.utils import timezone
+
+from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
+from annotation.consensus import Verdict
+from annotation.models import (
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Membership,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+    RoundRater,
+    Study,
+)
+from annotation.queries.verdicts import ItemVerdicts, round_verdicts
+from annotation.rules import Candidate, Ruling, ruling, third_raters
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
+
+BATCH = 200
+ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
+
+Touched = Collection[tuple[int, int, str]]
+
+
+def rule_round(round_id: int) -> None:
+    """Applies the rules to all of a round that is being resolved, and marks it; for another one it does nothing.
+
+    Each batch is one transaction that holds its items, and looks at them anew; so killed anywhere and run again, or
+    run twice at once, it decides nothing twice and asks nobody twice.
+    """
+    round_ = Round.objects.select_related("study").get(pk=round_id)
+    if round_.state != Round.State.RESOLVING or round_.ruled_at is not None:
+        return
+    waiting: list[int] = []
+    for each in round_verdicts(round_, disputed_only=True):
+        if any(_is_for_rules(verdict) for verdict in each.verdicts):
+            waiting.append(each.round_item.item_id)
+        if len(waiting) >= BATCH:
+            rule_items(round_id, waiting)
+            waiting = []
+    if waiting:
+        rule_items(round_id, waiting)
+    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING).update(ruled_at=timezone.now())
+
+
+@transaction.atomic
+def rule_items(round_id: int, items: Sequence[int]) -> None:
+    """Applies the rules of the study to some items: decides what they decide, then asks third raters for the rest.
+
+    A place that somebody decided or reopened is left to people.
+    """
+    state = hold_state(round_id)
+    round_ = Round.objects.select_related("study").get(pk=round_id)
+    study = round_.study
+    item_by_item = state == Round.State.OPEN and study.is_resolved_by_item
+    if not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
+        return
+    list(RoundItem.objects.select_for_update().filter(round=round_, item__in=items).order_by("position"))
+    tree = published_version(round_.taxonomy_version_id)
+    touched = _touched(round_, tree, items)
+    codes = _arbiters(round_, items)
+    still_open: list[int] = []
+    waiting: Sequence[int] = list(items)
+    n_decided: Counter[str] = Counter()
+    while waiting:
+        ruled: list[int] = []
+        for each in round_verdicts(round_, items=waiting):
+            item = each.round_item.item_id
+            made = _rulings(each, study, touched, codes.get(item, ()))
+            if made:
+                _decide(round_, tree, item, made)
+                ruled.append(item)
+                n_decided.update(decided.method for _, decided in made)
+                touched |= {(item, verdict.part, verdict.dimension) for verdict, _ in made}
+            elif any(_is_for_rules(v) and (item, v.part, v.dimension) not in touched for v in each.verdicts):
+                still_open.append(item)
+        waiting = ruled  # What hangs on a decision comes to light when it is taken.
+    if study.third_rater and round_.kind != Round.Kind.RELABEL:
+        asked = ask_third_raters(round_, [item for item in still_open if item not in codes])
+        if asked:
+            _record(round_, "third raters asked by rule", items=len(asked))
+    if n_decided:
+        _record(round_, "decided by rule", **n_decided)
+
+
+def _record(round_: Round, verb: str, **detail: object) -> None:
+    AuditEvent.objects.create(study_id=round_.study_id, user=None, verb=verb, detail={"round": round_.number, **detail})
+
+
+def _is_for_rules(verdict: Verdict) -> bool:
+    return verdict.state == "open" and verdict.reason == "differ"
+
+
+def _touched(round_: Round, tree: VersionTree, items: Sequence[int]) -> set[tuple[int, int, str]]:
+    rows = Resolution.objects.filter(round=round_, item__in=items).values_list("item_id", "part", "dimension_id")
+    return {(item, part, tree.by_id[dimension].key) for item, part, dimension in rows}
+
+
+def _arbiters(round_: Round, items: Sequence[int]) -> dict[int, set[str]]:
+    """Per item the codes of those who are, or were, asked as third raters; items without any are missing."""
+    found: dict[int, set[str]] = defaultdict(set)
+    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items)
+    for item, code in rows.exclude(state=Assignment.State.WITHDRAWN).values_list("item_id", "rater__code"):
+        found[item].add(code or "")
+    return dict(found)
+
+
+def _rulings(
+    each: ItemVerdicts, study: Study, touched: Touched, arbiters: Collection[str]
+) -> list[tuple[Verdict, Ruling]]:
+    found = []
+    for verdict in each.verdicts:
+        if (each.round_item.item_id, verdict.part, verdict.dimension) in touched:
+            continue
+        made = ruling(verdict, arbiters, third_rater=study.third_rater, majority=study.majority)
+        if made is not None:
+            found.append((verdict, made))
+    return found
+
+
+def _decide(round_: Round, tree: VersionTree, item: int, made: Iterable[tuple[Verdict, Ruling]]) -> None:
+    for verdict, decided in made:
+        dimension = tree.by_key[verdict.dimension]
+        resolution = Resolution.objects.create(
+            round=round_,
+            item_id=item,
+            part=verdict.part,
+            dimension_id=dimension.id,
+            revision=1,
+            method=decided.method,
+            rationale=decided.rationale,
+        )
+        ResolutionValue.objects.bulk_create(
+            ResolutionValue(resolution=resolution, category_id=dimension.by_key[str(value)].id)
+            if dimension.has_categories
+            else ResolutionValue(resolution=resolution, **{dimension.kind: value})
+            for value in decided.values
+        )
+
+
+def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:
+    """Who could be asked as a third rater at all, and per item who had it; three queries.
+
+    That are people with the role rater who can sign in and did not leave the round; somebody who had an item is not
+    asked about it again.
+    """
+    left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
+    members = Membership.objects.filter(
+        ~Exists(left), study=round_.study_id, roles__contains=[RATER], kind=Membership.Kind.PERSON, user__is_active=True
+    )
+    had: dict[int, set[int]] = defaultdict(set)
+    for item, rater in Assignment.objects.filter(round=round_, item__in=items).values_list("item_id", "rater_id"):
+        had[item].add(rater)
+    return list(members.select_related("user").order_by("pk")), had
+
+
+def ask_third_raters(
+    round_: Round, items: Sequence[int], by_hand: Collection[Membership] | None = None
+) -> dict[int, int]:
+    """Gives items to third raters, by hand to one of those named, and tells them; item → member.
+
+    Raters of the round come first, those who may decide in the study last: they may have seen the answers. Where
+    nobody is left nothing happens. Call it while the items are held.
+    """
+    if not items:
+        return {}
+    members, had = candidates(round_, items)
+    of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+    load = _loads(round_)
+    ranked = [
+        Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))
+        for each in (members if by_hand is None else by_hand)
+    ]
+    chosen = third_raters(items, ranked, had, round_.seed)
+    _give(round_, chosen, of_round)
+    _tell(round_, chosen, by_hand is not None)
+    return chosen
+
+
+def _loads(round_: Round) -> dict[int, int]:
+    rows = Assignment.objects.filter(ARBITERS, round=round_).order_by().values("rater")
+    return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
+
+
+def _give(round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater]) -> None:
+    counted = Counter(chosen.values())
+    rows = Assignment.objects.filter(round=round_, rater__in=list(counted)).order_by().values("rater")
+    last = {row["rater"]: row["last"] for row in rows.annotate(last=Max("position"))}
+    given = []
+    for item, rater in chosen.items():
+        last[rater] = last.get(rater, 0) + 1
+        given.append(Assignment(round=round_, item_id=item, rater_id=rater, slot=None, position=last[rater]))
+    Assignment.objects.bulk_create(given)
+    for rater, n in sorted(counted.items()):
+        if rater in of_round:
+            RoundRater.objects.filter(pk=of_round[rater].pk).update(n_assigned=F("n_assigned") + n)
+
+
+def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
+    """One line of the inbox per rater and round, counting on; by hand one per item."""
+    if by_hand:
+        for item, rater in chosen.items():
+            InboxLine.objects.get_or_create(
+                member_id=rater, kind=InboxLine.Kind.ARBITER, round=round_, item_id=item, remark=None
+            )
+        return
+    for rater, n in sorted(Counter(chosen.values()).items()):
+        line, is_new = InboxLine.objects.get_or_create(
+            member_id=rater,
+            kind=InboxLine.Kind.ARBITER,
+            round=round_,
+            item=None,
+            remark=None,
+            defaults={"n_items": n},
+        )
+        if not is_new:
+            InboxLine.objects.filter(pk=line.pk).update(
+                n_items=F("n_items") + n, read_at=None, created_at=timezone.now()
+            )
+
+
+def lost(before_seconds: int) -> list[int]:
+    """Rounds that are being resolved for so long and to which the rules of their study were not applied; one query."""
+    since = timezone.now() - timedelta(seconds=before_seconds)
+    has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+    rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
+    return list(rows.order_by("pk").values_list("pk", flat=True))

@@ -1,0 +1,178 @@
+"""What a screening round asks (in or out, and why out), and what its agreed answers make of an item."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from annotation.answers import PartRead
+from annotation.consensus import Verdict
+from taxonomy.schema import (
+    KEY_MAX,
+    NAME_MAX,
+    AppliesWhen,
+    CategorySpec,
+    DimensionSpec,
+    Document,
+    key_of,
+    without_was,
+)
+
+SCREENING, REASON = "screening", "screening-reason"
+"""The two dimensions."""
+IN, OUT = "in", "out"
+MOST_REASONS = 40
+NO_REASON = "no reason was agreed on"
+SLUG_END = "-screening"
+
+USUAL = {
+    "Not a bug": "A question, a wish or a task: nothing is said to go wrong.",
+    "Not what this study asks about": "Something goes wrong, but not where this study looks.",
+    "Duplicate of another issue": "The same thing is told in another issue.",
+    "Too little information": "What went wrong can’t be told from what was written.",
+    "Not readable (language, spam, test)": "",
+}
+"""The reasons of a study that names none, and what each means."""
+
+
+def slug_of(study_slug: str, number: int = 1) -> str:
+    """The slug of a study's screening taxonomy; a higher `number` where lower ones are taken."""
+    end = SLUG_END + (f"-{number}" if number > 1 else "")
+    return study_slug[: KEY_MAX - len(end)].rstrip("-_") + end
+
+
+def read_reasons(given: object, fields: dict[str, list[str]]) -> tuple[str, ...]:
+    """The reasons of a request, one name each, none twice; what is wrong goes into `fields`."""
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        fields["reasons"] = ["Give a list of texts, one reason each."]
+        return ()
+    lines = (" ".join(each.replace("\x00", " ").split()) for each in given)
+    found: dict[str, str] = {}
+    for line in filter(None, lines):
+        found.setdefault(line.casefold(), line)
+    reasons = tuple(found.values())
+    if not reasons:
+        fields["reasons"] = ["Give at least one reason; who screens an issue out says which."]
+    elif len(reasons) > MOST_REASONS:
+        fields["reasons"] = [f"Give at most {MOST_REASONS} reasons; there are {len(reasons)}."]
+    elif longest := next((each for each in reasons if len(each) > NAME_MAX), None):
+        fields["reasons"] = [f"A reason has at most {NAME_MAX} characters; “{longest[:40]}…” has {len(longest)}."]
+    return reasons if "reasons" not in fields else ()
+
+
+def first_document(slug: str, study_title: str, reasons: Sequence[str]) -> Document:
+    """What the first screening round of a study asks."""
+    return Document(
+        slug=slug,
+        title=f"Screening: {study_title}"[:NAME_MAX],
+        note=f"What the screening rounds of the study “{study_title}” ask.",
+        dimensions=(
+            DimensionSpec(
+                key=SCREENING,
+                title="In or out",
+                kind="single",
+                categories=(
+                    CategorySpec(key=IN, name="In: keep it", shortcut="i"),
+                    CategorySpec(key=OUT, name="Out: leave it out", shortcut="o"),
+                ),
+            ),
+            _why(_specs(reasons, {})),
+        ),
+    )
+
+
+def next_document(before: Document, reasons: Sequence[str]) -> Document | None:
+    """The same with other reasons, where a reason of the same name is the same one; None where nothing changes.
+
+    Give a document that `fits`. What else its maintainers wrote there stays.
+    """
+    if list(reasons) == list(reasons_of(before)):
+        return None
+    old = without_was(before)
+    known = {spec.name.casefold(): spec for spec, _ in _dimension(old, REASON).walk()}
+    specs = _specs(reasons, known)
+    dimensions = tuple(replace(each, categories=specs) if each.key == REASON else each for each in old.dimensions)
+    return replace(old, dimensions=dimensions)
+
+
+def _why(specs: tuple[CategorySpec, ...]) -> DimensionSpec:
+    return DimensionSpec(
+        key=REASON, title="Why out", kind="single", applies_when=AppliesWhen(SCREENING, (OUT,)), categories=specs
+    )
+
+
+def _specs(reasons: Sequence[str], known: Mapping[str, CategorySpec]) -> tuple[CategorySpec, ...]:
+    taken = {spec.key for spec in known.values()}
+    found = []
+    for number, name in enumerate(reasons, start=1):
+        old = known.get(name.casefold())
+        if old is not None:
+            found.append(replace(old, name=name, selectable=True, categories=(), stated=old.stated - {"categories"}))
+            continue
+        key = wanted = key_of(name) or f"reason-{number}"
+        more = 1
+        while key in taken:
+            more += 1
+            key = f"{wanted[: KEY_MAX - 4].rstrip('-_')}-{more}"
+        taken.add(key)
+        found.append(CategorySpec(key=key, name=name, definition=USUAL.get(name, "")))
+    return tuple(found)
+
+
+def refuse_proposals(parts: Sequence[PartRead], fields: dict[str, list[str]], *, in_parts: bool) -> None:
+    """Puts into `fields` where a category was proposed: reasons are the owner's, who gives others with a new round."""
+    for number, part in enumerate(parts, start=1):
+        for key in part.proposals:
+            path = f"parts[{number}].{key}" if in_parts else key
+            fields[path] = [
+                "No category is proposed while screening; take the nearest reason and say more in the memo."
+            ]
+
+
+def fits(document: Document) -> bool:
+    """Whether a version still asks in or out, and why out: its maintainers may have made something else of it."""
+    keys = {each.key: each for each in document.dimensions}
+    if not {SCREENING, REASON} <= set(keys) or {keys[SCREENING].kind, keys[REASON].kind} != {"single"}:
+        return False
+    sides = {spec.key for spec, _ in keys[SCREENING].walk() if spec.selectable}
+    when = keys[REASON].applies_when
+    return {IN, OUT} <= sides and when is not None and (when.dimension, when.values) == (SCREENING, (OUT,))
+
+
+def reasons_of(document: Document) -> tuple[str, ...]:
+    """The reasons that can be chosen, in their order."""
+    return tuple(spec.name for spec, _ in _dimension(document, REASON).walk() if spec.selectable)
+
+
+def _dimension(document: Document, key: str) -> DimensionSpec:
+    return next(each for each in document.dimensions if each.key == key)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a screening round says of an item: `in`, or `out` with the reason in words."""
+
+    screening: str
+    reason: str = ""
+
+
+def outcome(verdicts: Sequence[Verdict], names: Mapping[str, str]) -> Outcome | None:
+    """What the agreed answers on an item make of it; None while something is open, or where nobody answered.
+
+    `names` are those of the reasons by key. An item that was split is in as soon as one of its parts is.
+    """
+    parts: dict[int, dict[str, Verdict]] = defaultdict(dict)
+    for verdict in verdicts:
+        if verdict.state == "open":
+            return None
+        parts[verdict.part][verdict.dimension] = verdict
+    sides = [_value(part.get(SCREENING)) for _, part in sorted(parts.items())]
+    if not sides or not all(sides):
+        return None
+    if any(side != OUT for side in sides):
+        return Outcome(IN)
+    reason = _value(parts[min(parts)].get(REASON))
+    return Outcome(OUT, names.get(reason, reason) if reason else NO_REASON)
+
+
+def _value(verdict: Verdict | None) -> str:
+    return str(verdict.values[0]) if verdict and verdict.values else ""

@@ -1,0 +1,157 @@
+"""What the page of agreement says in words: what a number means, names of labels, which rounds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from annotation.agreement import benchmark_words, probability_at_least
+from annotation.consensus import PENDING
+from annotation.models import Round
+from annotation.queries.patterns import DOES_NOT_APPLY
+from annotation.reporting.across import Across
+from annotation.reporting.numbers import Headline
+from taxonomy.tree import TreeCategory
+
+CHANCE = {
+    "percent_agreement": "the share of pairs of ratings that are equal; nothing is taken off for chance",
+    "cohen_kappa": "two raters; chance is each rater’s own habits",
+    "weighted_kappa": "as Cohen’s, near misses count in part",
+    "scott_pi": "two raters; chance is habits that both share",
+    "fleiss_kappa": "any number of raters; chance is habits that all share",
+    "conger_kappa": "any number of raters; chance is each rater’s own habits",
+    "brennan_prediger": "chance is every category alike",
+    "krippendorff_alpha": "any number of raters, gaps allowed; chance is all ratings shuffled",
+    "gwet_ac1": "chance only where raters would guess; steady when one category prevails",
+    "gwet_ac2": "as AC1, near misses count in part",
+}
+SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
+METRICS = {
+    "nominal": "equal or not",
+    "tree": "how far apart in the tree of categories",
+    "ordinal": "ranks",
+    "interval": "squared differences",
+    "ratio": "squared differences in proportion",
+    "masi": "MASI distance between sets",
+    "jaccard": "Jaccard distance between sets",
+}
+
+
+@dataclass(frozen=True)
+class Names:
+    """Labels of an agreement entry in words."""
+
+    across: Across
+
+    def of(self, label: str) -> str:
+        if label in FIXED:
+            return FIXED[label]
+        if label in self._categories:
+            return self._categories[label].path
+        if self.across.dimension.kind == "multi":
+            return ", ".join(self.of(each) for each in label.split(" + "))
+        return BOOLEANS.get(label, label) if self.across.dimension.kind == "boolean" else label
+
+    def defined(self, label: str) -> list["Defined"]:
+        """A label with its definition; each of its categories, when it is a set."""
+        members = label.split(" + ") if self.across.dimension.kind == "multi" else [label]
+        found = []
+        for member in members:
+            category = self._categories.get(member)
+            found.append(
+                Defined(
+                    self.of(member),
+                    category.definition if category else EXPLAINED.get(member, ""),
+                    category.include if category else (),
+                    category.exclude if category else (),
+                )
+            )
+        return found
+
+    @property
+    def _categories(self) -> dict[str, TreeCategory]:
+        return self.across.categories
+
+
+FIXED = {PENDING: "none fits (proposal)", DOES_NOT_APPLY: "does not apply", "(none)": "none"}
+EXPLAINED = {
+    PENDING: "The rater found no category that fits and proposed one.",
+    DOES_NOT_APPLY: "Under the rater’s own answers this was not to be asked.",
+    "(none)": "The rater chose nothing.",
+}
+BOOLEANS = {"true": "yes", "false": "no"}
+
+
+@dataclass(frozen=True)
+class Defined:
+    """A category with what belongs to it."""
+
+    name: str
+    definition: str
+    include: Sequence[str]
+    exclude: Sequence[str]
+
+
+def meaning(head: Headline) -> str:
+    """In words where the value and its interval stand to the threshold."""
+    if head.value is None:
+        return head.undefined or ""
+    if head.threshold is None:
+        return "No threshold was fixed."
+    low = head.value if head.ci_low is None else head.ci_low
+    high = head.value if head.ci_high is None else head.ci_high
+    at = f"the threshold of {head.threshold:.2f}"
+    if head.value >= head.threshold:
+        return f"{at}, {'with its whole interval' if low >= head.threshold else 'but its interval begins below'}."
+    return f"{at}, {'though its interval reaches it' if high >= head.threshold else 'with its whole interval'}."
+
+
+def scale_words(head: Headline) -> str:
+    """The scale's word for the value, and the one it has earned with 95 % certainty; empty where no scale suits."""
+    for first in benchmark_words(head.coefficient, head.value, head.se)[:1]:
+        said = f"“{first['word']}” on {SCALE_WORDS[first['scale']]}"
+        sure = first["earned"] in (None, first["word"])
+        return said if sure else f"{said}, but only “{first['earned']}” with 95 % certainty"
+    return ""
+
+
+def threshold_words(head: Headline) -> str:
+    """How probable it is that the true value reaches the threshold; empty without a threshold or a standard error."""
+    if head.value is None or head.threshold is None or not head.se:
+        return ""
+    probability = probability_at_least(head.value, head.se, head.threshold)
+    return f"The true value reaches it with a probability of {_in_percent(probability)}."
+
+
+def word_and_chance(each: Mapping[str, Any]) -> str:
+    """Of a coefficient in an entry: its scale's word, the one it has earned where that is less, and its p."""
+    found = []
+    for first in each["words"][:1]:
+        earned = first["earned"]
+        found.append(f"“{first['word']}”" + ("" if earned in (None, first["word"]) else f", surely “{earned}”"))
+    if each["p_threshold"] is not None:
+        found.append(f"threshold reached with p = {_in_percent(each['p_threshold'])}")
+    return "; ".join(found)
+
+
+def _in_percent(probability: float) -> str:
+    """A probability that is never rounded to certainty."""
+    if probability > 0.995:
+        return "over 99 %"
+    return "under 1 %" if probability < 0.005 else f"{probability:.0%}".replace("%", " %")
+
+
+def which_rounds(rounds: Sequence[Round]) -> str:
+    """`round 2 (version 3)`, or `rounds 1 to 5 (versions 1 and 2)`."""
+    numbers = sorted({round_.number for round_ in rounds})
+    versions = sorted({round_.taxonomy_version.number for round_ in rounds})
+    one = len(numbers) > 2 and all(after - before == 1 for before, after in pairwise(numbers))
+    named = f"{numbers[0]} to {numbers[-1]}" if one else listed([str(number) for number in numbers])
+    return (
+        f"round{'s' if len(numbers) > 1 else ''} {named} "
+        f"(version{'s' if len(versions) > 1 else ''} {listed([str(number) for number in versions])})"
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,44 @@
+"""A figure of the page of agreement as a file, in the slice of the address, by the same permissions as the page."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_seat
+from annotation.charts import PRINT, on_paper
+from annotation.drawing import TYPES, draw
+from annotation.errors import Invalid, NotFound
+from annotation.models import Round
+from annotation.reporting.across import visible_rounds
+from annotation.reporting.numbers import report
+from annotation.views.agreement_charts import NAMES, figure
+from annotation.views.agreement_tables import section
+from annotation.views.results import asked_for, me
+
+
+@login_required
+@require_safe
+def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) -> HttpResponse:
+    """The trend over rounds, or the confusion or the pairs of raters of one `dimension`, as SVG, PNG or PDF."""
+    seat = get_seat(me(request), slug)
+    seat.require_reading()
+    if name not in NAMES or format not in TYPES:
+        raise NotFound(f"There is no figure {name}.{format}; there are {', '.join(NAMES)} as {', '.join(TYPES)}.")
+    asked, round_, links = asked_for(request, seat)
+    if name != "trend" and asked.dimension is None:
+        raise Invalid("This figure can't be drawn.", fields={"dimension": ["Name a dimension."]})
+    rounds = visible_rounds(seat)
+    chosen = [round_] if round_ else rounds
+    compared = [] if round_ is not None and round_.kind == Round.Kind.SCREENING else rounds
+    number = round_.number if round_ else None
+    reports = report(seat, compared, chosen, asked, round_number=number) if chosen else []
+    sections = [] if name == "trend" else [section(each, links) for each in reports]
+    spec = figure(name, reports, sections, compared, links, PRINT)
+    if spec is None:
+        raise NotFound("There is nothing to draw here yet.")
+    answer = HttpResponse(draw(on_paper(spec), format), content_type=TYPES[format])
+    of = f"-{asked.dimension}" if asked.dimension else ""
+    at = f"-round-{number}" if number else ""
+    answer["Content-Disposition"] = f'attachment; filename="{slug}-{name}{of}{at}.{format}"'
+    answer["Cache-Control"] = "private, no-store"
+    return answer

@@ -1,0 +1,106 @@
+"""The page of methods: what a paper says of how labels came about, to copy and to take home."""
+
+from collections.abc import Callable
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_seat
+from annotation.errors import NotFound
+from annotation.methods import (
+    STANDARD,
+    Facts,
+    as_latex,
+    as_text,
+    checklist,
+    checklist_as_markdown,
+    head_of,
+    latex,
+    n_answered,
+    paragraph,
+    rows,
+    under_heads,
+    whole_markdown,
+)
+from annotation.reporting import methods as reporting
+from annotation.views.study_page import me, study_page
+
+TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
+LEVELS = {
+    "essential": "What every study must say",
+    "desirable": "What a good one says",
+    "extraordinary": "What few do",
+    "antipattern": "What to keep clear of",
+}
+
+
+def _as_plain(facts: Facts) -> str:
+    return as_text(paragraph(facts))
+
+
+def _as_markdown(facts: Facts) -> str:
+    return f"{whole_markdown(facts)}\n{checklist_as_markdown(facts)}"
+
+
+def _groups(facts: Facts, page: str) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """By dimension its head and its rows, each with the address of its place on the page of agreement."""
+    found: dict[str, tuple[str, list[tuple[str, list[str]]]]] = {}
+    for row in rows(facts):
+        key = row.dimension.key
+        address = f"{page}{'' if row.round is None else f'?round={row.round}'}#{key}"
+        found.setdefault(key, (head_of(row.dimension), []))[1].append((address, row.under_head(under_heads(facts))))
+    return list(found.values())
+
+
+FILES: dict[str, tuple[str, Callable[[Facts], str]]] = {
+    "txt": ("text/plain; charset=utf-8", _as_plain),
+    "md": ("text/markdown; charset=utf-8", _as_markdown),
+    "tex": ("application/x-tex; charset=utf-8", as_latex),
+}
+
+
+@login_required
+@require_safe
+def methods(request: HttpRequest, slug: str) -> HttpResponse:
+    """The methods paragraph, the checklist and the table, filled in from the study, with what is missing marked."""
+    seat = get_seat(me(request), slug)
+    seat.require_reading()
+    facts = reporting.methods(seat)
+    checks = checklist(facts)
+    return study_page(
+        request,
+        seat,
+        "methods",
+        "agreement",
+        folder="results",
+        facts=facts,
+        paragraphs=paragraph(facts),
+        levels=[
+            (title, [(check, TAGS[check.answer]) for check in checks if check.level == level])
+            for level, title in LEVELS.items()
+        ],
+        n_answered=n_answered(checks),
+        n_checks=len(checks),
+        standard=STANDARD,
+        heads=under_heads(facts),
+        groups=_groups(facts, reverse("agreement", args=[slug])),
+        latex=latex(facts),
+        formats=[("txt", "Plain text"), ("md", "Markdown"), ("tex", "LaTeX")],
+        json_url=reverse("api_methods", args=[slug]),
+    )
+
+
+@login_required
+@require_safe
+def download_methods(request: HttpRequest, slug: str, format: str) -> HttpResponse:
+    """The paragraph as plain text; with table and checklist as Markdown; with the table as LaTeX."""
+    seat = get_seat(me(request), slug)
+    seat.require_reading()
+    if format not in FILES:
+        raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")
+    content_type, written = FILES[format]
+    response = HttpResponse(written(reporting.methods(seat)), content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{format}"'
+    return response

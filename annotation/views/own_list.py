@@ -1,0 +1,157 @@
+"""The list of a rater's own items beside the one at hand: all of them, the skipped, the flagged, what came back."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from accounts.models import User
+from annotation.access import RATER, Seat, get_round, get_seat
+from annotation.models import Assignment, Membership, Round
+from annotation.queries import labelling as queries
+from annotation.queries import proposals
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the rater's own items in the list."""
+
+    position: int
+    identifier: str
+    state: str
+    is_flagged: bool
+    mark: str
+    url: str
+    is_here: bool
+
+    @property
+    def name(self) -> str:
+        """The identifier without the owner: the list is narrow."""
+        return self.identifier.rpartition("/")[2] or self.identifier
+
+
+@login_required
+@never_cache
+@require_GET
+def own_list(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The list as `?show=` wants it, with how many there are of each; `?here=` is the assignment at hand."""
+    seat, round_ = _seat_and_round(request, slug, number)
+    context = shown(seat, round_, wanted(request), _here(request))
+    return render(request, "annotation/labelling/_own_list.html", context | {"study": seat.study, "round": round_})
+
+
+@login_required
+@never_cache
+@require_GET
+def own_counts(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The line above the list with how many were skipped, flagged and came back; no page waits for it."""
+    seat, round_ = _seat_and_round(request, slug, number)
+    context = {
+        "study": seat.study,
+        "round": round_,
+        "here": _here(request),
+        "show": wanted(request),
+        "counts": queries.own_counts(round_, _rater(seat), _back(seat, round_)),
+    }
+    return render(request, "annotation/labelling/_shown.html", context)
+
+
+@login_required
+@never_cache
+@require_GET
+def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpResponse:
+    """More of the list: the finished items before a place, of those that `?show=` wants."""
+    seat, round_ = _seat_and_round(request, slug, number)
+    show = wanted(request)
+    found = queries.before(round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else [])
+    context = {
+        "lines": lines_of(found, seat.study.slug, round_, None),
+        "before": place_before(found, show),
+        "study": seat.study,
+        "round": round_,
+        "show": show,
+    }
+    return render(request, "annotation/labelling/_lines.html", context)
+
+
+def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, object]:
+    """What the list needs where the rater asked for a part of it; `here` is the assignment at hand."""
+    rater, back = _rater(seat), _back(seat, round_)
+    if show == "all":
+        own = Assignment.objects.filter(pk=here or 0, round=round_, rater=rater)
+        at = own.values_list("position", flat=True).first()
+        found = queries.around(round_, rater, at)
+    else:
+        found = queries.before(round_, rater, None, show, back)
+    return {
+        "show": show,
+        "here": here,
+        "counts": queries.own_counts(round_, rater, back),
+        "lines": lines_of(found, seat.study.slug, round_, here),
+        "before": place_before(found, show),
+    }
+
+
+def lines_of(near: list[Assignment], slug: str, round_: Round, here: int | None) -> list[Line]:
+    """Finished items and the one at hand; what lies ahead is not shown."""
+    return [
+        Line(
+            position=each.position,
+            identifier=each.item.identifier,
+            state=each.state if each.state in Assignment.FINISHED else "now",
+            is_flagged=each.current is not None and each.current.is_flagged,
+            mark=_mark(each),
+            url=reverse("label_one", args=[slug, round_.number, each.pk]),
+            is_here=each.pk == here,
+        )
+        for each in near
+        if each.pk == here or each.state in Assignment.FINISHED
+    ]
+
+
+def place_before(listed: list[Assignment], show: str = "all") -> int | None:
+    """The place before which there may be more; of a part of the list only where this page of it is full."""
+    if not listed or listed[0].position <= 1 or (show != "all" and len(listed) < queries.BEHIND):
+        return None
+    return listed[0].position
+
+
+def _mark(assignment: Assignment) -> str:
+    answer = assignment.current
+    if answer is None:
+        return ""
+    if answer.n_proposals:
+        return "a category is proposed"
+    return "unsure" if answer.confidence == 1 else ""
+
+
+def _seat_and_round(request: HttpRequest, slug: str, number: int) -> tuple[Seat, Round]:
+    seat = get_seat(cast(User, request.user), slug)
+    seat.require(RATER)
+    return seat, get_round(seat, number)
+
+
+def _rater(seat: Seat) -> Membership:
+    assert seat.membership is not None
+    return seat.membership
+
+
+def wanted(request: HttpRequest) -> str:
+    """The part of the list that an address asks for; all of it where it asks for nothing that there is."""
+    asked = request.GET.get("show", "")
+    return asked if asked in queries.SHOWN else "all"
+
+
+def _here(request: HttpRequest) -> int | None:
+    asked = request.GET.get("here", "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 19 else None
+
+
+def _back(seat: Seat, round_: Round) -> list[int]:
+    """The rater's assignments of this round whose proposals were answered."""
+    return [pk for each in proposals.came_back(seat.user, round_) for pk, _ in each.items]

@@ -1,0 +1,416 @@
+"""A study with everything in it that must be kept from somebody, and every address where that could come out."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import pyarrow.parquet
+from django.test import Client
+from django.urls import URLPattern
+
+from accounts.actions import make_token
+from annotation import api, urls
+from annotation.access import get_item
+from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
+from annotation.models import (
+    Assignment,
+    InboxLine,
+    Item,
+    Plan,
+    Proposal,
+    Round,
+    Sample,
+    Study,
+)
+from tests import builders as make
+from tests.annotation.test_plans import SECOND
+
+PAGES, BASE = "/", "/api/v1/"
+OF_ROUND_1 = {name: f"zq1{name}" for name in ("memo", "quote", "proposal", "remark", "rationale", "skip")}
+"""Words about the item that zoe is asked about as a third rater, in a round that is being resolved."""
+OF_OPEN = {
+    name: f"zq2{name}" for name in ("memo", "quote", "proposal", "pmemo", "skip", "remark", "rationale", "fault")
+}
+OF_OPEN |= {"machine": "zq2machine", "screened": "zq3screened"}
+"""Words that others left in the rounds that are open."""
+KNOWN = "zq4known"
+"""Why the known answer of a training item is right."""
+
+BLIND = ("dan", "olga", "sam")
+"""A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
+
+
+def walled() -> Study:
+    """A study whose round 1 is being resolved, whose round 2 labels and whose round 3 screens.
+
+    Zoe adjudicates and is asked as a third rater about item 1; bob is done in rounds 2 and 3, and
+    dan, olga and sam are not.
+    """
+    make.user("sam", staff=True)
+    study = make.study(raters=("bob", "carol", "dan", "zoe"), resolve_when=Study.ResolveWhen.ITEM)
+    owner = make.owner_seat(study)
+    for name, roles in (("olga", ["owner", "rater"]), ("sam", ["rater"]), ("zoe", ["rater", "adjudicator"])):
+        studies.add_member(seat=owner, username=name, roles=roles)
+    machine = {"name": "Reader", "version": "1", "prompt": "Read."}
+    studies.add_member(
+        seat=owner, username=make.user("model").username, roles=["rater"], kind="machine", machine=machine
+    )
+    make.issues(12)
+    _resolving(study)
+    _labelling(study)
+    _screening(study)
+    studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
+    make.next_version(study, SECOND + "      - {key: slow, name: Slow}\n")
+    plans.preview_plan(seat=make.owner_seat(study), to=2)
+    make.study("other", owner="mallory", raters=("eve",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
+    return study
+
+
+def quoted(words: str) -> list[dict[str, str]]:
+    return [{"dimension": "symptom", "category": "crash", "where": "body", "quote": words}]
+
+
+def _resolving(study: Study) -> None:
+    """Round 1: bob and carol differ on items 1 to 3; zoe is asked about 1, and 2 is decided."""
+    round_ = make.open_round(study, 3, kind="pilot")
+    said = {"memo": OF_ROUND_1["memo"], "evidence": quoted(OF_ROUND_1["quote"]), "flag": True}
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]}, **said)
+    proposed = {"symptom": {"name": OF_ROUND_1["proposal"], "memo": "none fits"}}
+    make.submit(round_, "carol", 1, {}, proposals=proposed)
+    make.rate(round_, "item bob carol\n2 crash hang\n3 crash hang")
+    ada = make.seat(study, "ada")
+    item = get_item(ada, "acme/rocket#1")
+    mention = f"@zoe {OF_ROUND_1['remark']}"
+    discussing.write_remark(seat=ada, round_=_fresh(round_), item=item, text=mention)
+    place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "part": 1, "dimension": "symptom"}
+    made = resolving.resolve(
+        item=item, values=["crash"], method="discussion", rationale=OF_ROUND_1["rationale"], expected=None, **place
+    )
+    resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=str(made.pk), **place)
+    two = get_item(ada, "acme/rocket#2")
+    resolving.resolve(item=two, values=["hang"], method="discussion", rationale="plain", expected=None, **place)
+    rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe")
+
+
+def _labelling(study: Study) -> None:
+    """Round 2: on item 4 all are done, it is decided, talked about and found missing a category; on 6 all agree."""
+    everybody = ["bob", "dan", "olga", "sam", "model"]
+    known = {"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": KNOWN}}
+    round_ = make.open_round(study, 4, first=4, raters=everybody, raters_per_item=4, kind="main", known=known)
+    said = {"memo": OF_OPEN["memo"], "evidence": quoted(OF_OPEN["quote"]), "flag": True, "confidence": 1}
+    for number in (4, 6):
+        for name in BLIND:
+            make.submit(round_, name, number, {"symptom": ["crash"]})
+    make.submit(round_, "bob", 4, {"symptom": ["hang"]}, **{**said, "evidence": []})
+    make.submit(round_, "bob", 6, {"symptom": ["crash"]}, **said)
+    proposed = {"symptom": {"name": OF_OPEN["proposal"], "memo": OF_OPEN["pmemo"]}}
+    make.submit(round_, "bob", 5, {}, proposals=proposed)
+    make.submit(round_, "bob", 7, skip=OF_OPEN["skip"])
+    make.submit(round_, "bob", 9, {"symptom": ["crash"]})
+    for number in (4, 5, 6, 7):
+        make.submit(round_, "model", number, {"symptom": ["hang"]}, memo=OF_OPEN["machine"])
+    ada = make.seat(study, "ada")
+    item = get_item(ada, "acme/rocket#4")
+    place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "item": item}
+    discussing.write_remark(text=f"@dan @olga @sam {OF_OPEN['remark']}", **place)
+    faults.propose_category(dimension="symptom", name=OF_OPEN["fault"], **place)
+    resolving.resolve(
+        part=1,
+        dimension="symptom",
+        values=["hang"],
+        method="discussion",
+        rationale=OF_OPEN["rationale"],
+        expected=None,
+        **place,
+    )
+
+
+def _screening(study: Study) -> None:
+    owner = make.owner_seat(study)
+    made = rounds.create_round(
+        seat=owner,
+        kind="screening",
+        raters=["bob", *BLIND],
+        raters_per_item=4,
+        issues=["acme/rocket#10", "acme/rocket#11"],
+    )
+    round_ = rounds.open_round(seat=owner, number=made.number)
+    labels = {"screening": ["out"], "screening-reason": ["not-a-bug"]}
+    make.submit(round_, "bob", 10, labels, memo=OF_OPEN["screened"])
+
+
+def _fresh(round_: Round) -> Round:
+    return Round.objects.select_related("taxonomy_version__taxonomy", "study").get(pk=round_.pk)
+
+
+def said_otherwise(study: Study) -> None:
+    """Bob and the machine change everything they said in the open rounds; how much they answered stays."""
+    two, three = (study.rounds.get(number=number) for number in (2, 3))
+    for number, was in ((4, "slow"), (5, "hang"), (6, "hang"), (7, "slow"), (9, "slow")):
+        make.submit(two, "bob", number, {"symptom": [was]}, memo="otherwise")
+    for number in (4, 5, 6, 7):
+        make.submit(two, "model", number, {"symptom": ["slow"]}, memo="otherwise")
+    make.submit(three, "bob", 10, {"screening": ["in"]})
+
+
+# Every address of a study, by its name: what is asked after the slug or number. `{}` are ids, see `ids`.
+
+ROUNDS = ("1", "2", "3")
+AT_ROUNDS = ("?round=1", "?round=2", "?round=3")
+TOLD = ("", "?round=1", "?round=2", "?round=3", "?round=2&dimension=symptom", "?version=1")
+SLICES = (*TOLD, "?when=after", "?round=2&when=after")
+UNITS = tuple(
+    f"?dimension=symptom{more}" for more in ("", "&round=1", "&round=2", "&show=differ", "&a=crash", "&round=1&a=crash")
+)
+ITEMS = ("{1}", "{2}", "{4}", "{5}", "{6}", "{7}", "{9}", "{10}")
+TWO = [f"rounds/{number}/" for number in ROUNDS]
+AT = [f"rounds/1/resolve/{pk}/" for pk in ("{1}", "{2}", "{3}")] + [
+    f"rounds/2/resolve/{pk}/" for pk in ("{4}", "{5}", "{6}", "{7}", "{9}")
+]
+
+
+def in_study(*rest: str) -> list[str]:
+    return [f"studies/study/{each}" for each in rest]
+
+
+def each(places: Sequence[str], *rest: str) -> list[str]:
+    return in_study(*(place + end for place in places for end in rest or ("",)))
+
+
+EVERYBODYS = {
+    "home": [""],
+    "inbox": ["inbox/"],
+    "read_inbox": ["inbox/read/"],
+    "inbox_line": [f"inbox/{{line {name}}}/" for name in (*BLIND, "zoe")],
+    "studies": ["studies/"],
+    "new_study": ["studies/new/"],
+    "taxonomy_usage": ["taxonomies/symptoms/usage/?version=1", "taxonomies/study-screening/usage/?version=1"],
+    "plans_for_version": ["taxonomies/symptoms/versions/2/plans/"],
+}
+"""What is nobody's study alone: whoever is signed in may ask, and is told of their own."""
+
+OF_STUDY = {
+    "study": in_study(""),
+    "study_settings": in_study("settings/"),
+    "members": in_study("members/"),
+    "samples": in_study("sample/"),
+    "frame": in_study("sample/frame/"),
+    "fetch_selection": in_study("sample/fetch/"),
+    "screen_sample": in_study("sample/{sample}/screen/"),
+    "download_frame": in_study("sample/{sample}/frame.csv", "sample/{sample}/frame.jsonl"),
+    "download_flow": in_study("sample/{sample}/flow.csv", "sample/{sample}/flow.tex"),
+    "items": in_study("items/", "items/?state=out", "items/?screening=out", "items/?search=rocket"),
+    "screen_item": in_study("items/{10}/screening/"),
+    "item": each([f"items/{pk}/" for pk in ITEMS]),
+    "item_changes": each([f"items/{pk}/changes/" for pk in ITEMS]),
+    "changes": in_study("changes/"),
+    "repin_all": in_study("changes/repin/"),
+    "ask_github": in_study("changes/check/"),
+    "proposals": in_study("proposals/", "proposals/?round=1", "proposals/?round=2"),
+    "proposal": in_study("proposals/{proposal 1}/", "proposals/{proposal 5}/", "proposals/{proposal 4}/"),
+    "audit": in_study("audit/"),
+    "rounds": in_study("rounds/"),
+    "new_round": in_study("rounds/new/"),
+    "round": each(TWO),
+    "open_round": each(TWO, "open/"),
+    "training": each(TWO, "training/"),
+    "remove_round": each(TWO, "remove/"),
+    "remove_training": in_study("rounds/2/training/{9}/remove/"),
+    "start_resolving": each(TWO, "to-resolving/"),
+    "close_round": each(TWO, "close/"),
+    "add_rater": each(TWO, "raters/add/"),
+    "withdraw_rater": each(TWO, "raters/R1/withdraw/", "raters/R3/withdraw/"),
+    "change_quota": each(TWO, "raters/R1/quota/"),
+    "withdraw_from_study": in_study("members/{member bob}/withdraw/", "members/{member dan}/withdraw/"),
+    "label": each(TWO, "label/"),
+    "own_list": each(TWO, "label/mine/"),
+    "own_counts": each(TWO, "label/mine/counts/"),
+    "earlier_labels": each(TWO, "label/before/1/", "label/before/5/"),
+    "label_after": in_study("rounds/2/label/after/{bob 5}/", "rounds/2/label/after/{dan 4}/"),
+    "label_one": in_study(
+        "rounds/2/label/{bob 5}/",
+        "rounds/2/label/{model 5}/",
+        "rounds/2/label/{dan 4}/",
+        "rounds/2/label/{olga 4}/",
+        "rounds/2/label/{sam 4}/",
+        "rounds/2/label/{dan 9}/",
+        "rounds/1/label/{zoe 1}/",
+    ),
+    "keep_draft": in_study("rounds/2/label/{bob 5}/draft/", "rounds/2/label/{dan 5}/draft/"),
+    "resolve": each(TWO, "resolve/", "resolve/?state=all", "resolve/?dimension=symptom&clash=crash~hang"),
+    "resolve_item": each(AT, "", "?place=1.symptom", "?walk=all", "?walk=flagged"),
+    "ask_third_rater": each(AT, "third-rater/"),
+    "match_parts": each(AT, "match/"),
+    "apply_rules": each(TWO, "rules/"),
+    "taxonomy_at_fault": each(AT, "at-fault/"),
+    "discuss_news": each(AT, "news/?after=0&decided=0&answered=0"),
+    "discuss_say": each(AT, "say/"),
+    "discuss_take": each(AT, "take/"),
+    "discuss": each(TWO, "discuss/", "discuss/?flagged=1", "discuss/?show=all"),
+    "discuss_item": each([place.replace("resolve", "discuss") for place in AT]),
+    "plans": in_study("plans/"),
+    "plan": in_study("plans/{plan number}/"),
+    "plan_progress": in_study("plans/{plan number}/progress/"),
+    "recheck_plan": in_study("plans/{plan number}/recheck/"),
+    "run_plan": in_study("plans/{plan number}/run/"),
+    "undo_plan": in_study("plans/{plan number}/undo/"),
+    "plan_items": each(
+        ["plans/{plan number}/items/"], "", "?dimension=symptom", "?dimension=symptom&category=hang", "?why=split"
+    ),
+    "agreement": each(["agreement/"], *SLICES),
+    "agreement_items": each(["agreement/items/"], *UNITS),
+    "methods": in_study("agreement/methods/"),
+    "download_methods": in_study("agreement/methods.txt", "agreement/methods.md", "agreement/methods.tex"),
+    "agreement_figure": in_study(
+        "agreement/figure/trend.svg",
+        "agreement/figure/confusion.svg?dimension=symptom",
+        "agreement/figure/confusion.svg?dimension=symptom&round=2",
+        "agreement/figure/pairs.svg?dimension=symptom&when=after",
+    ),
+    "exports": in_study("exports/"),
+    "download": each(["exports/labels.csv", "exports/ratings.csv", "exports/resolutions.csv"], "", *AT_ROUNDS)
+    + in_study("exports/ratings.parquet", "exports/resolutions.jsonl", "exports/issues.csv", "exports/evidence.csv"),
+}
+
+API_EVERYBODYS = {
+    "api_studies": ["studies/"],
+    "api_inbox": ["inbox/", "inbox/?page_size=1"],
+    "api_inbox_read": ["inbox/read/"],
+    "api_selections": ["selections/"],
+    "api_fetch_selection": ["selections/nonsense/fetch/"],
+}
+FORMATS = ("", "?format=csv", "?format=jsonl", "?format=parquet")
+ROWS = (*FORMATS, *AT_ROUNDS, *(f"{at}&format=csv" for at in AT_ROUNDS))
+
+API_OF_STUDY = {
+    "api_study": in_study(""),
+    "api_members": in_study("members/"),
+    "api_samples": in_study("samples/"),
+    "api_sample": in_study("samples/{sample}/"),
+    "api_frame": in_study("samples/{sample}/frame/", "samples/{sample}/frame/?format=csv"),
+    "api_flow": in_study("samples/{sample}/flow/", "samples/{sample}/flow/?format=csv"),
+    "api_screening": in_study("screening/", "screening/?screening=out"),
+    "api_rounds": in_study("rounds/"),
+    "api_round": each(TWO),
+    "api_open_round": each(TWO, "open/"),
+    "api_training": each(TWO, "training/"),
+    "api_resolve_round": each(TWO, "resolve/"),
+    "api_close_round": each(TWO, "close/"),
+    "api_round_raters": each(TWO, "raters/"),
+    "api_round_rater": each(TWO, "raters/R1/", "raters/R3/"),
+    "api_withdraw_rater": each(TWO, "raters/R1/withdraw/", "raters/R3/withdraw/"),
+    "api_next": each(TWO, "next/", "next/?after={dan 5}", "next/?after={bob 5}"),
+    "api_changes": in_study("changes/"),
+    "api_repin": in_study("changes/repin/"),
+    "api_check": in_study("changes/check/"),
+    "api_annotations": in_study("annotations/"),
+    "api_ratings": each(["ratings/"], *ROWS, "?revision=current", "?round=2&revision=current"),
+    "api_evidence": each(["evidence/"], *ROWS, "?rater=R1", "?rater=R1&round=2"),
+    "api_disagreements": each(["disagreements/"], "", *(f"{at}&state=all" for at in AT_ROUNDS), "?state=all"),
+    "api_proposals": in_study("proposals/", "proposals/?round=1", "proposals/?round=2", "proposals/?state=all"),
+    "api_proposal": in_study("proposals/{proposal 1}/", "proposals/{proposal 5}/", "proposals/{proposal 4}/"),
+    "api_remarks": in_study(
+        "remarks/",
+        *(f"remarks/{at}" for at in AT_ROUNDS),
+        "remarks/?item=acme/rocket%231",
+        "remarks/?item=acme/rocket%234",
+        "remarks/?round=1&item=acme/rocket%231",
+        "remarks/?round=2&item=acme/rocket%234",
+    ),
+    "api_resolutions": in_study("resolutions/"),
+    "api_matches": in_study("matches/"),
+    "api_third_raters": in_study("third-raters/"),
+    "api_rules": each(TWO, "rules/"),
+    "api_labels": each(["labels/"], *ROWS),
+    "api_study_issues": each(["issues/"], *FORMATS),
+    "api_plans": in_study("plans/"),
+    "api_plan": in_study("plans/{plan}/"),
+    "api_plan_items": each(["plans/{plan}/items/"], "", "?dimension=symptom", "?dimension=symptom&category=hang"),
+    "api_run_plan": in_study("plans/{plan}/run/"),
+    "api_undo_plan": in_study("plans/{plan}/undo/"),
+    "api_agreement": each(["agreement/"], *SLICES),
+    "api_methods": in_study("agreement/methods/"),
+}
+
+
+def names(patterns: Sequence[Any]) -> set[str]:
+    return {str(pattern.name) for pattern in patterns if isinstance(pattern, URLPattern)}
+
+
+def all_names() -> set[str]:
+    """The names of all addresses of studies, of pages and of the API."""
+    return names(urls.urlpatterns) | names(api.urlpatterns)
+
+
+def ids() -> dict[str, object]:
+    """What stands for the ids in an address."""
+    found: dict[str, object] = {}
+    for item in Item.objects.filter(study__slug="study"):
+        found[item.identifier.rpartition("#")[2]] = item.pk
+    rows = Assignment.objects.filter(round__study__slug="study").order_by("round")
+    for pk, name, item_name in rows.values_list("pk", "rater__user__username", "item__identifier"):
+        found[f"{name} {item_name.rpartition('#')[2]}"] = pk
+    for row in Proposal.objects.filter(round__study__slug="study").order_by("-pk").select_related("item"):
+        found[f"proposal {row.item.identifier.rpartition('#')[2]}"] = row.pk
+    for member in Study.objects.get(slug="study").memberships.select_related("user"):
+        found[f"member {member.user and member.user.username}"] = member.pk
+    for line in InboxLine.objects.order_by("-pk").select_related("member__user"):
+        found[f"line {line.member.user and line.member.user.username}"] = line.pk
+    plan = Plan.objects.get()
+    return found | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}
+
+
+class Visitor:
+    """Somebody who asks for pages by their session and for the API by a token; None: nobody."""
+
+    def __init__(self, name: str | None) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.headers: dict[str, str] = {}
+        if name is not None:
+            self.client.force_login(make.user(name))
+            self.headers = {"Authorization": f"Bearer {make_token(user=make.user(name), name='t', scope='manage')[1]}"}
+
+    def get(self, base: str, path: str) -> Any:
+        return self.client.get(base + path, headers=self.headers if base == BASE else {})
+
+    def post(self, base: str, path: str, body: Any) -> Any:
+        if base == BASE:
+            return self.client.post(
+                base + path, json.dumps(body), content_type="application/json", headers=self.headers
+            )
+        return self.client.post(base + path, body)
+
+
+def table() -> Iterator[tuple[str, str, str]]:
+    """Every address with its name, base and path."""
+    known = ids()
+    for base, rows in ((PAGES, EVERYBODYS | OF_STUDY), (BASE, API_EVERYBODYS | API_OF_STUDY)):
+        for name, paths in rows.items():
+            for path in paths:
+                yield name, base, re.sub(r"\{([^}]+)\}", lambda found: str(known[found[1]]), path)
+
+
+def words_of(answer: Any) -> str:
+    """Everything that an answer tells: its head and its body, a Parquet file as rows."""
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    if body[:4] == b"PAR1":
+        return str(pyarrow.parquet.read_table(BytesIO(body)).to_pylist())
+    head = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
+    return f"{head}\n{body.decode()}"
+
+
+ALWAYS_NEW = re.compile(
+    r'csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"|Request-Id: .*|X-Request-ID: .*|told=\w+'
+)
+
+
+def compared(words: str) -> str:
+    """The same without what is new in every answer."""
+    return ALWAYS_NEW.sub("", words)
+
+
+def told(secrets: Mapping[str, str], words: str) -> list[str]:
+    return [name for name, word in secrets.items() if word in words]

@@ -1,0 +1,120 @@
+"""Every page of the site: axe finds nothing serious, no script fails, and nothing is wider than a phone."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.models import Study
+from taxonomy.queries import forget_trees
+from tests import builders as make
+from tests.annotation import walled
+from tests.browser.visitors import found_by_axe, sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+
+ROLES = ("olga", "ada", "bob", "rea")
+"""Owner, adjudicator, rater and reader, in turn: the first who sees a page looks at it."""
+LOOKS = [(1280, "light"), (360, "dark"), (1280, "dark"), (360, "light")]
+"""Taken in turn."""
+
+ELSEWHERE = {
+    "sign_in": "/sign-in/",
+    "me": "/me/",
+    "taxonomies": "/taxonomies/",
+    "taxonomy": "/taxonomies/symptoms/",
+    "taxonomy_version": "/taxonomies/symptoms/versions/1/",
+    "edit_taxonomy_version": "/taxonomies/symptoms/versions/3/edit/",
+    "compare_taxonomy_versions": "/taxonomies/symptoms/diff/",
+    "taxonomy_diff": "/taxonomies/symptoms/diff/1..2/",
+    "repositories": "/repositories/",
+    "repository": "/repositories/acme/rocket/",
+    "issues": "/issues/",
+    "issue": "/issues/acme/rocket/1/",
+    "label": "/studies/study/rounds/2/label/",
+}
+"""Pages outside of studies, and the one that `walled` can't open twice; those of studies stand in `walled`."""
+NO_PAGES = {
+    "cancel_fetch", "change_password", "change_profile", "continue_fetch", "copy_taxonomy_draft",
+    "discard_taxonomy_draft", "fetch_progress", "fetch_repository", "healthz", "issue_comments", "make_token",
+    "publish_taxonomy_version", "refusals", "retire_taxonomy_version", "revoke_token", "sign_in_again", "sign_out",
+    "start_taxonomy_draft", "taxonomy_appendix", "taxonomy_document", "taxonomy_draft_state", "throw_away_upload",
+    "upload", "upload_file", "upload_sheet",
+}  # fmt: skip
+"""They take a POST alone, or give a part of a page or a file."""
+OF_A_RUN = {"fetch", "upload_columns"}
+"""Pages of one run or one file; tests/ingest looks at them with axe."""
+
+
+def addresses() -> dict[str, str]:
+    """The first address under every name."""
+    found = {name: "/" + path for name, base, path in reversed(list(walled.table())) if base == walled.PAGES}
+    return found | ELSEWHERE
+
+
+def names(patterns: Any = None) -> Iterator[str]:
+    """Of all addresses but those of the API, by the URL resolver."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            if not str(pattern.pattern).startswith("api/"):
+                yield from names(pattern.url_patterns)
+        elif isinstance(pattern, URLPattern) and pattern.name:
+            yield pattern.name
+
+
+def is_page(client: Client, path: str) -> bool:
+    """Whether somebody sees a page there, and not a part of one, a file or a refusal."""
+    answer = client.get(path)
+    return answer.status_code == 200 and not answer.streaming and answer.content.lstrip()[:9].lower() == b"<!doctype"
+
+
+def wrong_with(page: Page, errors: list[str]) -> list[str]:
+    found = found_by_axe(page)
+    told = [
+        f"{each['id']}: {each['nodes'][0]['html'][:160]}" for each in found if each["impact"] in ("serious", "critical")
+    ]
+    page.set_viewport_size({"width": 360, "height": 800})
+    wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    told += [f"{wider} px wider than a phone"] if wider > 0 else []
+    told += errors
+    errors.clear()
+    return told
+
+
+def test_every_page_can_be_used_by_who_sees_it(page: Page, live_server: LiveServer) -> None:
+    walled.walled()
+    forget_trees()
+    make.next_version(Study.objects.get(slug="study"), make.SYMPTOMS)
+    clients = {name: Client(raise_request_exception=False) for name in ROLES}
+    for role, client in clients.items():
+        client.force_login(make.user(role))
+    visits: dict[str, list[str]] = {role: [] for role in ROLES}
+    for at, path in enumerate(addresses().values()):
+        for role in (*ROLES[at % 4 :], *ROLES[: at % 4]):
+            if is_page(clients[role], path):
+                visits[role].append(path)
+                break
+    assert sum(map(len, visits.values())) > 35
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.set_default_timeout(30_000)
+    wrong: list[str] = []
+    for role, places in visits.items():
+        sign_in(page, live_server, role)
+        for at, path in enumerate(places):
+            width, scheme = LOOKS[at % len(LOOKS)]
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.goto(live_server.url + path)
+            wrong += [f"{path} as {role}, {width} {scheme}: {each}" for each in wrong_with(page, errors)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_address_of_a_page_is_in_a_list() -> None:
+    listed = {*ELSEWHERE, *walled.EVERYBODYS, *walled.OF_STUDY, *NO_PAGES, *OF_A_RUN}
+    assert {name for name in names() if name not in listed} == set()

@@ -1,0 +1,135 @@
+"""Two raters screen issues by keyboard, a difference is decided on the page, and later rounds take what is in."""
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.actions import choosing, rounds
+from annotation.models import Item, Round, Study
+from taxonomy.queries import forget_trees
+from tests import builders as make
+from tests.browser.visitors import assert_accessible, sign_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
+
+
+@pytest.fixture
+def study() -> Study:
+    forget_trees()
+    made = make.study()
+    make.issues(6)
+    choosing.draw_sample(seat=make.owner_seat(made), filter={}, size=6, seed=1)
+    return made
+
+
+def look(page: "Page", name: str) -> None:
+    """axe finds nothing on the page, wide and light or narrow and dark; pictures are kept where `PICTURES` says."""
+    folder = os.environ.get("PICTURES")
+    for width, scheme in ((1280, "light"), (360, "dark")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert_accessible(page)
+        if folder:
+            page.screenshot(path=f"{folder}/screening-{name}-{width}-{scheme}.png", full_page=name != "label")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def make_round(page: "Page", live_server: LiveServer) -> Round:
+    sign_in(page, live_server, "olga")
+    page.goto(live_server.url + "/studies/study/rounds/new/", timeout=60000)
+    expect(page.get_by_label("Why an issue can be out")).to_be_hidden()
+    page.get_by_label("screening: which issues").check()
+    expect(page.get_by_label("Taxonomy version")).to_be_hidden()
+    page.get_by_label("Why an issue can be out").fill("Not a bug\nDuplicate")
+    expect(page.locator("#preview")).to_contain_text("6 items × 2 raters")
+    look(page, "new")
+    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Open round 1").click()
+    page.wait_for_selector("text=Withdraw 12")
+    return Round.objects.get()
+
+
+def order_of(round_: Round, name: str) -> list[str]:
+    rows = round_.assignments.filter(rater__user__username=name).order_by("position")
+    return list(rows.values_list("item__identifier", flat=True))
+
+
+def screen(page: "Page", live_server: LiveServer, name: str, keys: list[str], *, pictures: bool) -> None:
+    """Answers issue after issue by keyboard: `i`, or `o` with the key of the reason."""
+    sign_in(page, live_server, name)
+    page.goto(live_server.url + "/studies/study/rounds/1/label/")
+    page.wait_for_selector("#announcer:not(:empty)", state="attached")
+    expect(page.get_by_text("Propose a category")).to_have_count(0)
+    for n_done, answer in enumerate(keys, start=1):
+        page.wait_for_timeout(700)  # a submit right after an issue came is taken for a double click
+        for key in answer:
+            page.keyboard.press(key)
+        if pictures and len(answer) > 1:
+            look(page, "label")
+        page.keyboard.press("Control+Enter")
+        if n_done < len(keys):
+            page.wait_for_selector(f"#where strong:text-is('{n_done}')")
+    page.wait_for_selector("#room.is-over")
+
+
+def decide(page: "Page", live_server: LiveServer) -> None:
+    """The adjudicator decides what differs: out, and then why."""
+    sign_in(page, live_server, "ada")
+    page.goto(live_server.url + "/studies/study/rounds/1/resolve/")
+    page.locator("#resolve-first").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body.resolving[data-keys=on]")
+    expect(page.locator("#decision-title")).to_have_text("In or out")
+    look(page, "resolve")
+    page.get_by_role("radio", name="Out: leave it out").first.check()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#decision-title")).to_have_text("Why out")
+    page.get_by_role("radio", name="Duplicate").first.check()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/rounds/1/resolve/")
+
+
+def test_issues_are_screened_by_two_raters_and_a_later_round_passes_over_what_is_out(
+    page: "Page", live_server: LiveServer, study: Study
+) -> None:
+    round_ = make_round(page, live_server)
+    order = {name: order_of(round_, name) for name in ("bob", "carol")}
+    out, differs = sorted(order["bob"])[:2]
+    for name in ("bob", "carol"):
+        said = {out: "on", differs: "od" if name == "carol" else "i"}
+        screen(page, live_server, name, [said.get(item, "i") for item in order[name]], pictures=name == "bob")
+    round_.refresh_from_db()
+    assert round_.state == Round.State.RESOLVING
+
+    decide(page, live_server)
+    sign_in(page, live_server, "olga")
+    page.goto(live_server.url + "/studies/study/rounds/1/")
+    page.get_by_role("button", name="Close round 1").click()
+    kept = page.get_by_role("region", name="Table: what was screened in and out")
+    expect(kept.get_by_role("row", name="in 4")).to_be_visible()
+    expect(kept.get_by_role("row", name="out: Duplicate 1")).to_be_visible()
+    expect(kept.get_by_role("row", name="out: Not a bug 1")).to_be_visible()
+    look(page, "round")
+    page.goto(live_server.url + "/studies/study/items/")
+    sign_in(page, live_server, "rea")
+    page.reload()
+    expect(page.locator("tr", has_text=differs)).to_contain_text("Duplicate")
+    expect(page.locator("tr", has_text=out)).to_contain_text("Not a bug")
+    sign_in(page, live_server, "olga")
+    said = dict(Item.objects.values_list("identifier", "screening"))
+    assert sorted(said.values()) == ["in"] * 4 + ["out"] * 2
+
+    page.goto(live_server.url + "/studies/study/rounds/new/", timeout=60000)
+    page.get_by_label("main: counts").check()
+    expect(page.locator("#preview")).to_contain_text("4 items × 2 raters")
+    page.get_by_role("button", name="Make the round").click()
+    page.wait_for_selector("h1:has-text('Round 2')")
+    main = rounds.get_round(make.owner_seat(study), 2)
+    assert set(main.round_items.values_list("item__identifier", flat=True)) == set(order["bob"]) - {out, differs}
