@@ -43,7 +43,7 @@ function startPage() {
   const stopwatch = new Stopwatch();
   let turn = null;
   let savedAt = null;
-  let startedAt = 0;
+  let cameAt = -Infinity; // When the issue came after an answer; never of the one the page was loaded with.
   let isUntouched = true;
   let sent = null;
   let leftOnPurpose = "";
@@ -67,6 +67,7 @@ function startPage() {
   const signingIn = new SigningIn({ version, server, back });
 
   function start() {
+    const isNext = Boolean(turn);
     turn = readTurn();
     byId("answers-column")?.classList.remove("is-open");
     document.querySelector("[data-sheet]")?.setAttribute("aria-expanded", "false");
@@ -74,7 +75,7 @@ function startPage() {
     if (isPhone()) window.scrollTo(0, 0);
     if (!turn) return finish();
     savedAt = null;
-    startedAt = performance.now();
+    if (isNext) cameAt = performance.now();
     isUntouched = true;
     leftOnPurpose = "";
     isThrough = false;
@@ -208,7 +209,7 @@ function startPage() {
 
   function submit() {
     // The second half of a double click must not answer the issue that has just come.
-    if (isUntouched && performance.now() - startedAt < JUST_CAME) return;
+    if (isUntouched && performance.now() - cameAt < JUST_CAME) return;
     if (turn?.may_change && answers.blameMissing()) {
       byId("answers-column").classList.add("is-open");
       return;

@@ -165,6 +165,22 @@ def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Ent
     assert not page.is_checked("text=Fault")
 
 
+def test_a_draft_that_a_reload_brought_back_can_be_submitted_at_once(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    with page.expect_response(re.compile("/draft/$")):
+        page.keyboard.press("h")
+    page.add_init_script(
+        """document.addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) => {
+            if (!document.querySelector("#saved-words")?.textContent.includes("brought back")) return;
+            observer.disconnect();
+            document.querySelector("#submit").click();
+        }).observe(document.body, { childList: true, subtree: true, characterData: true }))"""
+    )
+    page.reload()
+    on_item(page, 1)
+    assert values(Annotation.objects.get()) == {"kind": "how-to"}
+
+
 def test_a_double_click_stores_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     page.keyboard.press("h")
