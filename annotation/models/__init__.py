@@ -3,15 +3,19 @@
 from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
 from annotation.models.plans import Plan, ProposalOutcome
 from annotation.models.resolving import InboxLine, PartMatch, Remark, Resolution, ResolutionValue
+from annotation.models.results import Analysis, Export
 from annotation.models.rounds import Round, RoundItem, RoundRater
+from annotation.models.sheets import Spelling, Workbook
 from annotation.models.studies import AuditEvent, Item, Membership, Sample, SampleIssue, Study
 
 __all__ = [
+    "Analysis",
     "Annotation",
     "Assignment",
     "AuditEvent",
     "Draft",
     "Evidence",
+    "Export",
     "InboxLine",
     "Item",
     "Membership",
@@ -28,5 +32,7 @@ __all__ = [
     "RoundRater",
     "Sample",
     "SampleIssue",
+    "Spelling",
     "Study",
+    "Workbook",
 ]

@@ -1,0 +1,75 @@
+"""What leaves a study: files made by a job, and analyses that are kept with the question they answer."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotation.models.studies import Study
+
+
+class Export(models.Model):
+    """A request for a file and what became of it; the job can be killed at any moment and begins its file anew."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    AT_WORK = (State.QUEUED, State.RUNNING)
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="exports")
+    number = models.PositiveIntegerField()
+    what = models.CharField(max_length=20)
+    format = models.CharField(max_length=10)
+    asked = models.JSONField(default=dict, blank=True, help_text="Filters and options, as they were asked for.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    n_claims = models.PositiveIntegerField(default=0, help_text="Who holds the last claim may write.")
+    n_rows = models.PositiveBigIntegerField(default=0, help_text="Rows written so far.")
+    n_expected = models.PositiveBigIntegerField(null=True, blank=True, help_text="Rows there will be, about.")
+    step = models.CharField(max_length=200, blank=True, help_text="What the job is at, in words.")
+    file = models.FileField(upload_to="exports/%Y/%m/", max_length=300, blank=True)
+    n_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="an_export_number_is_used_once_in_a_study"),
+            models.CheckConstraint(
+                condition=~Q(state="done") | ~Q(file="") & ~Q(sha256="") & Q(n_bytes__isnull=False),
+                name="a_done_export_has_a_file_and_its_hash",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Export {self.number}"
+
+
+class Analysis(models.Model):
+    """A question to the agreed labels that is kept with the study; its answer is computed whenever it is read."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="analyses")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=200)
+    kind = models.CharField(max_length=20, help_text="counts, crosstab, flow, numbers …: the page it is asked on.")
+    question = models.JSONField(default=dict, help_text="The words of its address, with their values.")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "analyses"
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="an_analysis_number_is_used_once_in_a_study"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title

@@ -1,0 +1,59 @@
+"""Spreadsheets on their way in: what was uploaded and is not confirmed, and what was decided about spellings."""
+
+from django.conf import settings
+from django.db import models
+
+from annotation.models.studies import Study
+
+
+class Workbook(models.Model):
+    """A file with ratings that somebody uploaded; nothing of it is in a study until its mapping is confirmed."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waits for its mapping"
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    AT_WORK = (State.QUEUED, State.RUNNING)
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="None: it makes a new one."
+    )
+    file = models.FileField(upload_to="workbooks/%Y/%m/", max_length=300)
+    name = models.CharField(max_length=200)
+    mapping = models.JSONField(
+        default=dict, blank=True, help_text="What each sheet and column is, as far as it was chosen."
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    n_claims = models.PositiveIntegerField(default=0, help_text="Who holds the last claim may write.")
+    n_rows = models.PositiveIntegerField(default=0, help_text="Rows taken so far.")
+    n_expected = models.PositiveIntegerField(null=True, blank=True)
+    report = models.JSONField(null=True, blank=True, help_text="What came of it.")
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Spelling(models.Model):
+    """What a spelling in sheets stands for in one dimension of a study, as somebody decided; the newest counts."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="spellings")
+    dimension_key = models.CharField(max_length=100)
+    spelling = models.CharField(max_length=500, help_text="Trimmed, inner blanks collapsed, without case.")
+    category_key = models.CharField(max_length=100, blank=True, help_text="Empty: it is no rating.")
+    is_pending = models.BooleanField(default=False, help_text="It asks for a category that is missing.")
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    decided_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "dimension_key", "spelling"], name="spellings_decided")]
+
+    def __str__(self) -> str:
+        return self.spelling
