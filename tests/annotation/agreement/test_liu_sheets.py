@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from annotation.agreement import Patterns, cohen_kappa, percent_agreement
+from annotation.agreement import Patterns, cohen_kappa, krippendorff_alpha, percent_agreement
 
 DATA = Path(__file__).resolve().parents[4] / "shared/data/faults-distributed-training"
 FAULT, HOW_TO = "fault", "how-to question"
+WAY = ("issue_type", "howto_topic", "howto_subtopic", "stage", "type", "leaf_category")
 QUESTIONS = [
     ("issue_type", "issue_type", None),
     ("stage", "fault.stage", FAULT),
@@ -52,3 +53,38 @@ def test_each_question_of_each_round_has_the_kappa_that_others_recomputed(
     assert patterns.n_units == expected["n"]
     assert percent_agreement(patterns, resamples=0).value == pytest.approx(expected["po"], abs=1e-12)
     assert kappa.value == pytest.approx(expected["kappa"], abs=1e-12)
+
+
+def paths(number: int) -> dict[str, dict[str, list[str]]]:
+    """What each rater left at each item, part by part, as the whole way down from the issue type."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    with (DATA / "labels_long.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["round"] == str(number) and row["rater"] in ("rater1", "rater2") and row["issue_type"].strip():
+                way = (" ".join(row[step].split()).lower() for step in WAY)
+                found[row["item_url"]][row["rater"]].append(" / ".join(way))
+    return {item: raters for item, raters in found.items() if len(raters) == 2}
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_the_whole_path_of_each_round_has_the_kappa_and_alpha_that_others_recomputed(number: int) -> None:
+    expected = json.loads((DATA / "computed.json").read_text())[f"round_{number}"]
+    single = [raters for raters in paths(number).values() if all(len(rows) == 1 for rows in raters.values())]
+    patterns = Patterns.from_table([(raters["rater1"][0], raters["rater2"][0]) for raters in single])
+    assert patterns.n_units == expected["full_path"]["n"]
+    kappa, alpha = cohen_kappa(patterns, resamples=0), krippendorff_alpha(patterns, resamples=0)
+    assert kappa.value == pytest.approx(expected["full_path"]["kappa"], abs=1e-12)
+    assert alpha.value == pytest.approx(expected["full_path_alpha"], abs=1e-12)
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_all_bugs_of_an_issue_as_a_set_have_the_alpha_that_others_recomputed(number: int) -> None:
+    expected = json.loads((DATA / "computed.json").read_text())[f"round_{number}"]
+    sets = [tuple(frozenset(raters[name]) for name in ("rater1", "rater2")) for raters in paths(number).values()]
+    patterns = Patterns.from_table(sets)
+    assert patterns.n_units == expected["masi_alpha_full_path_sets"]["n"]
+    for metric, value in (
+        ("masi", expected["masi_alpha_full_path_sets"]["alpha"]),
+        ("jaccard", expected["jaccard_alpha_full_path_sets"]),
+    ):
+        assert krippendorff_alpha(patterns, metric, resamples=0).value == pytest.approx(value, abs=1e-9)
