@@ -1,0 +1,1 @@
+"""Statistics of agreed labels over NumPy arrays; pure."""
