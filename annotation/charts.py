@@ -229,7 +229,8 @@ def heat_map(found: HeatMap, look: Look = SCREEN) -> dict[str, Any]:
         "field": "column",
         "type": "ordinal",
         "scale": {"domain": list(range(len(found.columns))), "padding": 0.04},
-        "axis": _axis(found.columns, found.column_axis, look) | {"orient": "top", "labelAngle": 0},
+        "axis": _axis(found.columns, found.column_axis, look)
+        | {"orient": "top", "labelAngle": 0 if is_written else -90},
     }
     y = {
         "field": "row",

@@ -1,12 +1,13 @@
 """The structure of a document: checked against its JSON Schema, and each error told as a sentence at its place."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 from rapidfuzz import fuzz, process
 
+from accounts.wording import listed
 from taxonomy import reading, schema
 from taxonomy.errors import Problem
 from taxonomy.reading import Mapping, Node, Scalar
@@ -340,11 +341,6 @@ def in_words(part: Any) -> str:
 def short(text: str) -> str:
     """A text as a sentence quotes it: sixty characters at most."""
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a sentence lists them: a, b and c. Give one at least."""
-    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1]
 
 
 def _entry(node: Mapping, name: object) -> tuple[Node, Node] | None:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .facts import Dimension, Facts, counted, day, listed, numbered, share
+from accounts.wording import counted, listed
+
+from .facts import Dimension, Facts, day, numbered, share
 from .paragraph import METHODS, for_markdown
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from accounts.wording import counted, listed
 from annotation.agreement import TITLES
 
 
@@ -215,17 +216,6 @@ class Facts:
     @property
     def n_decided(self) -> int:
         return sum(each.n for each in self.decided)
-
-
-def listed(words: Sequence[object]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    told = [str(word) for word in words]
-    return "".join(told) if len(told) < 2 else f"{', '.join(told[:-1])} and {told[-1]}"
-
-
-def counted(n: int, one: str, several: str = "") -> str:
-    """`1 item`, `1,200 items`."""
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
 def share(part: int, whole: int, one: str) -> str:

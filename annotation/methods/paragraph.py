@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .facts import Dimension, Drawn, Facts, counted, day, listed, numbered, share
+from accounts.wording import counted, listed
+
+from .facts import Dimension, Drawn, Facts, day, numbered, share
 from .table import escaped, latex, markdown_table, rows
 
 METHODS = {

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from accounts.wording import listed
 from annotation.agreement import TITLES
 from annotation.reporting.numbers import DimensionReport, Headline
 from annotation.views.agreement_words import (
@@ -18,7 +19,6 @@ from annotation.views.agreement_words import (
     METRICS,
     Defined,
     Names,
-    listed,
     meaning,
     scale_words,
     threshold_words,
@@ -30,6 +30,7 @@ MOST_CATEGORIES = 48
 MOST_PAIRS = 3
 MOST_CLASHES = 20
 HEATS = 5
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,9 @@ def _rests_on(report: DimensionReport) -> str:
     rounds = [each.round for each in report.across.counted]
     having = [round_ for round_ in rounds if report.trend[round_.number].units]
     where = which_rounds(having or rounds)
-    return f"rated by {listed(report.headline.raters)} in {where}" if having else f"in {where}"
+    raters = report.headline.raters
+    who = listed(raters) if len(raters) <= MOST_NAMED else f"{len(raters)} raters, {raters[0]} to {raters[-1]},"
+    return f"rated by {who} in {where}" if having else f"in {where}"
 
 
 def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbout]:

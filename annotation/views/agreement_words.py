@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from accounts.wording import listed
 from annotation.agreement import benchmark_words, probability_at_least
 from annotation.consensus import PENDING
 from annotation.models import Round
@@ -151,7 +152,3 @@ def which_rounds(rounds: Sequence[Round]) -> str:
         f"round{'s' if len(numbers) > 1 else ''} {named} "
         f"(version{'s' if len(versions) > 1 else ''} {listed([str(number) for number in versions])})"
     )
-
-
-def listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -111,6 +111,8 @@ def test_cells_of_a_page_say_what_they_are_and_where_they_lead() -> None:
 def test_large_matrices_have_no_figures_in_their_cells() -> None:
     many = tuple(f"c{number}" for number in range(60))
     assert layers(heat_map(matrix()), "text") and not layers(heat_map(matrix(many, columns=many)), "text")
+    angle = heat_map(matrix(many, columns=many))["encoding"]["x"]["axis"]["labelAngle"]
+    assert angle == -90  # Cells as narrow as these leave no room for a name beside the next one.
 
 
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<svg "), ("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF-")])

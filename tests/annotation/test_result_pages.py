@@ -232,6 +232,14 @@ def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
         assert items_of(get("olga", unescape(address)))
 
 
+def test_many_raters_are_counted_and_not_listed() -> None:
+    names = [f"rater{number}" for number in range(1, 10)]
+    study = make.study(raters=names)
+    table = f"item {' '.join(names)}\n1 {' '.join(['crash'] * 8)} hang"
+    make.rate(make.open_round(study, 1, raters=names, raters_per_item=9), table)
+    assert "rated by 9 raters, R1 to R9, in round 1" in words_of(get("olga", AGREEMENT))
+
+
 def test_sixty_categories_show_those_that_raters_differ_on() -> None:
     keys = [f"c{number}" for number in range(60)]
     categories = "\n".join(f"      - {{key: {key}, name: Name of {key}}}" for key in keys)

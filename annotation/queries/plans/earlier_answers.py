@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
+from accounts.wording import listed
 from annotation.consensus import Values
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.queries.labelling import parts_said
@@ -277,7 +278,7 @@ class _Answer:
         )
 
     def _has_said(self, values: Sequence[OldValue]) -> str:
-        return f"{self.who} said {_listed([each.path for each in values]) or 'none of them'}"
+        return f"{self.who} said {listed([each.path for each in values]) or 'none of them'}"
 
     def _began(self, values: Sequence[OldValue]) -> str:
         return f"In version {self.old_tree.number} {self._has_said(values)}"
@@ -343,7 +344,7 @@ class _Answer:
         found = self.way.follow(new.key, old.key)
         subject = "it" if is_only else old.name
         if isinstance(found, Blocked):
-            into = _listed([new.by_key[key].name if key in new.by_key else key for key in found.into])
+            into = listed([new.by_key[key].name if key in new.by_key else key for key in found.into])
             ends = {"split": f"was split into {into}", "retired": "was retired", "merged": f"was merged from {into}"}
             return None, found.reason, f"{subject} {ends.get(found.reason, 'is not there')}"
         category = new.by_key[found]
@@ -415,7 +416,3 @@ def _by_position(category: TreeCategory) -> int:
 
 def _old_value(category: TreeCategory) -> OldValue:
     return OldValue(category.key, category.name, category.path.replace(" / ", " › "), category.definition)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
