@@ -10,7 +10,7 @@ from django.db.models import OuterRef, Q, QuerySet
 from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Item, Membership, Plan, Round, RoundItem, RoundRater, Sample, Study
+from annotation.models import Assignment, Export, Item, Membership, Plan, Round, RoundItem, RoundRater, Sample, Study
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -199,6 +199,34 @@ def get_sample(seat: Seat, identifier: object) -> Sample:
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
     return found
+
+
+def get_export_at(seat: Seat, number: int) -> Export:
+    """An export of the study by its number, for its owners and staff; raises Forbidden, NotFound."""
+    if not seat.user.is_staff:
+        seat.require(OWNER)
+    found = Export.objects.select_related("study", "created_by").filter(study=seat.study, number=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no export {number}.")
+    found.study = seat.study
+    return found
+
+
+def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
+    """An export by what stands in a request, and the seat of who asks in its study.
+
+    Raises NotFound, also for who may not know of the study, and Forbidden for members who don't own it.
+    """
+    number = row_number(identifier)
+    row = Export.objects.filter(pk=number).values_list("study__slug", "number").first() if number is not None else None
+    missing = NotFound(f"There is no export {str(identifier)[:40]}.")
+    if row is None:
+        raise missing
+    try:
+        seat = get_seat(user, row[0])
+    except NotFound:
+        raise missing from None
+    return seat, get_export_at(seat, row[1])
 
 
 def get_plan(seat: Seat, identifier: object) -> Plan:

@@ -1,8 +1,8 @@
-"""What workers do for studies: one plan to a task, and the clock's look after plans that nobody works on."""
+"""What workers do for studies: one plan, round or export to a task, and the clock's look after what nobody works on."""
 
 from celery import shared_task
 
-from annotation import moving, ruling
+from annotation import exporting, moving, ruling
 
 LOST_SECONDS = 30
 
@@ -31,3 +31,16 @@ def pick_up_rules() -> None:
     """Sends rounds whose rules wait, because a message or a worker was lost, to workers again."""
     for round_id in ruling.lost(LOST_SECONDS):
         rule_round.delay(round_id)
+
+
+@shared_task
+def make_export(export_id: int) -> None:
+    """Makes the file of one export; nothing for one that is not queued."""
+    exporting.work(export_id)
+
+
+@shared_task
+def pick_up_exports() -> None:
+    """Sends exports whose message or worker was lost to workers again."""
+    for export_id in exporting.pick_up():
+        make_export.delay(export_id)

@@ -128,6 +128,7 @@ CELERY_BEAT_SCHEDULE = {
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
+    "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": 30.0},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
@@ -222,7 +223,10 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Label GitHub issues against a versioned taxonomy, and pull agreed labels with their agreement.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "ENUM_NAME_OVERRIDES": {"PlanState": "annotation.models.Plan.State"},
+    "ENUM_NAME_OVERRIDES": {
+        "PlanState": "annotation.models.Plan.State",
+        "ExportState": "annotation.models.Export.State",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.openapi.describe_errors",

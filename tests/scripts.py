@@ -14,8 +14,8 @@ BASE = "/api/v1/"
 class Script:
     """Calls the API as one user with a token, and sends bodies as written."""
 
-    def __init__(self, name: str) -> None:
-        _, plain = make_token(user=make.user(name), name="test", scope="manage")
+    def __init__(self, name: str, scope: str = "manage") -> None:
+        _, plain = make_token(user=make.user(name), name="test", scope=scope)
         self.client = Client(raise_request_exception=False)
         self.headers = {"Authorization": f"Bearer {plain}"}
 

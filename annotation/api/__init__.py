@@ -9,6 +9,7 @@ from annotation.api import (
     deciding,
     discussing,
     evidence,
+    exporting,
     giving,
     labelling,
     methods,
@@ -65,6 +66,10 @@ urlpatterns = [
     path(STUDY + "plans/<str:plan_id>/items/", plans.PlanItems.as_view(), name="api_plan_items"),
     path(STUDY + "plans/<str:plan_id>/run/", plans.RunPlan.as_view(), name="api_run_plan"),
     path(STUDY + "plans/<str:plan_id>/undo/", plans.UndoPlan.as_view(), name="api_undo_plan"),
+    path(STUDY + "exports/", exporting.Exports.as_view(), name="api_exports"),
+    path("exports/<str:pk>/", exporting.OneExport.as_view(), name="api_export"),
+    path("exports/<str:pk>/cancel/", exporting.CancelExport.as_view(), name="api_cancel_export"),
+    path("exports/<str:pk>/download/", exporting.DownloadExport.as_view(), name="api_export_download"),
     path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
     path(STUDY + "agreement/methods/", methods.MethodsOfStudy.as_view(), name="api_methods"),
 ]

@@ -41,7 +41,7 @@ def labels(
     """
     seat.require_reading()
     told_in = _told_in(seat, version, round_number)
-    rounds = _in_sight(seat, round_number)
+    rounds = in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
     found = results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
     return _seen(seat, found)
@@ -54,14 +54,16 @@ def ratings(
     dimension: str | None = None,
     revision: str | None = None,
     version: int | None = None,
+    whole_only: bool = False,
     after: results.Place = (0, 0),
 ) -> Found:
     """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own.
 
-    As given, or in terms of a version. Raises NotFound, and Invalid for a version that the taxonomy has not.
+    As given, or in terms of a version. `whole_only` leaves out blind rounds, one's own answers there too. Raises
+    NotFound, and Invalid for a version that the taxonomy has not.
     """
     told_in = _told_in(seat, version, round_number)
-    rounds = _counting(seat, round_number)
+    rounds = in_sight(seat, round_number) if whole_only else counting(seat, round_number)
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
     found = results.ratings(
@@ -79,7 +81,7 @@ def ratings(
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
     """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
-    found = results.resolutions(_in_sight(seat, round_number))
+    found = results.resolutions(in_sight(seat, round_number))
     return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 
@@ -102,7 +104,7 @@ def evidence(
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
     found = evidence_rows(
-        _counting(seat, round_number),
+        counting(seat, round_number),
         dimension=dimension,
         rater=rater,
         own=seat.user.pk if is_own or own_rounds else None,
@@ -176,16 +178,16 @@ def _told_in(seat: Seat, version: int | None, round_number: int | None) -> Taxon
     return told_version(seat, version, None if round_number is None else get_round(seat, round_number))
 
 
-def _in_sight(seat: Seat, number: int | None) -> list[Round]:
+def in_sight(seat: Seat, number: int | None) -> list[Round]:
     """Rounds of every kind that count and are not blind. Raises Blind for one that was asked for and is."""
-    rounds = _counting(seat, number)
+    rounds = counting(seat, number)
     if number is not None:
         for round_ in rounds:
             seat.require_sight(round_)
     return [round_ for round_ in rounds if round_.pk not in seat.blind_round_ids]
 
 
-def _counting(seat: Seat, number: int | None) -> list[Round]:
+def counting(seat: Seat, number: int | None) -> list[Round]:
     """Rounds that are neither drafts nor undone nor screen; undone ones and those that screen are read by number."""
     rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
     if number is not None:

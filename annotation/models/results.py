@@ -16,6 +16,7 @@ class Export(models.Model):
         DONE = "done"
         FAILED = "failed"
         CANCELLED = "cancelled"
+        REMOVED = "removed", "removed: the file is gone, its hash still says which one it was"
 
     AT_WORK = (State.QUEUED, State.RUNNING)
 
@@ -24,6 +25,13 @@ class Export(models.Model):
     what = models.CharField(max_length=20)
     format = models.CharField(max_length=10)
     asked = models.JSONField(default=dict, blank=True, help_text="Filters and options, as they were asked for.")
+    rounds = models.JSONField(default=list, blank=True, help_text="Numbers of the rounds whose answers are in it.")
+    left_out = models.JSONField(
+        default=list, blank=True, help_text="Numbers of the rounds left out, because who asked was blind in them."
+    )
+    hidden = models.JSONField(
+        default=list, blank=True, help_text="[round, item] ids left out, because who asked was to answer them yet."
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     n_claims = models.PositiveIntegerField(default=0, help_text="Who holds the last claim may write.")
     n_rows = models.PositiveBigIntegerField(default=0, help_text="Rows written so far.")
@@ -37,7 +45,7 @@ class Export(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True, help_text="When it was over, whichever way.")
 
     class Meta:
         ordering = ["-number"]
@@ -51,6 +59,23 @@ class Export(models.Model):
 
     def __str__(self) -> str:
         return f"Export {self.number}"
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.state in self.AT_WORK
+
+    @property
+    def name(self) -> str:
+        """What the file is called when it is taken home."""
+        return f"{self.study.slug}-{self.what}-{self.number}.{self.format}"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how long it still takes, at its pace so far; None where that can't be told."""
+        if not self.n_rows or not self.n_expected or self.started_at is None or self.worked_at is None:
+            return None
+        spent = (self.worked_at - self.started_at).total_seconds()
+        return max(0.0, (self.n_expected - self.n_rows) / self.n_rows * spent) if spent > 1 else None
 
 
 class Analysis(models.Model):

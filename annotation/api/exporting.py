@@ -1,0 +1,154 @@
+"""Files that a job makes, over REST: asked for, looked at, downloaded, cancelled, removed."""
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import OWNER, get_export
+from annotation.actions import exporting as actions
+from annotation.api.reading import body_of, caller, seat_of
+from annotation.api.results import AnyAccept
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.exports.handing import handed_out
+from annotation.exports.kinds import KINDS
+from annotation.exports.options import REVISIONS, SHAPES
+from annotation.models import Export
+from annotation.queries.exports import exports_of, require_download
+
+
+class ExportBody(serializers.Serializer[Any]):
+    """The file that is wanted. Each kind takes the options that concern it."""
+
+    what = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
+    format = serializers.CharField(required=False, help_text="csv, jsonl or parquet; else the first that the kind has.")
+    round = serializers.IntegerField(required=False)
+    dimension = serializers.CharField(required=False)
+    version = serializers.IntegerField(required=False)
+    raters = serializers.ListField(child=serializers.CharField(), required=False, help_text="Codes.")
+    revision = serializers.ChoiceField(REVISIONS, required=False)
+    shape = serializers.ChoiceField(SHAPES, required=False)
+
+
+class ExportShape(serializers.Serializer[Any]):
+    """A file that was asked for, and what became of it."""
+
+    id = serializers.CharField()
+    study = serializers.CharField()
+    number = serializers.IntegerField()
+    what = serializers.CharField()
+    format = serializers.CharField()
+    options = serializers.DictField()
+    state = serializers.ChoiceField(Export.State.choices)
+    step = serializers.CharField()
+    rows = serializers.IntegerField()
+    rows_expected = serializers.IntegerField(allow_null=True)
+    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose answers are in it.")
+    left_out = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Rounds that are not in it, because who asked was blind in them."
+    )
+    bytes = serializers.IntegerField(allow_null=True)
+    sha256 = serializers.CharField(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+    created_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+    download = serializers.URLField(allow_null=True)
+
+
+def export_answer(request: Request, export: Export) -> dict[str, Any]:
+    """An export as REST tells it."""
+    download = request.build_absolute_uri(reverse("api_export_download", args=[export.pk]))
+    return {
+        "id": str(export.pk),
+        "study": export.study.slug,
+        "number": export.number,
+        "what": export.what,
+        "format": export.format,
+        "options": export.asked,
+        "state": export.state,
+        "step": export.step,
+        "rows": export.n_rows,
+        "rows_expected": export.n_expected,
+        "rounds": export.rounds,
+        "left_out": export.left_out,
+        "bytes": export.n_bytes,
+        "sha256": export.sha256 or None,
+        "error": export.error or None,
+        "created_by": export.created_by.username,
+        "created_at": export.created_at,
+        "started_at": export.started_at,
+        "done_at": export.done_at,
+        "download": download if export.state == Export.State.DONE else None,
+    }
+
+
+class Exports(APIView):
+    """The files that were made of a study, newest first, and a new one; for its owners."""
+
+    permission_classes = [scope("manage")]
+    ordering = ("-number",)
+
+    @extend_schema(responses=pages_of(ExportShape), parameters=PAGE, operation_id="studies_exports_list")
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        if not seat.user.is_staff:
+            seat.require(OWNER)
+        return paged(self, request, exports_of(seat.study), lambda each: export_answer(request, each))
+
+    @extend_schema(request=ExportBody, responses={202: ExportShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(OWNER)
+        what, format = body.pop("what", None), body.pop("format", None)
+        return Response(
+            export_answer(request, actions.request_export(seat=seat, what=what, format=format, options=body)),
+            status=202,
+        )
+
+
+class OneExport(APIView):
+    """A file that was asked for: how far it is; DELETE removes it."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=ExportShape)
+    def get(self, request: Request, pk: str) -> Response:
+        return Response(export_answer(request, get_export(caller(request), pk)[1]))
+
+    @extend_schema(request=None, responses={200: ExportShape})
+    def delete(self, request: Request, pk: str) -> Response:
+        seat, export = get_export(caller(request), pk)
+        return Response(export_answer(request, actions.remove_export(seat=seat, export=export)))
+
+
+class CancelExport(APIView):
+    """Stops the making of a file."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=ExportShape)
+    def post(self, request: Request, pk: str) -> Response:
+        seat, export = get_export(caller(request), pk)
+        return Response(export_answer(request, actions.cancel_export(seat=seat, export=export)))
+
+
+class DownloadExport(APIView):
+    """The file, or a redirect to it where the storage signs its addresses."""
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, pk: str) -> HttpResponseBase:
+        seat, export = get_export(caller(request), pk)
+        require_download(seat, export)
+        return handed_out(export)

@@ -1,0 +1,52 @@
+"""What a file is asked for with, and what a kind of file says of itself to page, REST, job and command."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+from annotation.access import Seat
+from annotation.models import Round
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A file that is wanted: the name of its kind, its format, and the options as its kind has read them."""
+
+    what: str
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Progress(Protocol):
+    """Is told how far the writing is: rows written, about how many there will be, and what is done now, in words.
+
+    What is left out stays as it was told before. It may raise, where nobody waits for the file any more.
+    """
+
+    def __call__(
+        self, n_rows: int | None = None, *, n_expected: int | None = None, step: str | None = None
+    ) -> None: ...
+
+
+def nobody_asks(n_rows: int | None = None, *, n_expected: int | None = None, step: str | None = None) -> None:
+    """The progress of a file that nobody watches being written."""
+
+
+Write = Callable[[Asked, Seat, IO[bytes], Progress], None]
+"""Writes a file for somebody at the end of an open one, which can be read and sought in as well."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    `read` takes what a request says besides `what` and `format`, and gives the options that are kept, or raises Invalid
+    with the fields, NotFound or Blind. `rounds` are those whose answers come into the file, which holds none of a round
+    in which its owner is blind.
+    """
+
+    title: str
+    formats: Sequence[str]
+    write: Write
+    read: Callable[[Seat, Mapping[str, Any]], dict[str, Any]]
+    rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]]

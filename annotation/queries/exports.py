@@ -1,0 +1,35 @@
+"""The files that were made of a study, and which of them somebody may take home."""
+
+from django.db.models import QuerySet
+
+from annotation.access import Seat
+from annotation.errors import Blind, Conflict, NotFound
+from annotation.models import Export, Round, Study
+
+
+def exports_of(study: Study) -> QuerySet[Export]:
+    """The exports of a study, the newest first, without those that were removed before they had a file."""
+    rows = Export.objects.filter(study=study).exclude(state=Export.State.REMOVED, sha256="")
+    return rows.select_related("study", "created_by").order_by("-number")
+
+
+def require_download(seat: Seat, export: Export) -> None:
+    """Raises NotFound or Conflict where there is no file (any more), Blind where it holds what is hidden from them.
+
+    Another owner may have made it, or it was made before this person was given something in an open round.
+    """
+    if export.state == Export.State.REMOVED:
+        raise NotFound(f"The file of export {export.number} was removed.")
+    if export.state != Export.State.DONE:
+        raise Conflict(f"Export {export.number} is {export.state}; there is no file to download.")
+    blind = Round.objects.filter(pk__in=seat.blind_round_ids).order_by("number").values_list("number", flat=True)
+    hidden = [number for number in blind if number in export.rounds]
+    if hidden:
+        raise Blind(
+            f"This file holds what others said in round {hidden[0]}, in which you rate; it stays closed to you until "
+            "the round is over."
+        )
+    if any([*place] not in export.hidden for place in seat.arbitrated) and export.rounds:
+        raise Blind(
+            "This file holds what others said of items that you are asked about as a third rater; answer first."
+        )
