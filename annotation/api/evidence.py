@@ -16,12 +16,12 @@ from annotation.api.results import (
     MOST_PER_PAGE,
     PAGE,
     ROUND,
-    ROW_PAGES,
     AnyAccept,
     cursor_of,
     encoded,
     format_of,
 )
+from annotation.api.shapes import CURSOR, PAGE_SIZE, pages_of_rows
 from annotation.exports import rows
 
 
@@ -37,8 +37,10 @@ class EvidenceOfStudy(APIView):
             DIMENSION,
             FORMAT,
             OpenApiParameter("rater", str, description="Only this rater's, by code."),
+            CURSOR,
+            PAGE_SIZE,
         ],
-        responses={200: ROW_PAGES},
+        responses={200: pages_of_rows("evidence")},
     )
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)

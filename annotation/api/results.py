@@ -29,6 +29,14 @@ from annotation.api.reading import (
     seat_of,
     text,
 )
+from annotation.api.shapes import (
+    CURSOR,
+    PAGE_SIZE,
+    AgreementShape,
+    DisagreementShape,
+    pages_of,
+    pages_of_rows,
+)
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.models import Item, Resolution, Round, RoundItem, Study
@@ -52,13 +60,6 @@ VERSION = OpenApiParameter(
     "reason in `unmapped`.",
 )
 FORMAT = OpenApiParameter("format", str, enum=list(FORMATS), description="Streams all rows as a file.")
-ROW_PAGES = {
-    "type": "object",
-    "properties": {
-        "results": {"type": "array", "items": {"type": "object"}},
-        "next": {"type": "string", "format": "uri", "nullable": True},
-    },
-}
 
 
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
@@ -131,8 +132,16 @@ class Ratings(APIView):
     parser_classes = SHEET_PARSERS
 
     @extend_schema(
-        parameters=[ROUND, DIMENSION, VERSION, FORMAT, OpenApiParameter("revision", str, enum=["blind", "current"])],
-        responses={200: ROW_PAGES},
+        parameters=[
+            ROUND,
+            DIMENSION,
+            VERSION,
+            FORMAT,
+            OpenApiParameter("revision", str, enum=["blind", "current"]),
+            CURSOR,
+            PAGE_SIZE,
+        ],
+        responses={200: pages_of_rows("ratings")},
     )
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
@@ -164,8 +173,14 @@ class Disagreements(APIView):
     permission_classes = [scope("rate")]
 
     @extend_schema(
-        parameters=[ROUND, DIMENSION, OpenApiParameter("state", str, enum=["open", "resolved", "all"])],
-        responses={200: ROW_PAGES},
+        parameters=[
+            ROUND,
+            DIMENSION,
+            OpenApiParameter("state", str, enum=["open", "resolved", "all"]),
+            CURSOR,
+            PAGE_SIZE,
+        ],
+        responses={200: pages_of("DisagreementPage", DisagreementShape)},
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
@@ -306,7 +321,10 @@ class Labels(APIView):
     permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
-    @extend_schema(parameters=[ROUND, DIMENSION, VERSION, FORMAT], responses={200: ROW_PAGES})
+    @extend_schema(
+        parameters=[ROUND, DIMENSION, VERSION, FORMAT, CURSOR, PAGE_SIZE],
+        responses={200: pages_of_rows("labels")},
+    )
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
@@ -326,7 +344,9 @@ class Issues(APIView):
     permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
-    @extend_schema(operation_id="study_issues", parameters=[FORMAT], responses={200: ROW_PAGES})
+    @extend_schema(
+        operation_id="study_issues", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("issues")}
+    )
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
@@ -361,7 +381,7 @@ class AgreementOfStudy(APIView):
             OpenApiParameter("stratum", str, description="Only items that a sample of the study drew from it."),
             OpenApiParameter("raters", str, description="Two codes, as R1,R2: only what these two gave."),
         ],
-        responses={200: {"type": "array", "items": {"type": "object"}}},
+        responses={200: AgreementShape(many=True)},
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)

@@ -1,0 +1,139 @@
+"""The rows that result lists answer with, as the OpenAPI document describes them."""
+
+from typing import Any
+
+import pyarrow as pa
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field, inline_serializer
+from rest_framework import serializers
+
+from annotation.exports.writers import COLUMNS, OF_EVIDENCE
+
+ALWAYS = {"item", "part", "round", "rater", "dimension", "method", "memo", "raters", "revision", "taxonomy_version"}
+"""Columns that are never null."""
+VALUE = {"oneOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
+CURSOR = OpenApiParameter("cursor", str, description="Where a page begins, as the `next` of the page before says.")
+PAGE_SIZE = OpenApiParameter("page_size", int, description="How many rows a page holds at least; items stay whole.")
+
+
+@extend_schema_field({"type": "array", "items": VALUE, "nullable": True})
+class ValuesField(serializers.JSONField):
+    """Keys of categories, or the value of another kind of dimension; null where no value can be told."""
+
+
+def pages_of(name: str, shape: type[serializers.Serializer[Any]] | serializers.Serializer[Any]) -> Any:
+    """A page of rows, with the address of the next page or null."""
+    many = shape(many=True) if isinstance(shape, type) else type(shape)(many=True)
+    return inline_serializer(name, {"results": many, "next": serializers.URLField(allow_null=True)})
+
+
+def pages_of_rows(what: str) -> Any:
+    """A page of rows that also leave as files, with their columns."""
+    fields = {column: _field(column, kind) for column, kind in {**COLUMNS, **OF_EVIDENCE}[what].items()}
+    word = what.removesuffix("s").capitalize()
+    return pages_of(f"{word}Page", inline_serializer(f"{word}Row", fields))
+
+
+def _field(column: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:
+    options: dict[str, Any] = {"allow_null": column not in ALWAYS}
+    if column in ("values", "original_values"):
+        return ValuesField()
+    if pa.types.is_list(kind):
+        child: Any = serializers.CharField() if pa.types.is_string(kind.value_type) else serializers.DictField()
+        return serializers.ListField(child=child, **options)
+    if pa.types.is_integer(kind):
+        return serializers.IntegerField(**options)
+    if pa.types.is_timestamp(kind):
+        return serializers.DateTimeField(**options)
+    return serializers.CharField(**options)
+
+
+class GivenShape(serializers.Serializer[Any]):
+    """What one rater said where raters differ."""
+
+    rater = serializers.CharField()
+    values = ValuesField()
+    memo = serializers.CharField()
+    skip = serializers.CharField(allow_null=True)
+    proposal = inline_serializer(
+        "ProposalSaid", {"name": serializers.CharField(), "memo": serializers.CharField()}, allow_null=True
+    )
+
+
+class DecisionShape(serializers.Serializer[Any]):
+    """The resolution that stands."""
+
+    id = serializers.CharField()
+    values = ValuesField()
+    method = serializers.CharField()
+    rationale = serializers.CharField()
+    decided_by = serializers.CharField()
+    decided_at = serializers.DateTimeField()
+
+
+class DisagreementShape(serializers.Serializer[Any]):
+    """A part and dimension of an item on which raters differ."""
+
+    item = serializers.CharField()
+    part = serializers.IntegerField()
+    round = serializers.IntegerField()
+    dimension = serializers.CharField()
+    state = serializers.ChoiceField(["open", "resolved"])
+    reason = serializers.ChoiceField(["differ", "parts", "one_sided", "skipped", "pending"])
+    ratings = GivenShape(many=True)
+    resolution = DecisionShape(allow_null=True)
+
+
+class CoefficientShape(serializers.Serializer[Any]):
+    """A coefficient, or null with the reason."""
+
+    name = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    se = serializers.FloatField(allow_null=True)
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
+    ci_method = serializers.CharField(allow_null=True)
+    undefined = serializers.CharField(allow_null=True)
+
+
+class CategoryAgreementShape(serializers.Serializer[Any]):
+    """Agreement specific to a category."""
+
+    category = serializers.CharField()
+    agreement = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+
+
+class PairShape(serializers.Serializer[Any]):
+    """Agreement of two raters."""
+
+    raters = serializers.ListField(child=serializers.CharField())
+    cohen_kappa = serializers.FloatField(allow_null=True)
+    percent_agreement = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+
+
+class ConfusedShape(serializers.Serializer[Any]):
+    """How often one said `a` where the other said `b`."""
+
+    a = serializers.CharField()
+    b = serializers.CharField()
+    n = serializers.IntegerField()
+
+
+class AgreementShape(serializers.Serializer[Any]):
+    """Agreement on one dimension."""
+
+    dimension = serializers.CharField()
+    round = serializers.IntegerField(allow_null=True)
+    when = serializers.ChoiceField(["before", "after"])
+    metric = serializers.CharField()
+    units = serializers.IntegerField()
+    raters = serializers.IntegerField()
+    ratings = serializers.IntegerField()
+    left_out = serializers.IntegerField()
+    categories = serializers.IntegerField()
+    coefficients = CoefficientShape(many=True)
+    by_category = CategoryAgreementShape(many=True)
+    by_pair = PairShape(many=True)
+    confusion = ConfusedShape(many=True)
+    warnings = serializers.ListField(child=serializers.CharField())
