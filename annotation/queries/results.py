@@ -105,7 +105,7 @@ def labels(
         told_in = version or label_version(round_, standing)
         telling = tellings.setdefault(told_in.pk, Telling(told_in))
         start = after[1] if round_.number == after[0] else 0
-        items = _settled_here(round_, rounds) if len(rounds) > 1 else None
+        items = settled_here(round_, rounds) if len(rounds) > 1 else None
         for each in round_verdicts(round_, items=items, after_position=start):
             rows = label_rows(round_, each, telling)
             yield (
@@ -118,17 +118,8 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
     """The agreed labels of an item in terms of a version, without those whose dimension does not apply under them."""
     repository, number = _named(each.round_item.item)
     rows = []
-    told: dict[int, dict[str, Values]] = defaultdict(dict)
-    is_moved = False
-    for verdict in _settled(round_, each):
-        origin = verdict.origin
-        version_id = origin.version_id if origin else round_.taxonomy_version_id
-        original = origin.values if origin else verdict.values or ()
-        found = telling.tell(version_id, verdict.dimension, original)
-        is_moved = is_moved or version_id != telling.version.pk
-        if not isinstance(found, str):
-            told[verdict.part][verdict.dimension] = found
-        decision = verdict.decision
+    for verdict, found in told_verdicts(round_, settled_verdicts(round_, each), telling):
+        origin, decision = verdict.origin, verdict.decision
         rows.append(
             LabelRow(
                 item=each.identifier,
@@ -142,15 +133,34 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
                 taxonomy_version=telling.version.number,
                 resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
                 raters=list(origin.raters) if origin else [r.rater for r in verdict.ratings if r.values is not None],
-                original_values=list(original),
+                original_values=list(origin.values if origin else verdict.values or ()),
                 original_version=origin.version if origin else round_.taxonomy_version.number,
                 unmapped=found if isinstance(found, str) else None,
             )
         )
-    return [row for row in rows if telling.counts(row.dimension, told[row.part])] if is_moved else rows
+    return rows
 
 
-def _settled(round_: Round, each: ItemVerdicts) -> list[Verdict]:
+def told_verdicts(round_: Round, settled: Sequence[Verdict], telling: Telling) -> list[tuple[Verdict, Values | str]]:
+    """Verdicts that have values, with these in terms of a version (or in words why they can't be told so).
+
+    Left out are those whose dimension does not apply under what is told.
+    """
+    told: dict[int, dict[str, Values]] = defaultdict(dict)
+    found: list[tuple[Verdict, Values | str]] = []
+    is_moved = False
+    for verdict in settled:
+        origin = verdict.origin
+        version_id = origin.version_id if origin else round_.taxonomy_version_id
+        values = telling.tell(version_id, verdict.dimension, origin.values if origin else verdict.values or ())
+        is_moved = is_moved or version_id != telling.version.pk
+        if not isinstance(values, str):
+            told[verdict.part][verdict.dimension] = values
+        found.append((verdict, values))
+    return [(one, values) for one, values in found if not is_moved or telling.counts(one.dimension, told[one.part])]
+
+
+def settled_verdicts(round_: Round, each: ItemVerdicts) -> list[Verdict]:
     """The verdicts with a value; in a worklist also what stood before where none came in its place."""
     found = [verdict for verdict in each.verdicts if verdict.values is not None and verdict.state != "open"]
     if each.base is None or not each.is_complete:
@@ -176,7 +186,7 @@ def _named(item: Item) -> tuple[str | None, int | None]:
     return full_name(host, owner, name), number
 
 
-def _settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
+def settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
     """Items of a round for which none of the other rounds comes first: closed before not closed, then newest.
 
     A worklist that is not closed comes last: what it rests on still stands.

@@ -18,7 +18,7 @@ from annotation.models import Round, RoundRater
 
 KEPT_SECONDS = 7 * 24 * 3600
 HERE = Path(__file__).resolve().parent
-SOURCES = ("reporting/*.py", "agreement/*.py", "queries/*.py", "consensus.py")
+SOURCES = ("reporting/**/*.py", "agreement/*.py", "analysis/*.py", "queries/**/*.py", "consensus.py")
 
 T = TypeVar("T")
 Standing = tuple[tuple[int, int, int], ...]

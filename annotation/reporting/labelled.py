@@ -1,0 +1,91 @@
+"""The agreed labels that somebody may see, as columns: read anew only where something of what they rest on changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from annotation.access import Seat, get_round
+from annotation.analysis.columns import NONE, Categories, Columns, Single
+from annotation.exports.rows import in_sight
+from annotation.models import Round
+from annotation.queries.attributes import attributes_of
+from annotation.queries.labelled import Found, labelled
+from annotation.queries.plans.standing import standing_version
+from annotation.queries.standing_labels import decisions_so_far
+from annotation.queries.telling import told_version
+from annotation.reporting.kept import kept, standings
+from taxonomy.models import TaxonomyVersion
+
+ROUND = "round"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Agreed labels as columns, with repository, year, round and imported attributes, and which labels they are.
+
+    `rounds` are those that count, `versions` by round number the version in whose terms its labels stand (`told_in`
+    where one was asked for). `hidden` are rounds in which this person is blind, `n_waiting` the items that raters are
+    not done with, `n_hidden` those that this person is yet to answer as a third rater.
+    """
+
+    columns: Columns
+    rounds: Sequence[Round]
+    versions: Mapping[int, int]
+    told_in: TaxonomyVersion | None
+    hidden: Sequence[Round]
+    n_waiting: int
+    n_hidden: int
+
+
+def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> Labelled:
+    """The agreed labels of the rounds that somebody may see, of one of them, or in terms of a version.
+
+    The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
+    not. Cost: seven queries where they were read before, else those of `queries.labelled`.
+    """
+    seat.require_reading()
+    named = None if round_number is None else get_round(seat, round_number)
+    told_in = told_version(seat, version, named)
+    rounds = in_sight(seat, round_number)
+    every = list(Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT).order_by("number"))
+    standing = None if told_in else standing_version(seat.study)
+    # All of this is asked before anything is read, so that what is kept is never older than what it is kept under.
+    held = standings(every)
+    also = ([(each.pk, each.state) for each in every], decisions_so_far(every))
+    asked = ([each.pk for each in rounds], told_in, standing)
+    found = kept(
+        "labels as columns",
+        every,
+        held,
+        asked,
+        lambda: labelled(rounds, version=told_in, standing=standing),
+        also=also,
+    )
+    columns, n_hidden = _with_attributes(seat, found)
+    hidden = [each for each in every if each.pk in seat.blind_round_ids]
+    return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden)
+
+
+def _with_attributes(seat: Seat, found: Found) -> tuple[Columns, int]:
+    columns = found.columns
+    items, known = attributes_of(seat.study)
+    at = np.searchsorted(items, columns.items).clip(max=max(len(items) - 1, 0))
+    is_there = items[at] == columns.items if len(items) else np.zeros(columns.n_rows, dtype=bool)
+    attributes = {
+        name: replace(column, codes=np.where(is_there, column.codes[at], NONE).astype(np.int16))
+        for name, column in known.items()
+        if name not in found.columns.singles and name not in found.columns.multis and len(items)
+    }
+    numbers = sorted(found.versions)
+    words = tuple(str(number) for number in numbers)
+    codes = np.searchsorted(np.array(numbers, dtype=np.int64), found.rounds).astype(np.int16)
+    if ROUND not in found.columns.singles and len(numbers) > 1:
+        names = tuple(f"Round {number}" for number in words)
+        attributes[ROUND] = Single(ROUND, "Round", "ordinal", Categories(words, names), codes)
+    columns = replace(columns, attributes=attributes)
+    own = {item for _, item in seat.arbitrated}
+    if not own:
+        return columns, 0
+    is_own = np.isin(columns.items, list(own))
+    return columns.taken(np.flatnonzero(~is_own)), len(np.unique(columns.items[is_own]))
