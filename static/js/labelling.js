@@ -157,18 +157,18 @@ function startPage() {
       if (!outbox.entries.length) clearBanner("away");
       else if (!outbox.isSending) void outbox.send();
     } else if (outcome === "away") {
-      byId("saved-words").textContent = "Kept in this browser";
+      byId("saved-words").textContent = `Kept ${shelf.where}`;
       if (outbox.entries.length) showWaiting();
-      else banner("warn", "No connection to the server. Go on typing: everything is kept in this browser.", { name: "away" });
+      else banner("warn", `No connection to the server. Go on typing: everything is kept ${shelf.where}.`, { name: "away" });
     } else if (outcome === "signed-out" || outcome === "another") signingIn.needed(detail, false);
     else if (outcome === "other") typedElsewhere(detail);
-    else if (outcome === "refused") byId("saved-words").textContent = "Kept in this browser only";
+    else if (outcome === "refused") byId("saved-words").textContent = `Kept ${shelf.where}, and not on the server`;
   }
 
   /** Another tab or device typed here as well: one of the two drafts is chosen, and until then both are kept. */
   function typedElsewhere(draft) {
-    byId("saved-words").textContent = "Kept in this browser";
-    const words = `A draft of this issue was typed in another tab or on another device, too (${since(draft.at)}). What you see here is kept in this browser.`;
+    byId("saved-words").textContent = `Kept ${shelf.where}`;
+    const words = `A draft of this issue was typed in another tab or on another device, too (${since(draft.at)}). What you see here is kept ${shelf.where}.`;
     const choose = (state) => {
       if (state) answers.load(readState(state), true, turn.before, turn.outcomes);
       clearBanner("drafts");
@@ -322,7 +322,7 @@ function startPage() {
     if (isWaiting && isChangedSince && outbox.hold(turn.assignment)) {
       isChangedSince = false;
       if (outbox.entries.length) showWaiting();
-      else banner("warn", "No connection. What you changed is kept in this browser; submit again when you are done.", { name: "away" });
+      else banner("warn", `No connection. Submit again when you are done; what you changed is kept ${shelf.where}.`, { name: "away" });
       return;
     }
     const next = ahead.turn?.assignment;
@@ -359,7 +359,7 @@ function startPage() {
 
   function showWaiting() {
     const n = outbox.entries.length;
-    const words = n === 1 ? "One answer is kept in this browser and will be sent." : `${n} answers are kept in this browser and will be sent.`;
+    const words = `${n === 1 ? "One answer is" : `${n} answers are`} kept ${shelf.where} and will be sent.`;
     banner("warn", `No connection. ${words}`, { name: "away", button: "Try now", press: () => void outbox.send() });
   }
 
@@ -479,6 +479,9 @@ function startPage() {
     event.preventDefault();
     announce("Your other items can't be opened without a connection.");
     byId("saved-words").textContent = "Other items can't be opened without a connection";
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (shelf.isClosed && (drafts.isDirty || outbox.entries.length)) event.preventDefault();
   });
   window.addEventListener("pageshow", ({ persisted }) => persisted && navigator.onLine && location.reload());
   if (/Mac|iP(hone|ad)/.test(navigator.platform)) {

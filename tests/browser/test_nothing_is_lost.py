@@ -115,6 +115,28 @@ def stored() -> list[tuple[str, int, str]]:
     return [(str(name), revision, memo) for name, revision, memo in rows]
 
 
+def test_with_its_storage_full_the_page_says_that_it_alone_keeps_what_waits(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    first = shown(page)
+    page.evaluate(
+        "() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; }"
+    )
+    page.context.set_offline(True)
+    page.keyboard.press("h")
+    banner(page, "everything is kept in this page alone (don’t close it)")
+    expect(page.locator("#saved-words")).to_have_text("Kept in this page alone (don’t close it)")
+    answer(page, "one")
+    banner(page, "One answer is kept in this page alone (don’t close it) and will be sent.")
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.close(run_before_unload=True)
+    wait_until(page, "() => document.querySelector('#banner') !== null")
+    assert asked == ["beforeunload"]
+    page.context.set_offline(False)
+    on_item(page, 1)
+    assert stored() == [(first, 1, "one")]
+
+
 def test_answers_given_without_a_network_are_sent_in_order_and_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     first = shown(page)

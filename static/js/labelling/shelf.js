@@ -6,6 +6,7 @@ const DAYS_KEPT = 60;
 export class Shelf {
   constructor(user) {
     this.user = user;
+    this.isClosed = false; // Full, or the browser allows none: what is on the page is kept by the page alone.
     this.sweep();
   }
 
@@ -35,10 +36,15 @@ export class Shelf {
   keep(kind, assignment, value) {
     try {
       localStorage.setItem(this.name(kind, assignment), JSON.stringify(value));
-      return true;
+      this.isClosed = false;
     } catch {
-      return false;
+      this.isClosed = true;
     }
+  }
+
+  /** Where what was kept last is, in words. */
+  get where() {
+    return this.isClosed ? "in this page alone (don’t close it)" : "in this browser";
   }
 
   drop(kind, assignment) {
