@@ -14,13 +14,17 @@ Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-NONE, NOT_AGREED, UNMAPPED = -1, -2, -3
-"""Codes below 0 stand for no value: not asked or not answered, not agreed (yet), not to be told in this version."""
+NONE, NOT_AGREED, UNMAPPED, LEFT_OUT = -1, -2, -3, -4
+"""Codes below 0 stand for no value: not asked or not answered, not agreed (yet), not to be told in this version.
+
+The last one is for categories that a question leaves out; the others come with the columns.
+"""
 
 WHY_NONE = {
     NONE: "It was not asked, or left unanswered.",
     NOT_AGREED: "Nothing is agreed.",
     UNMAPPED: "The value can't be told in terms of this version.",
+    LEFT_OUT: "The category was left out on request.",
 }
 LEVELS = ("leaf", "parent", "root")
 

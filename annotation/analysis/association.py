@@ -1,0 +1,193 @@
+"""Whether two columns hang together: a test of a table of counts, and how strong the association is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from .columns import Floats, Ints
+from .holm import holm
+
+DRAWS = 9_999
+FEWER_DRAWS = 999
+MANY_CELLS = 150
+"""Tables with more cells are drawn less often, so that a page waits for none."""
+SMALL, FEW = 5, 1
+SMALL_SHARE = 0.2
+SEED = 20_260_101
+CELLS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of independence; `statistic` is Pearson's chi-square whatever the p-value comes from.
+
+    `method` is chi_square, fisher or monte_carlo (then with `draws` and `seed`), chosen because of `because`.
+    """
+
+    __test__ = False
+
+    method: str
+    because: str
+    statistic: float
+    df: int
+    p_value: float
+    draws: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Strength:
+    """Cramér's V (0 to 1) with the interval of the population's, and V without its bias (None if undefined)."""
+
+    cramers_v: float
+    ci_low: float
+    ci_high: float
+    ci_method: str
+    cramers_v_corrected: float | None
+
+
+@dataclass(frozen=True)
+class Association:
+    """What a table of counts says; all None with `undefined`, the reason as a sentence.
+
+    `expected`, `residuals` and `p_residuals` have the table's shape.
+    """
+
+    n: int
+    test: Test | None
+    strength: Strength | None
+    expected: Floats | None
+    residuals: Floats | None
+    p_residuals: Floats | None
+    undefined: str | None = None
+
+
+def association(table: Ints, *, seed: int = SEED) -> Association:
+    """Test, strength and residuals of an R × C table of counts of independent parts.
+
+    Rows and columns without a count are passed over; their expected counts and residuals are NaN. Undefined where
+    fewer than two rows or two columns are left.
+    """
+    n = int(table.sum())
+    in_rows, in_columns = table.sum(axis=1) > 0, table.sum(axis=0) > 0
+    n_rows, n_columns = int(in_rows.sum()), int(in_columns.sum())
+    if n == 0:
+        return Association(0, None, None, None, None, None, "No part has a value of both.")
+    if min(n_rows, n_columns) < 2:
+        which = "row" if n_rows < 2 else "column"
+        return Association(n, None, None, None, None, None, f"All counts are in one {which}; a test needs two.")
+    inside = np.ix_(in_rows, in_columns)
+    filled = table[inside]
+    expected = expected_counts(filled)
+    found = adjusted_residuals(filled)
+    p_values = holm(2 * special.ndtr(-np.abs(found)))
+
+    def whole(values: Floats) -> Floats:
+        spread = np.full(table.shape, np.nan)
+        spread[inside] = values
+        return spread
+
+    return Association(
+        n, independence(filled, seed=seed), strength(filled), whole(expected), whole(found), whole(p_values)
+    )
+
+
+def expected_counts(table: Ints) -> Floats:
+    """R × C: what independence would give with the same margins."""
+    found: Floats = np.outer(table.sum(axis=1), table.sum(axis=0).astype(np.float64)) / table.sum()
+    return found
+
+
+def chi_square(table: Ints) -> float:
+    """Pearson's chi-square of a table without empty rows and columns; no continuity correction."""
+    expected = expected_counts(table)
+    return float(((table - expected) ** 2 / expected).sum())
+
+
+def adjusted_residuals(table: Ints) -> Floats:
+    """R × C standard normal deviates under independence; how far a count is above (+) or below (−) the expected one.
+
+    Haberman 1973, doi:10.2307/2529686. A row or column that holds every count has none, which can't be here.
+    """
+    n = table.sum()
+    expected = expected_counts(table)
+    rest = np.outer(1 - table.sum(axis=1) / n, 1 - table.sum(axis=0) / n)
+    found: Floats = (table - expected) / np.sqrt(expected * rest)
+    return found
+
+
+def independence(table: Ints, *, seed: int = SEED) -> Test:
+    """The test that a table without empty rows and columns allows.
+
+    Pearson's chi-square, unless more than a fifth of the expected counts are below 5 or one is below 1 (Cochran 1954,
+    doi:10.2307/3001616). Then Fisher's exact test, two-sided (Fisher 1934) for a 2 × 2 table, else the share of seeded
+    tables with the same margins (Patefield 1981, doi:10.2307/2346669) whose chi-square is as large, this one counted
+    in (Davison and Hinkley 1997, ch. 4).
+    """
+    expected = expected_counts(table)
+    df = (table.shape[0] - 1) * (table.shape[1] - 1)
+    statistic = chi_square(table)
+    n_small, lowest = int((expected < SMALL).sum()), float(expected.min())
+    if n_small <= SMALL_SHARE * expected.size and lowest >= FEW:
+        because = f"{n_small} of {expected.size} expected counts are below 5, none below 1."
+        return Test("chi_square", because, statistic, df, float(special.chdtrc(df, statistic)))
+    because = f"{n_small} of {expected.size} expected counts are below 5; the smallest is {lowest:.2g}."
+    if table.shape == (2, 2):
+        return Test("fisher", because, statistic, df, float(stats.fisher_exact(table)[1]))
+    draws = DRAWS if table.size <= MANY_CELLS else FEWER_DRAWS
+    n_as_large = _as_large(table, expected, statistic, draws, seed)
+    return Test("monte_carlo", because, statistic, df, (n_as_large + 1) / (draws + 1), draws, seed)
+
+
+def _as_large(table: Ints, expected: Floats, statistic: float, draws: int, seed: int) -> int:
+    tables = stats.random_table(table.sum(axis=1), table.sum(axis=0), seed=np.random.default_rng(seed))
+    weights = 1 / expected.ravel()
+    n = table.sum()
+    found, at_once = 0, max(1, CELLS_AT_ONCE // table.size)
+    for start in range(0, draws, at_once):
+        drawn = tables.rvs(min(at_once, draws - start)).reshape(-1, table.size)
+        # Two tables that are equally far off may differ in the last digit.
+        found += int(((drawn * drawn) @ weights - n >= statistic * (1 - 1e-9) - 1e-9).sum())
+    return found
+
+
+def strength(table: Ints) -> Strength:
+    """Cramér's V (Cramér 1946, ch. 21) of a table without empty rows and columns.
+
+    The interval is that of the population's V: where chi-square lies at the 97.5 and 2.5 percentiles of noncentral
+    chi-squares (Steiger 2004, doi:10.1037/1082-989X.9.2.164). V itself is too large in small or wide tables and can lie
+    above its interval; V without that bias is Bergsma 2013, doi:10.1016/j.jkss.2012.10.002.
+    """
+    n = int(table.sum())
+    n_rows, n_columns = table.shape
+    df, narrow = (n_rows - 1) * (n_columns - 1), min(n_rows, n_columns) - 1
+    statistic = chi_square(table)
+    low, high = (min(1.0, sqrt(_noncentrality(statistic, df, p) / (n * narrow))) for p in (0.975, 0.025))
+    value = min(1.0, sqrt(statistic / (n * narrow)))
+    return Strength(value, low, high, "noncentral_chi_square", _corrected(statistic, n, n_rows, n_columns))
+
+
+def _corrected(statistic: float, n: int, n_rows: int, n_columns: int) -> float | None:
+    if n < 2:
+        return None
+    squared = max(0.0, statistic / n - (n_rows - 1) * (n_columns - 1) / (n - 1))
+    narrow = min(rank - (rank - 1) ** 2 / (n - 1) for rank in (n_rows, n_columns)) - 1
+    return min(1.0, sqrt(squared / narrow)) if narrow > 0 else None
+
+
+def _noncentrality(statistic: float, df: int, p: float) -> float:
+    """The noncentrality at which a chi-square as this one lies at the percentile `p`; 0 where there is none."""
+
+    def beside(noncentrality: float) -> float:
+        return float(special.chndtr(statistic, df, noncentrality)) - p
+
+    if special.chdtr(df, statistic) <= p:
+        return 0.0
+    high = statistic + 10 * sqrt(statistic) + 10 * df
+    while beside(high) > 0:
+        high *= 2
+    return float(optimize.brentq(beside, 0.0, high))

@@ -1,0 +1,170 @@
+"""How parts go from the categories of one column to those of the next, within each value of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .columns import Flags, Ints, Multi, Single
+from .counts import overlap
+from .folding import known, parts_by_category, without_value
+from .pairing import cross
+from .shares import Denominator, LeftOut, Share, share
+
+FEWEST, MOST = 2, 4
+
+
+@dataclass(frozen=True)
+class Node:
+    """A category at one step (0 first) and the parts that pass it."""
+
+    step: int
+    category: str
+    name: str
+    share: Share
+
+
+@dataclass(frozen=True)
+class Band:
+    """The parts that go from a category at `step` to one at the next: a share of the group, and of those at `start`."""
+
+    step: int
+    start: str
+    end: str
+    share: Share
+    of_start: Share
+
+
+@dataclass(frozen=True)
+class Path:
+    """One category of each step, and the parts that take this way."""
+
+    categories: tuple[str, ...]
+    share: Share
+
+
+@dataclass(frozen=True)
+class FlowGroup:
+    """The flow of the parts with one value of another column; `value` is None for all of them."""
+
+    value: str | None
+    name: str
+    denominator: Denominator
+    nodes: tuple[Node, ...]
+    bands: tuple[Band, ...]
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Group by group the flow of the `n` parts with a value in every column, of `n_parts` that were looked at."""
+
+    n: int
+    n_parts: int
+    groups: tuple[FlowGroup, ...]
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+
+
+def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) -> Flow:
+    """The flow through two to four columns over N parts, in all or for each value of `within` that occurs.
+
+    Only parts with a value in every column take part (an empty set is none here), so that what comes to a category
+    also leaves it, unless a column has several values per part; then the bands of a part count once each.
+    """
+    if not FEWEST <= len(steps) <= MOST:
+        raise ValueError(f"A flow goes through {FEWEST} to {MOST} columns.")
+    every = [*steps, within] if within is not None else list(steps)
+    whole = np.ones(len(_state(steps[0])), dtype=bool)
+    for column in every:
+        whole &= known(column)
+    left_out = without_value(every)
+    empty = whole.copy()
+    for column in every:
+        if isinstance(column, Multi):
+            whole &= np.bincount(column.rows, minlength=len(whole)) > 0
+    if n_empty := int((empty & ~whole).sum()):
+        left_out += (LeftOut("Of a dimension with several values none was chosen.", n_empty),)
+    n = int(whole.sum())
+    notes: tuple[str, ...] = ()
+    for column in every:
+        notes += overlap(column, parts_by_category(column, whole), n)
+    if within is None:
+        words = f"of the {n} parts with a value of {_listed(steps)}"
+        groups = [_group(steps, np.flatnonzero(whole), None, "All", Denominator("all", words, n))]
+    else:
+        groups = []
+        for code, (key, name) in enumerate(zip(within.categories.keys, within.categories.names, strict=True)):
+            rows = np.flatnonzero(_has(within, code) & whole)
+            if len(rows):
+                words = f"of the {len(rows)} parts with {within.title.lower()} “{name}” and a value of {_listed(steps)}"
+                groups.append(_group(steps, rows, key, name, Denominator("group", words, len(rows))))
+    return Flow(n, len(whole), tuple(groups), left_out, notes)
+
+
+def _group(steps: Sequence[Single | Multi], rows: Ints, value: str | None, name: str, of: Denominator) -> FlowGroup:
+    here = [column.taken(rows) for column in steps]
+    n = len(rows)
+    passing = [parts_by_category(column).tolist() for column in here]
+    nodes = [
+        Node(step, column.categories.keys[code], column.categories.names[code], share(passed, n))
+        for step, column in enumerate(here)
+        for code, passed in enumerate(passing[step])
+        if passed
+    ]
+    bands = []
+    for step in range(len(here) - 1):
+        start, end = here[step], here[step + 1]
+        table = cross(start, end)
+        for a, b in zip(*(place.tolist() for place in np.nonzero(table)), strict=True):
+            met = int(table[a, b])
+            keys = (start.categories.keys[a], end.categories.keys[b])
+            bands.append(Band(step, *keys, share(met, n), share(met, passing[step][a])))
+    return FlowGroup(value, name, of, tuple(nodes), tuple(bands), _paths(here, n))
+
+
+def _paths(columns: Sequence[Single | Multi], n: int) -> tuple[Path, ...]:
+    """Every combination that occurs, the most frequent first."""
+    rows, keys = np.arange(n), np.zeros(n, dtype=np.int64)
+    sizes = [len(column.categories) for column in columns]
+    for column, size in zip(columns, sizes, strict=True):
+        if isinstance(column, Single):
+            codes = column.codes[rows]
+        else:
+            order = np.argsort(column.rows, kind="stable")
+            n_of = np.bincount(column.rows, minlength=n)
+            first = np.cumsum(n_of) - n_of
+            times = n_of[rows]
+            within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+            codes = column.codes[order][np.repeat(first[rows], times) + within]
+            rows, keys = np.repeat(rows, times), np.repeat(keys, times)
+        keys = keys * size + codes
+    found, counted = np.unique(keys, return_counts=True)
+    paths = []
+    for key, times_taken in zip(found.tolist(), counted.tolist(), strict=True):
+        names: list[str] = []
+        for column, size in zip(reversed(columns), reversed(sizes), strict=True):
+            key, code = divmod(key, size)
+            names.append(column.categories.keys[code])
+        paths.append(Path(tuple(reversed(names)), share(times_taken, n)))
+    return tuple(sorted(paths, key=lambda path: -path.share.n))
+
+
+def _has(column: Single | Multi, code: int) -> Flags:
+    if isinstance(column, Single):
+        here: Flags = column.codes == code
+        return here
+    found = np.zeros(len(column.state), dtype=bool)
+    found[column.rows[column.codes == code]] = True
+    return found
+
+
+def _state(column: Single | Multi) -> Ints:
+    return column.codes if isinstance(column, Single) else column.state
+
+
+def _listed(columns: Sequence[Single | Multi]) -> str:
+    titles = [column.title.lower() for column in columns]
+    return f"{', '.join(titles[:-1])} and {titles[-1]}"

@@ -1,0 +1,33 @@
+"""How often the categories of two columns meet on a part."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from .columns import Ints, Multi, Single
+from .folding import known
+
+
+def cross(rows: Single | Multi, columns: Single | Multi) -> Ints:
+    """R × C: the number of parts with both categories; of sets, each pair of their categories counts."""
+    shape = (len(rows.categories), len(columns.categories))
+    if isinstance(rows, Single) and isinstance(columns, Single):
+        keys = np.multiply(rows.codes, shape[1], dtype=np.int64) + columns.codes
+        both = (rows.codes >= 0) & (columns.codes >= 0)
+        return np.bincount(keys if both.all() else keys[both], minlength=shape[0] * shape[1]).reshape(shape)
+    both = known(rows) & known(columns)
+    found: Ints = (_membership(rows, both).T @ _membership(columns, both)).toarray()
+    return found
+
+
+def _membership(column: Single | Multi, among: np.ndarray) -> sparse.csr_array:
+    """N × K ones and zeros."""
+    if isinstance(column, Single):
+        rows = np.flatnonzero(among & (column.codes >= 0))
+        codes = column.codes[rows]
+    else:
+        kept = among[column.rows]
+        rows, codes = column.rows[kept], column.codes[kept]
+    ones = np.ones(len(rows), dtype=np.int64)
+    return sparse.csr_array((ones, (rows, codes)), shape=(len(among), len(column.categories)))

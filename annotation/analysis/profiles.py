@@ -1,0 +1,65 @@
+"""Whether the categories have the same order of frequency in two groups, such as two repositories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from .columns import Floats, Multi, Single
+from .counts import Counts, counts
+
+FEWEST_CATEGORIES = 3
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's rho of two groups' shares over `n_categories`; None with `undefined`, the reason as a sentence."""
+
+    a: str
+    b: str
+    n_categories: int
+    rho: float | None
+    p_value: float | None
+    undefined: str | None = None
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """The shares of the categories in each group (as `counts` gives them), and each pair of groups compared."""
+
+    counts: Counts
+    correlations: tuple[Correlation, ...]
+
+
+def profiles(column: Single | Multi, by: Single | Multi) -> Profiles:
+    """The profile of each group, and Spearman's rank correlation of each pair over the categories that either has.
+
+    A category that neither group has says nothing of how alike they are and is passed over.
+    """
+    found = counts(column, by)
+    shares = {group.value or "": np.array([each.share.n for each in group.categories]) for group in found.groups}
+    pairs = [_correlation(a, b, shares[a], shares[b]) for a, b in combinations(shares, 2)]
+    return Profiles(found, tuple(pairs))
+
+
+def _correlation(a: str, b: str, counts_a: Floats, counts_b: Floats) -> Correlation:
+    either = (counts_a > 0) | (counts_b > 0)
+    rho, p_value, undefined = spearman(counts_a[either], counts_b[either])
+    return Correlation(a, b, int(either.sum()), rho, p_value, undefined)
+
+
+def spearman(x: Floats, y: Floats) -> tuple[float | None, float | None, str | None]:
+    """Spearman's rho with tied ranks averaged, its two-sided p-value, or the reason why there is none.
+
+    Spearman 1904, doi:10.2307/1412159. p is from Student's t with K − 2 degrees of freedom, which is rough below ten
+    categories. Undefined for fewer than three and where one side has the same number everywhere.
+    """
+    if len(x) < FEWEST_CATEGORIES:
+        return None, None, f"There are {len(x)} categories; a correlation needs {FEWEST_CATEGORIES}."
+    if len(set(x.tolist())) == 1 or len(set(y.tolist())) == 1:
+        return None, None, "In one of the groups all categories are equally frequent."
+    found = stats.spearmanr(x, y)
+    return float(found.statistic), float(found.pvalue), None
