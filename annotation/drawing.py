@@ -8,20 +8,29 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
-from threading import BoundedSemaphore
+from collections.abc import Iterator, Mapping, Sequence
+from subprocess import PIPE
+from threading import BoundedSemaphore, Timer
 from typing import Any
 
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 """The formats with their media types."""
 DOTS_PER_INCH = 300
 SECONDS = 60
-DRAW = f"""
+DRAWING = f"""
 import json, sys, vl_convert
-format, spec = sys.argv[1], json.load(sys.stdin)
-more = {{"ppi": {DOTS_PER_INCH}}} if format == "png" else {{}}
-drawn = getattr(vl_convert, "vegalite_to_" + format)(spec, allowed_base_urls=[], **more)
-sys.stdout.buffer.write(drawn.encode() if isinstance(drawn, str) else drawn)
+
+def draw(format, spec):
+    more = {{"ppi": {DOTS_PER_INCH}}} if format == "png" else {{}}
+    drawn = getattr(vl_convert, "vegalite_to_" + format)(spec, allowed_base_urls=[], **more)
+    return drawn.encode() if isinstance(drawn, str) else drawn
+"""
+DRAW = f"{DRAWING}\nsys.stdout.buffer.write(draw(sys.argv[1], json.load(sys.stdin)))"
+DRAW_EACH = f"""{DRAWING}
+for line in sys.stdin:
+    drawn = draw(*json.loads(line))
+    sys.stdout.buffer.write(b"%d\\n" % len(drawn) + drawn)
+    sys.stdout.buffer.flush()
 """
 _at_once = BoundedSemaphore(2)
 
@@ -56,3 +65,32 @@ def _in_points(svg: bytes) -> bytes:
     """An SVG whose size is told in points, so that its letters have the size they were given."""
     head, end, rest = svg.partition(b">")
     return re.sub(rb' (width|height)="([\d.]+)"', rb' \1="\2pt"', head) + end + rest
+
+
+def draw_each(wanted: Sequence[tuple[Mapping[str, Any], str]]) -> Iterator[bytes]:
+    """The files of several (specification, format), one after the other and all in one process.
+
+    Raises CannotDraw, and KeyError for an unknown format.
+    """
+    for _, format in wanted:
+        TYPES[format]
+    with _at_once, subprocess.Popen([sys.executable, "-c", DRAW_EACH], stdin=PIPE, stdout=PIPE, stderr=PIPE) as drawing:
+        assert drawing.stdin is not None
+        assert drawing.stdout is not None
+        assert drawing.stderr is not None
+        for spec, format in wanted:
+            late = Timer(SECONDS, drawing.kill)
+            late.start()
+            try:
+                drawing.stdin.write(json.dumps([format, spec]).encode() + b"\n")
+                drawing.stdin.flush()
+                size = drawing.stdout.readline()
+                drawn = drawing.stdout.read(int(size)) if size else b""
+            except BrokenPipeError:
+                drawn = b""
+            finally:
+                late.cancel()
+            if not drawn:
+                said = drawing.stderr.read().decode(errors="replace")[-2000:]
+                raise CannotDraw(said or f"It took longer than {SECONDS} seconds.")
+            yield _in_points(drawn) if format == "svg" else drawn

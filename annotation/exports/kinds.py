@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from annotation.access import Seat
 from annotation.errors import Invalid
-from annotation.exports import rows
+from annotation.exports import package, rows
 from annotation.exports.asked import Asked, Kind, Progress, Write
 from annotation.exports.options import REFUSED, reader
 from annotation.exports.writers import FORMATS, write
@@ -71,6 +71,7 @@ KINDS: dict[str, Kind] = {
     ),
     "resolutions": Kind("Resolutions", FORMATS, _of_rows(_resolutions), reader("round", "dimension"), rounds_in_sight),
     "issues": Kind("Issues", FORMATS, _of_rows(_issues), reader(), no_rounds),
+    "package": Kind("Replication package", ("zip",), package.write_package, package.read_options, package.rounds_of),
 }
 
 

@@ -1,0 +1,382 @@
+"""The data dictionary: which tables a package has, and what stands in their columns."""
+
+from collections.abc import Iterable, Sequence
+
+from annotation.package.tables import Column, Reference, Table
+
+ROUND = Column("round", "integer", "Number of the round.", is_required=True)
+ITEM = Column("item", "string", "owner/name#number, or the identifier as imported.", is_required=True)
+PART = Column("part", "integer", "From 1, where an issue holds several bugs.", is_required=True)
+VERSION = Column("taxonomy_version", "integer", "Number of the version of the taxonomy.", is_required=True)
+TAXONOMY = Column("taxonomy", "string", "Slug of the taxonomy.", is_required=True)
+OF_ITEM = Reference(["item"], "items", ["item"])
+OF_ROUND = Reference(["round"], "rounds", ["round"])
+OF_RATER = Reference(["rater"], "raters", ["rater"])
+OF_VERSION = ["taxonomy", "taxonomy_version", "dimension"]
+KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
+ROUND_KINDS = ("screening", "pilot", "main", "relabel")
+VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; empty: the empty set."
+RATING = ["round", "item", "rater", "revision", "part"]
+
+
+def _words(*words: str) -> list[tuple[str, str]]:
+    return [(word, word) for word in words]
+
+
+def _rater(codes: Sequence[str]) -> Column:
+    return Column("rater", "string", "The rater's code.", [(code, code) for code in codes], is_required=True)
+
+
+def _dimension(dimensions: Sequence[tuple[str, str]]) -> Column:
+    return Column("dimension", "string", "Key of the dimension.", dimensions, is_required=True)
+
+
+def tables(
+    dimensions: Sequence[tuple[str, str]],
+    codes: Sequence[str],
+    wide: Sequence[Column],
+    *,
+    texts: str,
+) -> dict[str, Table]:
+    """The tables by name. `dimensions` are all (key, title), `codes` those of raters, `wide` a column per dimension.
+
+    `texts` says what of the issues is in: `included`, `referenced` (which, not what they say), or `left_out`.
+    """
+    dimension, rater = _dimension(dimensions), _rater(codes)
+    found = [_rounds(), _raters(rater), _dimensions(dimension), _categories(dimension), _items(), _round_items()]
+    found += [_answers(rater), _ratings(rater, dimension), _resolutions(dimension), _labels(dimension), _wide(wide)]
+    if texts != "left_out":
+        found.append(_issues(has_texts=texts == "included"))
+    return {each.name: each for each in found}
+
+
+def _rounds() -> Table:
+    return Table(
+        "rounds",
+        "Rounds",
+        "Every wave of labelling that counts.",
+        [
+            ROUND,
+            Column("kind", "string", "What the round is for.", _words(*ROUND_KINDS), is_required=True),
+            Column("state", "string", "How far it is.", _words("open", "resolving", "closed"), is_required=True),
+            TAXONOMY,
+            VERSION,
+            Column("raters_per_item", "integer", "How many raters an item is planned to have."),
+            Column("double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."),
+            Column("mode", "string", "How items were given out.", _words("planned", "pool")),
+            Column("seed", "integer", "Of the raters' orders and pairs."),
+            Column("sample", "integer", "The sample that its items come from, where they come from one."),
+            Column("n_items", "integer", "Items, those to train with included."),
+            Column("opened_at", "datetime", "When labelling began."),
+            Column("resolving_at", "datetime", "When the last answer was in."),
+            Column("closed_at", "datetime", "When the last difference was settled."),
+        ],
+        ["round"],
+    )
+
+
+def _raters(rater: Column) -> Table:
+    return Table(
+        "raters",
+        "Raters",
+        "Who labelled, by code.",
+        [
+            rater,
+            Column("kind", "string", "Whether a person or a machine.", _words("person", "machine"), is_required=True),
+            Column("machine_name", "string", "Of a machine: the model."),
+            Column("machine_version", "string", "Of a machine: the model's version."),
+            Column("machine_prompt", "string", "Of a machine: what it was told."),
+        ],
+        ["rater"],
+    )
+
+
+def _dimensions(dimension: Column) -> Table:
+    return Table(
+        "dimensions",
+        "Dimensions",
+        "The questions of each version of the taxonomies; their order is that of the rows.",
+        [
+            TAXONOMY,
+            VERSION,
+            dimension,
+            Column("title", "string", "As raters read it."),
+            Column("kind", "string", "What can be answered.", _words(*KINDS), is_required=True),
+            Column("required", "boolean", "Whether an answer must be given where it is asked."),
+            Column("applies_when", "string", "The dimension it hangs on, where it is not always asked."),
+            Column("applies_when_is", "list", "Its values under which this one is asked, with all below them."),
+            Column("help", "string", "What else raters read beside the question."),
+        ],
+        OF_VERSION,
+    )
+
+
+def _categories(dimension: Column) -> Table:
+    return Table(
+        "categories",
+        "Categories",
+        "What can be answered, in the order of the tree, for each version of the taxonomies.",
+        [
+            TAXONOMY,
+            VERSION,
+            dimension,
+            Column("category", "string", "Its key.", is_required=True),
+            Column("name", "string", "As raters read it.", is_required=True),
+            Column("parent", "string", "Key of the category above."),
+            Column("path", "string", "Keys from the top of the tree down to it, joined by /.", is_required=True),
+            Column("selectable", "boolean", "Whether it can be chosen itself."),
+            Column("definition", "string", "What it means."),
+            Column("include", "list", "What belongs to it."),
+            Column("exclude", "list", "What does not."),
+            Column("examples", "list", "Lines of issues that show it."),
+        ],
+        [*OF_VERSION, "category"],
+        [Reference(OF_VERSION, "dimensions", OF_VERSION)],
+    )
+
+
+def _items() -> Table:
+    return Table(
+        "items",
+        "Items",
+        "The issues of the study, or identifiers that were imported: where they come from and what is known of them.",
+        [
+            ITEM,
+            Column("repository", "string", "owner/name, where it is an issue."),
+            Column("number", "integer", "Number of the issue."),
+            Column("url", "string", "Its address."),
+            Column("screening", "string", "Whether it was taken.", _words("unscreened", "in", "out"), is_required=True),
+            Column("screening_reason", "string", "Why it was left out."),
+            Column("samples", "list", "Numbers of the samples that drew it."),
+            Column("stratum", "string", "The stratum it was drawn from, in the newest of them."),
+            Column("rounds", "list", "Numbers of its rounds."),
+            Column("snapshot", "string", "SHA-256 of the state that raters read."),
+            Column("state", "string", "open or closed, in that state.", _words("open", "closed")),
+            Column("created_at", "datetime", "When the issue was opened."),
+            Column("closed_at", "datetime", "When it was closed."),
+            Column("n_comments", "integer", "Comments, as counted by the host."),
+            Column(
+                "participants", "integer", "People who wrote in it, apps left out; empty where comments are not known."
+            ),
+            Column("additions", "integer", "Lines added by the merged changes that closed it, together."),
+            Column("deletions", "integer", "Lines deleted by them."),
+            Column("files", "integer", "Files changed by them."),
+            Column("merged_at", "datetime", "When the first of them was merged."),
+            Column("attributes", "object", "What was imported with it, as JSON."),
+        ],
+        ["item"],
+    )
+
+
+def _round_items() -> Table:
+    return Table(
+        "round_items",
+        "Items of rounds",
+        "Which items a round has, in its order.",
+        [
+            ROUND,
+            ITEM,
+            Column("position", "integer", "Place in the round's order."),
+            Column("n_raters", "integer", "Raters the item is to have.", is_required=True),
+            Column("training", "boolean", "Whether it is to train with; its answers count nowhere.", is_required=True),
+            Column("asked", "object", "In a worklist: [part, dimension] of what is answered anew; empty: everything."),
+        ],
+        ["round", "item"],
+        [OF_ROUND, OF_ITEM],
+    )
+
+
+def _answers(rater: Column) -> Table:
+    return Table(
+        "answers",
+        "Answers",
+        "Every revision of what a rater submitted that counts, a row for each part; also what is not answered yet.",
+        [
+            ROUND,
+            ITEM,
+            rater,
+            Column(
+                "role",
+                "string",
+                "Only ratings of those who hold a slot of the item (rater) count in agreement.",
+                [
+                    ("rater", "holds a slot of the item"),
+                    ("third_rater", "was asked because others differed"),
+                    ("machine", "answered beside the raters"),
+                ],
+                is_required=True,
+            ),
+            Column(
+                "state",
+                "string",
+                "What the rater did with the item.",
+                _words("waiting", "leased", "submitted", "skipped"),
+                is_required=True,
+            ),
+            Column("revision", "integer", "From 1; 0: nothing is submitted yet.", is_required=True),
+            Column("blind", "boolean", "Whether it is the last one before this rater could see others'."),
+            Column("current", "boolean", "Whether it is the one that counts now."),
+            Column(
+                "part", "integer", "From 1; 0 where the item was skipped, or is not answered yet.", is_required=True
+            ),
+            Column("agreed_part", "integer", "Which part of the item this part is, where parts were matched."),
+            Column("matched", "boolean", "Whether it was matched by hand."),
+            Column("n_parts", "integer", "How many parts this answer has."),
+            Column("skip_reason", "string", "Why it was skipped."),
+            Column("memo", "string", "What the rater noted."),
+            Column("confidence", "integer", "1 unsure, 2 fairly sure, 3 sure."),
+            Column("seconds", "integer", "Time spent with the page in sight."),
+            Column("flagged", "boolean", "Whether the rater wanted to talk about it."),
+        ],
+        RATING,
+        [OF_ROUND, OF_ITEM, OF_RATER],
+    )
+
+
+def _ratings(rater: Column, dimension: Column) -> Table:
+    return Table(
+        "ratings",
+        "Ratings",
+        "What each rater gave, in long form: blind (before discussion) and current (after it).",
+        [
+            ROUND,
+            ITEM,
+            rater,
+            Column("revision", "integer", "Of the answer.", is_required=True),
+            Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
+            Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
+            PART,
+            dimension,
+            Column("values", "list", f"{VALUES} PENDING: a category is asked for that is missing."),
+            VERSION,
+            Column("proposal", "string", "Name of the category that is asked for."),
+            Column("proposal_memo", "string", "Why."),
+        ],
+        [*RATING, "dimension"],
+        [Reference(RATING, "answers", RATING)],
+    )
+
+
+def _resolutions(dimension: Column) -> Table:
+    return Table(
+        "resolutions",
+        "Resolutions",
+        "Every decision where raters differed; a later revision overrules an earlier one.",
+        [
+            ROUND,
+            ITEM,
+            PART,
+            dimension,
+            Column("revision", "integer", "From 1.", is_required=True),
+            Column("values", "list", f"{VALUES} Empty: the part has no value there."),
+            Column(
+                "method",
+                "string",
+                "How it was decided.",
+                _words("discussion", "third_rater", "majority", "owner", "imported", "reopened"),
+                is_required=True,
+            ),
+            Column("rationale", "string", "Why."),
+            Column("decided_by", "string", "A rater's code, or what stands for somebody else."),
+            Column("decided_at", "datetime", "When."),
+        ],
+        ["round", "item", "part", "dimension", "revision"],
+        [OF_ROUND, OF_ITEM],
+    )
+
+
+def _labels(dimension: Column) -> Table:
+    return Table(
+        "labels",
+        "Agreed labels",
+        "What counts in the end, in long form: a row where raters agree on a part of an item, or where it was decided.",
+        [
+            ITEM,
+            PART,
+            ROUND,
+            dimension,
+            Column("values", "list", f"{VALUES} In terms of taxonomy_version."),
+            Column("method", "string", "unanimous, single (one rater was planned), or how it was decided."),
+            VERSION,
+            Column("original_values", "list", "As they were agreed."),
+            Column("original_version", "integer", "The version they were agreed under.", is_required=True),
+            Column("unmapped", "string", "Why there are no values in this version, where there are none."),
+            Column("raters", "list", "Codes of those who answered."),
+            Column("resolved_at", "datetime", "When it was decided, where it was."),
+        ],
+        ["item", "part", "dimension"],
+        [OF_ITEM],
+    )
+
+
+def _wide(wide: Sequence[Column]) -> Table:
+    means = "The same in wide form: a row per item and part, a column per dimension."
+    return Table("labels_wide", "Agreed labels, wide", means, [ITEM, PART, *wide], ["item", "part"], [OF_ITEM])
+
+
+def _issues(*, has_texts: bool) -> Table:
+    texts: Iterable[Column] = (
+        Column("title", "string", "Of the state that raters read, as all that follows."),
+        Column("body", "string", "Markdown."),
+        Column("github_labels", "list", "Names of the host's labels."),
+        Column("author", "string", "Who opened it."),
+        Column("comments", "object", "A list of author, created_at and body; empty where they are not known."),
+    )
+    return Table(
+        "issues",
+        "Issues",
+        "The text that raters read." if has_texts else "Where the text is that raters read.",
+        [
+            ITEM,
+            Column("repository", "string", "owner/name."),
+            Column("number", "integer", "Number of the issue."),
+            Column("url", "string", "Its address."),
+            Column("snapshot", "string", "SHA-256 of title, body, state, labels and comments as raters read them."),
+            *(texts if has_texts else ()),
+        ],
+        ["item"],
+        [OF_ITEM],
+    )
+
+
+FRAME = [
+    ITEM,
+    Column("repository", "string", "owner/name."),
+    Column("number", "integer", "Number of the issue."),
+    Column("stratum", "string", "Where strata were drawn from."),
+    Column("drawn", "integer", "Place among those drawn; empty for the others."),
+    Column("snapshot", "string", "SHA-256 of its state when the sample was drawn."),
+    Column("created_at", "datetime", "When the issue was opened."),
+    Column("state", "string", "open or closed, at that time."),
+]
+
+
+def frame_of(number: int) -> Table:
+    """The frame of a sample, in the order that the seed drew from."""
+    means = f"All issues that sample {number} could have drawn, in the order that its seed drew from."
+    return Table(f"sample-{number}-frame", f"Frame of sample {number}", means, FRAME, (), (), "sample", ("csv",))
+
+
+AGREEMENT = Table(
+    "agreement",
+    "Agreement",
+    "Every coefficient of every dimension, over all rounds and in each, before and after discussion.",
+    [
+        Column("dimension", "string", "Key of the dimension.", is_required=True),
+        Column("round", "integer", "Number of the round; empty: all pilot and main rounds together."),
+        Column("when", "string", "Before or after discussion.", _words("before", "after"), is_required=True),
+        Column("metric", "string", "The distance of Krippendorff's alpha."),
+        Column("weights", "string", "Of weighted kappa and AC2, where the dimension has an order."),
+        Column("units", "integer", "Parts of items with at least two ratings."),
+        Column("n_raters", "integer", "Raters who gave these."),
+        Column("coefficient", "string", "Its name.", is_required=True),
+        Column("value", "number", "Empty where it is undefined."),
+        Column("se", "number", "Analytic standard error, where one is published."),
+        Column("ci_low", "number", "2.5 percentile of the bootstrap."),
+        Column("ci_high", "number", "97.5 percentile of the bootstrap."),
+        Column("p_threshold", "number", "Probability that the true value reaches the threshold, where one was fixed."),
+        Column("undefined", "string", "Why there is no value."),
+    ],
+    folder="results",
+    formats=("csv",),
+)

@@ -1,0 +1,238 @@
+"""The papers of a package: README with the card of the data set, citation, licence note."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from accounts.wording import counted, listed
+from annotation.package.tables import Table
+
+LICENCES = {
+    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
+    "CC-BY-SA-4.0": (
+        "Creative Commons Attribution-ShareAlike 4.0 International",
+        "https://creativecommons.org/licenses/by-sa/4.0/",
+    ),
+    "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    "ODbL-1.0": ("Open Data Commons Open Database License 1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
+    "none": ("No licence is given", ""),
+}
+"""The licences that an owner can choose from, by SPDX identifier, with title and address."""
+TEXTS = {
+    "included": "the texts of the issues as raters read them are in data/issues",
+    "referenced": "of the issues the package has address and SHA-256 of the text that raters read, not the text",
+    "left_out": "the package holds nothing of the issues but their identifiers",
+}
+KEYWORDS = ("qualitative coding", "inter-rater agreement", "GitHub issues", "replication package")
+CARDS = ("labels", "labels_wide", "ratings", "resolutions", "items", "issues")
+"""The tables that the card of the data set offers, the first one by default."""
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What the papers say of a package; `counts` has of each table its rows, `hidden` the rounds that are not in it."""
+
+    slug: str
+    title: str
+    day: date
+    software: str
+    taxonomy: str
+    tables: Mapping[str, Table]
+    counts: Mapping[str, int]
+    methods: str
+    licence: str = "CC-BY-4.0"
+    authors: Sequence[str] = ()
+    texts: str = "referenced"
+    is_pseudonymised: bool = True
+    hidden: Sequence[int] = ()
+    files: Sequence[tuple[str, str]] = field(default=())
+    resamples: int = 1000
+
+    @property
+    def version(self) -> str:
+        """The day of the state, which is the version of the data."""
+        return self.day.isoformat()
+
+    @property
+    def full_title(self) -> str:
+        return f"{self.title}: replication package"
+
+    @property
+    def abstract(self) -> str:
+        n_items, n_labels = self.counts["items"], self.counts["labels"]
+        return (
+            f"{counted(n_items, 'item')} labelled by {counted(self.counts['raters'], 'rater')} against the taxonomy "
+            f"“{self.taxonomy}”: {counted(self.counts['ratings'], 'rating')} before and after discussion, "
+            f"{counted(self.counts['resolutions'], 'decision')} with their rationale, "
+            f"{counted(n_labels, 'agreed label')}, and the agreement of the raters."
+        )
+
+
+def readme(cover: Cover) -> str:
+    """README.md, which is also the card that a hub of data sets reads."""
+    return f"{_card(cover)}\n{_read_me(cover)}"
+
+
+def _card(cover: Cover) -> str:
+    offered = [name for name in CARDS if name in cover.tables and cover.counts[name]]
+    lines = ["---", f"pretty_name: {_quoted(cover.full_title)}", "language:", "- en"]
+    if cover.licence != "none":
+        lines.append(f"license: {cover.licence.lower()}")
+    lines += ["task_categories:", "- text-classification", "annotations_creators:", "- expert-generated"]
+    lines += [f"size_categories:\n- {_size(cover.counts['labels'])}", "tags:", *(f"- {each}" for each in KEYWORDS)]
+    lines.append("configs:")
+    for place, name in enumerate(offered):
+        lines += [f"- config_name: {name}", f"  data_files: {cover.tables[name].path}.parquet"]
+        lines += ["  default: true"] if place == 0 else []
+    return "\n".join([*lines, "---", ""])
+
+
+def _size(n: int) -> str:
+    for most, words in ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")):
+        if n < most:
+            return words
+    return "1M<n<10M"
+
+
+def _read_me(cover: Cover) -> str:
+    tables = "\n".join(
+        f"| `{table.path}` | {cover.counts[name]} | {table.means} |" for name, table in cover.tables.items()
+    )
+    files = "\n".join(f"| `{path}` | {means} |" for path, means in cover.files)
+    hidden = ""
+    if cover.hidden:
+        numbers = listed([str(number) for number in cover.hidden])
+        one = len(cover.hidden) == 1
+        hidden = (
+            f"\n**Left out.** {'Round' if one else 'Rounds'} {numbers} {'is' if one else 'are'} not over for whoever "
+            f"made this package, so nothing of {'it' if one else 'them'} is in here.\n"
+        )
+    people = (
+        "People stand in it by pseudonyms: a keyed hash for each account, the same one everywhere in this package, and "
+        "no way back without the key, which is not in it. Raters stand in it by their codes."
+        if cover.is_pseudonymised
+        else "Raters stand in it by their codes. The people of issues keep their names, as its owner decided."
+    )
+    return f"""# {cover.full_title}
+
+{cover.abstract}
+
+State of {cover.version}, made with {cover.software}. {people} Of the texts: {TEXTS[cover.texts]}.
+{hidden}
+## What is in it
+
+| table | rows | what |
+| --- | ---: | --- |
+{tables}
+
+Every table is there as CSV (UTF-8, several values of a cell joined by `;`, a cell that a spreadsheet would take for a
+formula begins with an apostrophe) and as Parquet (lists stay lists). `datapackage.json` is the data dictionary: each
+column with its type, meaning and categories, keys and references, as a
+[Frictionless Data Package](https://datapackage.org).
+
+| file | what |
+| --- | --- |
+{files}
+| `recompute.py` | recomputes what `results/` reports from the CSV |
+| `CHECKSUMS.txt` | SHA-256 of every file: `sha256sum -c CHECKSUMS.txt` |
+| `CITATION.cff`, `LICENSE.md` | how to cite it, and what may be done with it |
+
+## How to read it
+
+```python
+import pandas
+
+labels = pandas.read_parquet("data/labels.parquet")
+ratings = pandas.read_csv("data/ratings.csv", keep_default_na=False)
+before_discussion = ratings[ratings["blind"]]
+```
+
+`datasets.load_dataset("path/to/this/folder")` gives the agreed labels; a second argument names another table.
+
+## How to recompute it
+
+```
+python -m venv fresh
+fresh/bin/pip install numpy pandas
+fresh/bin/python recompute.py
+```
+
+The script stands alone: it shares no code with the software that made the package. From the tables it works out anew
+the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
+rounds, with their standard errors and bootstrap intervals ({cover.resamples} resamples of units, seeded), agreement by
+category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9. It ends
+with exit status 0 where all agree, else it names file, key, the number reported and the one recomputed.
+
+Not recomputed are: warnings and other words; why units are left out; how labels are told in a newer version of the
+taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both);
+p-values that rest on random permutations. The script says which of these it met.
+
+## How the labels came about
+
+{cover.methods}
+"""
+
+
+def citation(cover: Cover) -> str:
+    """CITATION.cff, by the rules of version 1.2.0."""
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use these data, please cite them as below.",
+        "type: dataset",
+        f"title: {_quoted(cover.full_title)}",
+        f"abstract: {_quoted(cover.abstract)}",
+        f'version: "{cover.version}"',
+        f'date-released: "{cover.version}"',
+    ]
+    if cover.licence != "none":
+        lines.append(f"license: {cover.licence}")
+    lines += ["keywords:", *(f"  - {each}" for each in KEYWORDS), "authors:"]
+    for author in cover.authors or [f"The authors of {cover.title}"]:
+        family, comma, given = (part.strip() for part in author.partition(","))
+        if comma and family and given:
+            lines += [f"  - family-names: {_quoted(family)}", f"    given-names: {_quoted(given)}"]
+        else:
+            lines.append(f"  - name: {_quoted(author)}")
+    return "\n".join(lines) + "\n"
+
+
+def licence_note(cover: Cover) -> str:
+    """LICENSE.md: what the licence is for, and what it can't be for."""
+    title, address = LICENCES[cover.licence]
+    if cover.licence == "none":
+        first = (
+            "No licence is given for these data. Ask their authors before you pass them on or build on them; the law "
+            "of your country says what is allowed without."
+        )
+    else:
+        first = (
+            f"Labels, ratings, decisions, the taxonomy, statistics and figures in this package are licensed under "
+            f"{cover.licence} ([{title}]({address}))."
+        )
+    texts = {
+        "included": (
+            "Titles, descriptions and comments of issues (data/issues) belong to the people who wrote them and stand "
+            "here for research, under the terms of the host that they were written on. The licence above does not "
+            "cover them: who passes them on has to look into these terms, and takes out what its author withdraws. "
+            "Quotations in memos and rationales are theirs as well."
+        ),
+        "referenced": (
+            "The texts of the issues belong to the people who wrote them. They are not in this package: data/issues "
+            "has their addresses, and the SHA-256 of what raters read."
+        ),
+        "left_out": "The texts of the issues belong to the people who wrote them. They are not in this package.",
+    }[cover.texts]
+    return f"""# Licence
+
+{first}
+
+{texts}
+
+`recompute.py` may be used, changed and passed on by anyone (MIT).
+"""
+
+
+def _quoted(text: str) -> str:
+    """A text as a scalar of YAML, on one line."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)

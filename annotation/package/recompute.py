@@ -1,0 +1,923 @@
+#!/usr/bin/env python3
+"""Recomputes what results/*.json report from data/*.csv alone, and compares.
+
+    python recompute.py [FOLDER]
+
+FOLDER is the unpacked package, this file's folder if left out. It needs Python 3.10 or later, NumPy and pandas, and
+nothing of the software that made the package: every formula is written out here once more. It ends with exit status 0
+and "n of n values agree", or with 1 and every value that differs: file, key, reported, recomputed.
+"""
+
+import json
+import math
+import sys
+from collections import Counter, defaultdict
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+TOLERANCE = 1e-9
+TINY = 1e-12
+PENDING, NOT_ASKED = "PENDING", "(does not apply)"
+OFF_SCALE = (PENDING, NOT_ASKED)
+MOST_SHOWN = 50
+
+
+class Report:
+    """What was compared so far."""
+
+    def __init__(self):
+        self.n, self.by_file, self.differing, self.not_recomputed = 0, Counter(), [], []
+
+    def compare(self, file, key, reported, found):
+        self.n += 1
+        self.by_file[file] += 1
+        if not same(reported, found):
+            self.differing.append((file, key, reported, found))
+
+    def leave(self, sentence):
+        if sentence not in self.not_recomputed:
+            self.not_recomputed.append(sentence)
+
+
+def same(one, other):
+    """Whether two values are the same: numbers to 1e-9 (of themselves, where they are above 1)."""
+    if is_number(one) and is_number(other):
+        if math.isnan(one) or math.isnan(other):
+            return math.isnan(one) and math.isnan(other)
+        return abs(one - other) <= TOLERANCE * max(1.0, abs(one))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    return one == other
+
+
+def is_number(value):
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+# The data -------------------------------------------------------------------------------------------------------------
+
+
+def text_of(cell):
+    """A cell without the apostrophe that keeps spreadsheets from running it."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def in_code_order(code):
+    """R2 before R10."""
+    return len(code), code
+
+
+class Dimension:
+    """A question under one version of a taxonomy."""
+
+    def __init__(self, row):
+        self.key, self.kind, self.required = row.dimension, row.kind, row.required == "true"
+        self.above = row.applies_when or None
+        self.when = set(row.applies_when_is.split(";")) if row.applies_when_is else set()
+        self.paths, self.selectable = {}, []
+
+    def below(self):
+        """The values of the question above under which this one is asked, given that question."""
+        return self.when
+
+    def value(self, cell):
+        """What stands in a cell: a set (multi), a number, or a text."""
+        if self.kind == "multi":
+            return frozenset(each for each in cell.split(";") if each)
+        return float(cell) if self.kind == "number" else cell
+
+    def has_categories(self):
+        return self.kind in ("single", "ordinal", "multi")
+
+
+class Data:
+    """The tables of the package, each cell a text."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        rounds = self.table("rounds")
+        self.rounds = {int(row.round): row for row in rounds.itertuples()}
+        self.dimensions = defaultdict(dict)
+        for row in self.table("dimensions").itertuples():
+            self.dimensions[row.taxonomy, row.taxonomy_version][row.dimension] = Dimension(row)
+        for row in self.table("categories").itertuples():
+            dimension = self.dimensions[row.taxonomy, row.taxonomy_version][row.dimension]
+            dimension.paths[row.category] = tuple(row.path.split("/"))
+            if row.selectable == "true":
+                dimension.selectable.append(row.category)
+        for version in self.dimensions.values():
+            for dimension in version.values():
+                if dimension.above:  # a category stands for all below it
+                    paths = version[dimension.above].paths
+                    dimension.when |= {key for key, path in paths.items() if dimension.when & set(path)}
+        self.round_items = {(int(row.round), row.item): row for row in self.table("round_items").itertuples()}
+        self.answers = self.table("answers")
+        self.ratings = self.table("ratings")
+        self.items = self.table("items")
+        self.labels = self.table("labels")
+
+    def table(self, name):
+        found = pd.read_csv(self.folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False, encoding="utf-8")
+        return found.map(text_of) if len(found) else found
+
+    def version_of(self, number):
+        row = self.rounds[number]
+        return self.dimensions[row.taxonomy, row.taxonomy_version]
+
+    def is_training(self, number, item):
+        return self.round_items[number, item].training == "true"
+
+
+# Agreement ------------------------------------------------------------------------------------------------------------
+
+
+class Answer:
+    """One revision of what a rater said of an item in a round."""
+
+    def __init__(self, row):
+        self.round, self.item, self.rater, self.role = int(row.round), row.item, row.rater, row.role
+        self.is_skip = row.state == "skipped"
+        self.n_parts, self.places, self.is_matched = 0, {}, False
+        self.given = defaultdict(dict)  # part -> dimension -> value
+
+    def has(self, place):
+        """Whether this rater found the bug that is the part `place` of the item."""
+        if self.is_matched:
+            return place in self.places.values()
+        return self.n_parts >= place
+
+    def own_part(self, place):
+        return next((part for part, at in self.places.items() if at == place), place)
+
+
+def answers_of(data, which):
+    """The answers that count: `which` is blind (before discussion) or current (after it)."""
+    found = {}
+    for row in data.answers[data.answers[which] == "true"].itertuples():
+        key = (row.round, row.item, row.rater)
+        answer = found.setdefault(key, Answer(row))
+        if row.part:
+            answer.n_parts = max(answer.n_parts, int(row.part))
+            if row.matched == "true":
+                answer.is_matched = True
+                answer.places[int(row.part)] = int(row.agreed_part)
+    for row in data.ratings[data.ratings[which] == "true"].itertuples():
+        answer = found[row.round, row.item, row.rater]
+        dimension = data.version_of(answer.round)[row.dimension]
+        answer.given[int(row.part)][row.dimension] = dimension.value(row.values)
+    return list(found.values())
+
+
+def was_asked(dimension, said):
+    """Whether a question applies under a rater's own answer to the one above."""
+    above = said.get(dimension.above)
+    if above is None:
+        return False
+    return bool(dimension.when & (above if isinstance(above, frozenset) else {above}))
+
+
+def units_of(data, answers, entry):
+    """(round, item, part) -> rater -> value, for the dimension and the rounds of an entry."""
+    key, rounds = entry["dimension"], set(entry["rounds"])
+    units = defaultdict(dict)
+    comparable = []
+    for answer in answers:
+        if answer.round not in rounds or answer.role != "rater" or data.is_training(answer.round, answer.item):
+            continue
+        dimension = data.version_of(answer.round).get(key)
+        if dimension is None:
+            continue
+        comparable.append((answer, dimension))
+        for part, said in answer.given.items():
+            if key in said and (dimension.above is None or was_asked(dimension, said)):
+                place = answer.places.get(part, part)
+                units[answer.round, answer.item, place][answer.rater] = said[key]
+    if entry["applies"] == "either":
+        by_item = defaultdict(list)
+        for answer, dimension in comparable:
+            by_item[answer.round, answer.item].append((answer, dimension))
+        for (number, item, place), given in units.items():
+            for answer, dimension in by_item[number, item]:
+                if dimension.above is None or dimension.kind in ("number", "text") or answer.is_skip:
+                    continue
+                said = answer.given.get(answer.own_part(place), {})
+                if answer.rater not in given and answer.has(place) and not was_asked(dimension, said):
+                    given[answer.rater] = frozenset([NOT_ASKED]) if dimension.kind == "multi" else NOT_ASKED
+    return units
+
+
+def categories_of(data, entry, used):
+    """The categories in their order: of the newest version first; of an ordinal question the whole scale."""
+    key = entry["dimension"]
+    numbers = sorted((n for n in entry["rounds"] if key in data.version_of(n)), reverse=True)
+    dimensions = [data.version_of(number)[key] for number in numbers]
+    if not dimensions[0].has_categories() or dimensions[0].kind == "multi":
+        return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
+    scale = set(dimensions[0].selectable) if dimensions[0].kind == "ordinal" else set()
+    order = dict.fromkeys(each for dimension in dimensions for each in dimension.paths)
+    found = [each for each in order if each in used or each in scale] + [each for each in OFF_SCALE if each in used]
+    return found + sorted(used - {*found})
+
+
+def label_of(category):
+    """A category as one text."""
+    if isinstance(category, frozenset):
+        return " + ".join(sorted(category)) or "(none)"
+    if isinstance(category, float) and category.is_integer():
+        return str(int(category))
+    return str(category)
+
+
+class Table:
+    """P patterns of R raters over K categories: `values` (P x R, -1 where none was given) and `counts` (P)."""
+
+    def __init__(self, values, counts, categories, raters):
+        self.values, self.counts, self.categories, self.raters = values, counts, list(categories), list(raters)
+        self.k = len(self.categories)
+        self.n_in = (values[:, :, None] == np.arange(self.k)).sum(axis=1).astype(float)  # P x K
+        self.n = self.n_in.sum(axis=1)  # ratings per pattern
+        self.paired = self.n >= 2
+        self.active = [r for r in range(len(raters)) if (values[self.paired, r] >= 0).any()]
+
+    def only_used(self):
+        """The same without categories that nobody gave."""
+        used = [k for k in range(self.k) if (self.values == k).any()]
+        values = np.full_like(self.values, -1)
+        for new, old in enumerate(used):
+            values[self.values == old] = new
+        return Table(values, self.counts, [self.categories[k] for k in used], self.raters)
+
+    def without(self, dropped):
+        """The same as if ratings in some categories had not been given."""
+        gone = [k for k, category in enumerate(self.categories) if category in dropped]
+        return Table(np.where(np.isin(self.values, gone), -1, self.values), self.counts, self.categories, self.raters)
+
+
+def table_of(data, answers, entry):
+    units = units_of(data, answers, entry)
+    raters = sorted({rater for given in units.values() for rater in given}, key=in_code_order)
+    used = {value for given in units.values() for value in given.values()}
+    categories = categories_of(data, entry, used)
+    place = {category: k for k, category in enumerate(categories)}
+    rows = [[place[given[rater]] if rater in given else -1 for rater in raters] for given in units.values()]
+    values = np.array(rows, dtype=int).reshape(len(rows), len(raters))
+    values, counts = np.unique(values, axis=0, return_counts=True) if len(rows) else (values, np.zeros(0))
+    return Table(values, counts.astype(float), categories, raters)
+
+
+def beyond_chance(agreed, by_chance):
+    """(agreed - by chance) / (1 - by chance), NaN where nothing else is to be expected."""
+    left = 1 - by_chance
+    unlike = np.where(1 - agreed < TINY * left, 0.0, 1 - agreed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(left > TINY, 1 - unlike / left, np.nan)
+
+
+class Coefficient:
+    """One coefficient: values for B x P counts, and its standard error. `w` (K x K) is how far categories agree."""
+
+    def __init__(self, table, w=None):
+        self.t, self.w = table, np.eye(table.k) if w is None else w
+        pairs = np.where(table.paired, table.n * (table.n - 1), 1)
+        alike = (table.n_in * (table.n_in @ ((self.w + self.w.T) / 2) - 1)).sum(axis=1)
+        self.alike = np.where(table.paired, alike / pairs, 0.0)
+        self.shares = table.n_in / np.maximum(table.n, 1)[:, None]
+
+    def agreed(self, c):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (c @ self.alike) / (c @ self.t.paired)
+
+    def chance(self, c):
+        return np.zeros(len(c))
+
+    def chance_of_units(self):
+        return np.zeros(len(self.t.n))
+
+    def __call__(self, c):
+        return beyond_chance(self.agreed(c), self.chance(c))
+
+    def value(self):
+        if not self.t.paired.any() or len(np.unique(self.t.values[self.t.paired])) == 0:
+            return math.nan
+        return float(self(self.t.counts[None, :])[0])
+
+    def error(self):
+        c = self.t.counts
+        n, n_paired = c.sum(), c[self.t.paired].sum()
+        if n < 2:
+            return None
+        value, chance = self.value(), float(self.chance(c[None, :])[0])
+        each = np.where(self.t.paired, (self.alike - chance) / (1 - chance) * n / n_paired, 0.0)
+        each -= 2 * (1 - value) * (self.chance_of_units() - chance) / (1 - chance)
+        return float(np.sqrt(c @ (each - value) ** 2 / (n * (n - 1))))
+
+
+class Percent(Coefficient):
+    def __call__(self, c):
+        return self.agreed(c)
+
+
+class Fleiss(Coefficient):
+    def mean_shares(self, c):
+        return (c @ self.shares) / c.sum(axis=1)[:, None]
+
+    def chance(self, c):
+        p = self.mean_shares(c)
+        return ((p @ self.w) * p).sum(axis=1)
+
+    def chance_of_units(self):
+        return self.shares @ self.w @ self.mean_shares(self.t.counts[None, :])[0]
+
+
+class Gwet(Fleiss):
+    def scale(self):
+        return self.w.sum() / (self.t.k * (self.t.k - 1))
+
+    def value(self):
+        used = np.unique(self.t.values[self.t.paired])
+        return math.nan if (used >= 0).sum() < 2 else super().value()
+
+    def chance(self, c):
+        p = self.mean_shares(c)
+        return self.scale() * (p * (1 - p)).sum(axis=1)
+
+    def chance_of_units(self):
+        return self.scale() * self.shares @ (1 - self.mean_shares(self.t.counts[None, :])[0])
+
+
+class BrennanPrediger(Coefficient):
+    def chance(self, c):
+        return np.full(len(c), self.w.sum() / self.t.k**2)
+
+    def chance_of_units(self):
+        return np.full(len(self.t.n), self.w.sum() / self.t.k**2)
+
+
+class Conger(Coefficient):
+    def rater_shares(self, c):
+        """B x R x K, and B x R ratings."""
+        given = np.stack([c @ (self.t.values == k).astype(float) for k in range(self.t.k)], axis=2)
+        n = given.sum(axis=2)
+        return given / np.maximum(n, TINY)[:, :, None], n
+
+    def chance(self, c):
+        p, n = self.rater_shares(c)
+        every, raters = p.sum(axis=1), (n > 0).sum(axis=1)
+        own = ((p @ self.w) * p).sum(axis=(1, 2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (((every @ self.w) * every).sum(axis=1) - own) / (raters * (raters - 1))
+        return np.where(raters > 1, found, 1.0)
+
+    def chance_of_units(self):
+        c = self.t.counts
+        p, n = (each[0] for each in self.rater_shares(c[None, :]))
+        raters = (n > 0).sum()
+        others = (p.sum(axis=0)[None, :] - p) @ self.w
+        pull = (others - (p * others).sum(axis=1)[:, None]) * (c.sum() / np.maximum(n, 1) / (raters * (raters - 1)))[
+            :, None
+        ]
+        found = np.full(len(self.t.n), float(self.chance(c[None, :])[0]))
+        for r in range(len(self.t.raters)):
+            given = self.t.values[:, r] >= 0
+            found[given] += pull[r, self.t.values[given, r]]
+        return found
+
+
+class TwoRaters(Coefficient):
+    """Cohen's kappa; weighted with `w`, Scott's pi where the shares are pooled."""
+
+    def __init__(self, table, w=None, pooled=False):
+        super().__init__(table, w)
+        self.pooled = pooled
+        if len(table.active) == 2:
+            left, right = (table.values[:, r] for r in table.active)
+            self.rows = np.flatnonzero((left >= 0) & (right >= 0))
+            self.left, self.right = left[self.rows], right[self.rows]
+            self.one = np.eye(table.k)[self.left]
+            self.other = np.eye(table.k)[self.right]
+
+    def both(self, c):
+        c = c[:, self.rows]
+        n = np.maximum(c.sum(axis=1), TINY)
+        p, q = c @ self.one / n[:, None], c @ self.other / n[:, None]
+        if self.pooled:
+            p = q = (p + q) / 2
+        return c, n, p, q
+
+    def __call__(self, c):
+        c, n, p, q = self.both(c)
+        found = beyond_chance(c @ self.w[self.left, self.right] / n, ((p @ self.w) * q).sum(axis=1))
+        return np.where(c.any(axis=1), found, np.nan)
+
+    def value(self):
+        return math.nan if len(self.t.active) != 2 else super().value()
+
+    def error(self):
+        c, n, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
+        if n < 2:
+            return None
+        value, chance = self.value(), float(p @ self.w @ q)
+        by_chance = (self.w @ q)[self.left] + (p @ self.w)[self.right]
+        each = (self.w[self.left, self.right] - chance) / (1 - chance)
+        each += (1 - value) * (2 * chance - by_chance) / (1 - chance)
+        return float(np.sqrt(c @ (each - value) ** 2)) / float(n)
+
+
+class Alpha(Coefficient):
+    """Krippendorff's alpha with a distance between categories; "ordinal" is a distance that moves with the ratings."""
+
+    def __init__(self, table, distance):
+        super().__init__(table)
+        self.distance = distance
+        self.pairable = np.where(table.paired[:, None], table.n_in, 0.0)
+        self.size = np.where(table.paired, table.n, 0.0)
+        self.less_one = np.where(table.paired, table.n - 1, 1.0)
+
+    def unlike(self, distance):
+        """P: the distances within each pattern, each pair of ratings both ways, per rating but one."""
+        return ((self.pairable @ distance) * self.pairable).sum(axis=1) / self.less_one
+
+    def __call__(self, c):
+        if isinstance(self.distance, str):
+            return np.array([self.ordinal(row) for row in c])
+        v, n = c @ self.pairable, c @ self.size
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = (c @ self.unlike(self.distance)) / n
+            expected = ((v @ self.distance) * v).sum(axis=1) / (n * (n - 1))
+        return np.where(n > 1, beyond_chance(1 - seen, 1 - np.nan_to_num(expected)), np.nan)
+
+    def ordinal(self, c):
+        v, n = c @ self.pairable, c @ self.size
+        if n <= 1:
+            return math.nan
+        rank = (np.cumsum(v) - v / 2) / n
+        mean, square = v @ rank, v @ rank**2
+        expected = 2 * (square * n - mean**2) / (n * (n - 1))
+        within = 2 * (self.size * (self.pairable @ rank**2) - (self.pairable @ rank) ** 2) / self.less_one
+        seen = c @ within / n
+        return float(beyond_chance(np.array(1 - seen), np.array(1 - expected)))
+
+    def error(self):
+        if isinstance(self.distance, str):
+            return None
+        c = np.where(self.t.paired, self.t.counts, 0.0)
+        units, n = c.sum(), c @ self.size
+        if units < 2:
+            return None
+        shares, unlike = c @ self.pairable / n, self.unlike(self.distance)
+        seen, expected, mean = c @ unlike / n, shares @ self.distance @ shares, n / units
+        size, pull = self.size / mean, self.pairable @ self.distance @ shares / mean
+        alike = expected - unlike / mean + (size - 1) * seen * (1 - 1 / n)
+        each = (alike - 2 * seen / expected * (size * expected - pull)) / expected
+        return float(np.sqrt(c @ (each - (1 - seen / expected)) ** 2 / (units * (units - 1))))
+
+
+def numbers_of(categories):
+    """The categories where they are numbers, else their places from 1."""
+    if categories and all(is_number(each) for each in categories):
+        return np.array(categories, dtype=float)
+    return np.arange(1.0, len(categories) + 1)
+
+
+def distance_of(metric, categories, paths):
+    """How far apart categories are: K x K, or "ordinal"."""
+    if metric == "ordinal":
+        return "ordinal"
+    x, k = numbers_of(categories), len(categories)
+    if metric == "nominal":
+        return 1 - np.eye(k)
+    if metric == "interval":
+        return (x[:, None] - x[None, :]) ** 2
+    if metric == "ratio":
+        added = x[:, None] + x[None, :]
+        return np.where(added > 0, ((x[:, None] - x[None, :]) / np.where(added > 0, added, 1)) ** 2, 0.0)
+    between = {"masi": masi, "jaccard": jaccard, "tree": lambda a, b: tree(paths.get(a, (a,)), paths.get(b, (b,)))}
+    return np.array([[between[metric](a, b) for b in categories] for a in categories], dtype=float).reshape(k, k)
+
+
+def jaccard(a, b):
+    return 1 - len(a & b) / len(a | b) if a | b else 0.0
+
+
+def masi(a, b):
+    if a == b:
+        return 0.0
+    if not a & b:
+        return 1.0
+    return 1 - len(a & b) / len(a | b) * (2 / 3 if a < b or b < a else 1 / 3)
+
+
+def tree(a, b):
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    return 0.0 if a == b else 1 - 2 * shared / (len(a) + len(b))
+
+
+def weights_of(entry, fixed, categories):
+    """How far categories agree for weighted kappa and AC2, None where the dimension has no order."""
+    name = entry["weights"]
+    if name is None:
+        return None
+    w = np.eye(len(categories))
+    if name == "custom":
+        scale, cells = fixed["scale"], np.array(fixed["weights"], dtype=float)
+    else:
+        scale = [each for each in categories if each not in OFF_SCALE]
+        x = numbers_of(scale)
+        gap = np.abs(x[:, None] - x[None, :]) / max(x.max() - x.min(), TINY) if len(scale) > 1 else np.zeros((1, 1))
+        cells = 1 - (gap**2 if name == "quadratic" else gap)
+    place = {category: at for at, category in enumerate(scale)}
+    for i, one in enumerate(categories):
+        for j, other in enumerate(categories):
+            if one in place and other in place:
+                w[i, j] = cells[place[one], place[other]]
+    return w
+
+
+def coefficients_of(table, entry, fixed, paths):
+    """The ten coefficients by name; None for one that the dimension's kind has not."""
+    used, w, metric = table.only_used(), weights_of(entry, fixed, table.categories), entry["metric"]
+    on_scale = table
+    if entry["kind"] in ("ordinal", "number") and metric != "nominal":
+        on_scale = table.without(OFF_SCALE)
+    return {
+        "percent_agreement": Percent(used),
+        "cohen_kappa": TwoRaters(used),
+        "weighted_kappa": None if w is None else TwoRaters(table, w),
+        "scott_pi": TwoRaters(used, pooled=True),
+        "fleiss_kappa": Fleiss(used),
+        "conger_kappa": Conger(used),
+        "brennan_prediger": BrennanPrediger(used),
+        "krippendorff_alpha": Alpha(on_scale, distance_of(metric, table.categories, paths)),
+        "gwet_ac1": Gwet(used),
+        "gwet_ac2": None if w is None else Gwet(table, (w + w.T) / 2),
+    }
+
+
+def intervals_of(coefficients, counts, resamples, seed):
+    """The 2.5 and 97.5 percentiles over resamples of the units, all coefficients on the same ones."""
+    if not coefficients or not resamples:
+        return {}
+    rng, n, p = np.random.default_rng(seed), int(counts.sum()), len(counts)
+    at = np.repeat(np.arange(p), counts.astype(int))
+    values = {name: [] for name in coefficients}
+    step = max(1, 2_000_000 // max(p, 1))
+    for begin in range(0, resamples, step):
+        size = min(step, resamples - begin)
+        if n >= 10 * p:
+            drawn = rng.multinomial(n, counts / n, size=size).astype(float)
+        else:
+            drawn = np.array([np.bincount(at[rng.integers(0, n, n)], minlength=p) for _ in range(size)], dtype=float)
+        for name, coefficient in coefficients.items():
+            values[name].append(coefficient(drawn))
+    found = {}
+    for name, each in values.items():
+        every = np.concatenate(each)
+        defined = every[~np.isnan(every)]
+        if len(defined) and 2 * len(defined) >= len(every):
+            found[name] = tuple(float(edge) for edge in np.percentile(defined, [2.5, 97.5]))
+    return found
+
+
+def at_least(value, error, bound):
+    """The probability that the true value reaches a bound, the estimate taken as normal and cut to -1 ... 1."""
+
+    def below(cut):
+        return 0.5 * math.erfc(-(cut - min(max(value, -1.0), 1.0)) / error / math.sqrt(2))
+
+    return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
+
+
+def by_category(table):
+    """Category -> agreement, n, positive, negative, prevalence, bias, pabak."""
+    t, two = table, len(table.active) == 2
+    members = t.categories
+    holds = {member: t.values == k for k, member in enumerate(members)}
+    if any(isinstance(each, frozenset) for each in members):
+        members = sorted(frozenset().union(*members))
+        holds = {m: np.isin(t.values, [k for k, s in enumerate(t.categories) if m in s]) for m in members}
+    c, r = np.where(t.paired, t.counts, 0.0), t.n
+    every = c @ (r * (r - 1))
+    found = {}
+    for member in members:
+        n = holds[member].sum(axis=1)
+        ratings = c @ n
+        if not ratings:
+            continue
+        both, neither = c @ (n * (n - 1)), c @ ((r - n) * (r - n - 1))
+        possible, absent = c @ (n * (r - 1)), c @ ((r - n) * (r - 1))
+        first = c @ holds[member][:, t.active[0]]
+        found[label_of(member)] = {
+            "agreement": both / possible,
+            "n": ratings,
+            "positive": both / possible,
+            "negative": neither / absent if absent else None,
+            "prevalence": (both - neither) / every if two else None,
+            "bias": 2 * (2 * first - ratings) / every if two else None,
+            "pabak": 2 * (both + neither) / every - 1 if two else None,
+        }
+    return found
+
+
+def by_pair(table):
+    """(rater, rater) -> kappa, percent agreement, n."""
+    found = {}
+    for i, j in combinations(table.active, 2):
+        rows = (table.values[:, i] >= 0) & (table.values[:, j] >= 0)
+        c, one, other = table.counts[rows], table.values[rows, i], table.values[rows, j]
+        n = c.sum()
+        if n:
+            agreed = c[one == other].sum() / n
+            p, q = (np.bincount(side, weights=c, minlength=table.k) for side in (one, other))
+            by_chance = p @ q / n**2
+            kappa = None if p @ q == n * n else (agreed - by_chance) / (1 - by_chance)
+            found[table.raters[i], table.raters[j]] = {
+                "cohen_kappa": kappa,
+                "percent_agreement": agreed,
+                "n": n,
+            }
+    return found
+
+
+def pairs_of_ratings(table):
+    """(a, b) -> pairs of ratings of one unit that fall into categories a and b, a before b."""
+    found = Counter()
+    for row, n in zip(table.n_in, table.counts, strict=True):
+        given = np.flatnonzero(row)
+        for at, a in enumerate(given):
+            if row[a] > 1:
+                found[a, a] += n * row[a] * (row[a] - 1) / 2
+            for b in given[at + 1 :]:
+                found[a, b] += n * row[a] * row[b]
+    return found
+
+
+def confusion(table):
+    if len(table.active) == 2:
+        left, right = (table.values[:, r] for r in table.active)
+        found = Counter()
+        for a, b, n in zip(left, right, table.counts, strict=True):
+            if a >= 0 and b >= 0:
+                found[a, b] += n
+    else:
+        found = pairs_of_ratings(table)
+    return {(label_of(table.categories[a]), label_of(table.categories[b])): n for (a, b), n in found.items()}
+
+
+def confused_pair(table, a, b):
+    """What a pair of categories costs: n, share, gain of alpha and of percent agreement if the two were one."""
+    pairs = pairs_of_ratings(table)
+    whole = sum(n for (i, j), n in pairs.items() if i != j)
+    names = [label_of(each) for each in table.categories]
+    if not whole or a not in names or b not in names:
+        return {"n": 0}
+    i, j = sorted((names.index(a), names.index(b)))
+    merged = Table(np.where(table.values == j, i, table.values), table.counts, table.categories, table.raters)
+    nominal = 1 - np.eye(table.k)
+    gain = Alpha(merged, nominal).value() - Alpha(table, nominal).value()
+    return {
+        "n": pairs[i, j],
+        "share": pairs[i, j] / whole,
+        "gain": None if math.isnan(gain) else gain,
+        "percent_gain": Percent(merged).value() - Percent(table).value(),
+    }
+
+
+def check_agreement(data, report):
+    """Every number of results/agreement.json."""
+    file = "results/agreement.json"
+    document = json.loads((data.folder / file).read_text(encoding="utf-8"))
+    rng = np.random.default_rng(document["seed"])
+    probe = [*rng.integers(0, 10**9, 3).tolist(), *rng.multinomial(1000, [0.2, 0.3, 0.5]).tolist()]
+    draws_alike = probe == document["generator"]
+    if not draws_alike:
+        report.leave(
+            "bootstrap intervals: this version of NumPy draws other random numbers than the one that made them"
+        )
+    every = {"before": answers_of(data, "blind"), "after": answers_of(data, "current")}
+    for entry in document["entries"]:
+        at = f"{entry['dimension']}, {'all rounds' if entry['round'] is None else 'round ' + str(entry['round'])}"
+        at += f", {entry['when']}"
+
+        def check(key, reported, found, at=at):
+            report.compare(file, f"{at}: {key}", reported, found)
+
+        t = table_of(data, every[entry["when"]], entry)
+        fixed = document["fixed"].get(entry["dimension"], {})
+        paths = {}
+        for number in sorted(entry["rounds"], reverse=True):
+            dimension = data.version_of(number).get(entry["dimension"])
+            for key, path in (dimension.paths if dimension else {}).items():
+                paths.setdefault(key, path)
+        check("units", entry["units"], int(t.counts[t.paired].sum()))
+        check("left_out", entry["left_out"], int(t.counts[~t.paired].sum()))
+        check("raters", entry["raters"], len(t.active))
+        check("ratings", entry["ratings"], int((t.counts * t.n)[t.paired].sum()))
+        given = t.values[t.paired]
+        check("categories", entry["categories"], len(np.unique(given[given >= 0])))
+        if not t.paired.any():
+            check("coefficients with a value", 0, sum(each["value"] is not None for each in entry["coefficients"]))
+            continue
+        every_one = coefficients_of(t, entry, fixed, paths)
+        values = {name: math.nan if each is None else each.value() for name, each in every_one.items()}
+        defined = {name: each for name, each in every_one.items() if not math.isnan(values[name])}
+        intervals = intervals_of(defined, t.counts, document["resamples"], document["seed"]) if draws_alike else None
+        for each in entry["coefficients"]:
+            name = each["name"]
+            check(name, each["value"], None if math.isnan(values[name]) else values[name])
+            error = defined[name].error() if name in defined else None
+            check(f"{name}, standard error", each["se"], error)
+            if intervals is not None:
+                check(f"{name}, 95 % interval", [each["ci_low"], each["ci_high"]], intervals.get(name, (None, None)))
+            bound = fixed.get("threshold")
+            if not (error and error < TOLERANCE):  # what is 0 but for rounding says nothing of a threshold
+                p = at_least(values[name], error, bound) if error and bound is not None else None
+                check(f"{name}, probability of reaching {bound}", each["p_threshold"], p)
+        check_parts(check, entry, t)
+
+
+def check_parts(check, entry, table):
+    """Agreement by category and pair, confusion, and the pairs of categories that are confused."""
+    found = by_category(table)
+    check("categories told apart", sorted(each["category"] for each in entry["by_category"]), sorted(found))
+    for each in entry["by_category"]:
+        for name, value in found.get(each["category"], {}).items():
+            check(f"category {each['category']}, {name}", each[name], value)
+    pairs = by_pair(table)
+    check("pairs of raters", sorted(tuple(each["raters"]) for each in entry["by_pair"]), sorted(pairs))
+    for each in entry["by_pair"]:
+        for name, value in pairs.get(tuple(each["raters"]), {}).items():
+            check(f"{' and '.join(each['raters'])}, {name}", each[name], value)
+    cells = confusion(table)
+    check("cells of the confusion", sorted((each["a"], each["b"]) for each in entry["confusion"]), sorted(cells))
+    for each in entry["confusion"]:
+        check(f"confusion of {each['a']} and {each['b']}", each["n"], cells.get((each["a"], each["b"])))
+    for each in entry["confused_pairs"]:
+        for name, value in confused_pair(table, each["a"], each["b"]).items():
+            check(f"{each['a']} and {each['b']} as one, {name}", each[name], value)
+
+
+# Agreed labels --------------------------------------------------------------------------------------------------------
+
+
+def check_labels(data, report):
+    """data/labels.csv, from what raters gave and what was decided; and labels_wide.csv, from labels.csv."""
+    file = "data/labels.csv"
+    decided = defaultdict(dict)
+    for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
+        decided[int(row.round), row.item][int(row.part), row.dimension] = row
+    said = defaultdict(list)
+    for answer in answers_of(data, "current"):
+        if answer.role != "machine":
+            said[answer.round, answer.item].append(answer)
+    waiting = data.answers[(data.answers.role == "rater") & data.answers.state.isin(["waiting", "leased"])]
+    unfinished = {(int(row.round), row.item) for row in waiting.itertuples()}
+    found, carried = {}, set()
+    for number, item in rounds_that_count(data):
+        kind, place = data.rounds[number].kind, data.round_items[number, item]
+        answers = sorted(said[number, item], key=lambda each: in_code_order(each.rater))
+        if kind == "relabel":
+            carried.add(item)
+            continue
+        n_raters = int(place.n_raters)
+        n_done = sum(answer.role == "rater" for answer in answers)
+        if data.rounds[number].state == "open" and ((number, item) in unfinished or n_done < n_raters):
+            continue
+        for (part, key), label in agreed(data.version_of(number), answers, decided[number, item], n_raters).items():
+            found[item, part, key] = (number, *label)
+    moved = {row.item for row in data.labels.itertuples() if row.taxonomy_version != row.original_version}
+    if carried:
+        report.leave(f"agreed labels of {len(carried)} items that a worklist carried on from earlier rounds")
+    if moved:
+        report.leave(f"how the labels of {len(moved)} items are told in a newer version (only what was agreed is)")
+    seen = set()
+    for row in data.labels.itertuples():
+        if row.item in carried:
+            continue
+        key = (row.item, int(row.part), row.dimension)
+        seen.add(key)
+        reported = (int(row.round), row.original_values, row.method, row.raters)
+        report.compare(file, f"{row.item}, part {row.part}, {row.dimension}", reported, found.get(key))
+        if row.taxonomy_version == row.original_version:
+            report.compare(file, f"{row.item}, part {row.part}, {row.dimension}, values", row.values, reported[1])
+    for item, part, key in found:
+        if (item, part, key) not in seen and item not in moved:
+            report.compare(file, f"{item}, part {part}, {key}", None, found[item, part, key])
+    check_wide(data, report)
+
+
+def rounds_that_count(data):
+    """The round in which each item's labels count: closed before not closed, then the newest; no screening."""
+    best = {}
+    for (number, item), row in data.round_items.items():
+        round_ = data.rounds[number]
+        if round_.kind == "screening" or row.training == "true":
+            continue
+        rank = 2 if round_.state == "closed" else 0 if round_.kind == "relabel" else 1
+        best[item] = max(best.get(item, (-1, -1)), (rank, number))
+    return sorted((number, item) for item, (_, number) in best.items())
+
+
+def agreed(dimensions, answers, decided, n_raters):
+    """(part, dimension) -> values as text, method, raters as text: what counts for one item."""
+    given = []
+    for answer in answers:
+        back = {answer.places.get(part, part): part for part in range(1, answer.n_parts + 1)}
+        given.append((answer, {} if answer.is_skip else back))
+    parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in decided)])
+    found = {}
+    for part in range(1, parts + 1):
+        values, waits, blank = {}, set(), set()
+        for key, dimension in dimensions.items():
+            required = dimension.required
+            if dimension.above in waits:
+                waits.add(key)
+                continue
+            if dimension.above in blank:
+                required = False
+            elif dimension.above is not None and not was_asked(dimension, values):
+                continue
+            ratings = [
+                (answer.rater, answer.given.get(back[part], {}).get(key) if part in back else None)
+                for answer, back in given
+            ]
+            raters = ";".join(rater for rater, value in ratings if value is not None)
+            decision = decided.get((part, key))
+            if decision is not None and decision.method != "reopened":
+                if decision.values or dimension.kind == "multi":
+                    values[key] = dimension.value(decision.values)
+                    found[part, key] = (decision.values, decision.method, raters)
+                continue
+            above = decided.get((part, dimension.above))
+            is_new = required and above is not None and above.method != "reopened"
+            present = [value for _, value in ratings if value is not None]
+            if differ(present, given, part, n_raters, required, is_new):
+                waits.add(key)
+            elif present:
+                values[key] = present[0]
+                found[part, key] = (cell_of(present[0]), "single" if n_raters == 1 else "unanimous", raters)
+            else:
+                blank.add(key)
+    return found
+
+
+def differ(present, given, part, n_raters, required, is_new):
+    """Whether this waits for a decision."""
+    if any(PENDING in value if isinstance(value, frozenset) else value == PENDING for value in present):
+        return True
+    if any(value != present[0] for value in present):
+        return True
+    answered = [(answer, back) for answer, back in given if not answer.is_skip]
+    holders = [answer for answer, back in answered if part in back]
+    if holders and len(holders) < len(answered) and (present or required):
+        return True
+    if not present:
+        return bool(is_new and holders)
+    return n_raters > 1 and len(present) < 2
+
+
+def cell_of(value):
+    return ";".join(sorted(value)) if isinstance(value, frozenset) else label_of(value)
+
+
+def check_wide(data, report):
+    """labels_wide.csv holds the same values as labels.csv, a row for each item and part."""
+    wide = data.table("labels_wide")
+    columns = [name for name in wide.columns if name not in ("item", "part")]
+    found = {(row.item, row.part, row.dimension): row.values for row in data.labels.itertuples()}
+    for row in wide.to_dict("records"):
+        for name in columns:
+            reported = found.pop((row["item"], row["part"], name), "")
+            report.compare("data/labels_wide.csv", f"{row['item']}, part {row['part']}, {name}", row[name], reported)
+    for key in found:
+        report.compare("data/labels_wide.csv", ", ".join(key), None, found[key])
+
+
+def main(folder):
+    data, report = Data(folder), Report()
+    check_labels(data, report)
+    check_agreement(data, report)
+    return told(report)
+
+
+def told(report):
+    """Prints what came out; the exit status."""
+    for file, n in sorted(report.by_file.items()):
+        wrong = sum(each[0] == file for each in report.differing)
+        print(f"{file}: {n - wrong} of {n} values agree")
+    for sentence in report.not_recomputed:
+        print(f"Not recomputed: {sentence}.")
+    for file, key, reported, found in report.differing[:MOST_SHOWN]:
+        print(f"DIFFERS  {file}: {key}: reported {reported!r}, recomputed {found!r}")
+    if len(report.differing) > MOST_SHOWN:
+        print(f"… and {len(report.differing) - MOST_SHOWN} more.")
+    print(f"{report.n - len(report.differing)} of {report.n} values agree")
+    return 1 if report.differing or not report.n else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent))

@@ -1,0 +1,329 @@
+"""The replication package: what is in it, equal bytes, nobody named, nothing blind, all recomputed from its tables."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from ruamel.yaml import YAML
+
+from annotation.actions import rounds
+from annotation.actions.studies import add_member, change_study
+from annotation.drawing import draw
+from annotation.errors import Conflict, Invalid
+from annotation.exports import package as exports_package
+from annotation.exports.kinds import read_asked
+from annotation.models import Study
+from annotation.package.archive import Archive
+from annotation.package.pdf import NotSimple, in_order
+from annotation.package.tables import Column, Table, TableWriter
+from annotation.reporting import package as reporting_package
+from taxonomy.queries import forget_trees
+from tests import builders as make
+from tests.annotation.packing import EVERYTHING, labelled, package, recompute, unpacked
+
+PRIMARY = {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.7}}
+PEOPLE = ("olga", "bob", "carol", "dave", "erin", "ada", "rea", "octocat", "hubot")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickly() -> Iterator[None]:
+    """Drawing takes seconds, only the test of figures does it; and fewer resamples tell as much here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reporting_package, "RESAMPLES", 40)
+        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
+        yield
+
+
+def made_up() -> Study:
+    """Two rounds under a taxonomy of every kind of dimension: two raters, then three of four; the first one closed."""
+    study = make.study(text=EVERYTHING, raters=("bob", "carol", "dave", "erin"), primary=PRIMARY)
+    labelled(study, 10, ("bob", "carol"), first=1, seed=1, per_item=2)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    labelled(study, 8, ("bob", "carol", "dave", "erin"), first=8, seed=2, per_item=3)
+    thread = [
+        (1, "octocat", "@olga see mail@example.org\nSigned-off-by: Hu Bot <hubot@example.org>"),
+        (2, "hubot", "=1"),
+    ]
+    snapshot = make.new_state(1, thread, author_login="octocat", title="=Hangs, says @hubot")
+    study.items.filter(identifier="acme/rocket#1").update(
+        snapshot=snapshot, attributes={"author": "octocat", "said": "@octocat: no", "stage": "begin"}
+    )
+    return study
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> dict[str, bytes]:
+    """Packages of one study, whose rows are gone again: as they come, twice, and with other options."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        study = made_up()
+        seat = make.owner_seat(study)
+        found = {name: package(seat) for name in ("first", "second")}
+        found["texts"] = package(seat, texts="included", authors="Doe, Jo\n  The others ", licence="CC0-1.0")
+        found["names"] = package(seat, texts="included", pseudonymise=False)
+        found["bare"] = package(seat, texts="left_out", licence="none")
+        change_study(seat=seat, changes={"applies": "either"})
+        found["either"] = package(seat)
+        transaction.set_rollback(True)
+    forget_trees()
+    return found
+
+
+def files_of(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def table(files: dict[str, bytes], name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(files[f"{name}.csv"].decode(), newline="")))
+
+
+@pytest.mark.parametrize("which", ["first", "either"])
+def test_all_numbers_are_recomputed_from_the_tables_alone(made: dict[str, bytes], tmp_path: Path, which: str) -> None:
+    status, said = recompute(unpacked(made[which], tmp_path))
+    assert status == 0, said
+    *_, last = said.splitlines()
+    n, _, of, *words = last.split()
+    assert n == of and int(n) > 3000 and words == ["values", "agree"]
+
+
+def replaced(path: Path, old: str, new: str, *, nth: int = 0) -> None:
+    text = path.read_text(encoding="utf-8")
+    found = [each.start() for each in re.finditer(re.escape(old), text)]
+    at = found[nth]
+    path.write_text(text[:at] + new + text[at + len(old) :], encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("data/ratings.csv", ",kind,fault,", ",kind,how-to,", "results/agreement.json: kind, "),
+        ("data/labels.csv", ",unanimous,", ",discussion,", "data/labels.csv: acme/rocket#"),
+        ("data/labels_wide.csv", ",fault,", ",how-to,", "data/labels_wide.csv: acme/rocket#"),
+        ("data/resolutions.csv", ",discussion,", ",owner,", "data/labels.csv: acme/rocket#"),
+    ],
+)
+def test_a_planted_error_is_found_and_named(
+    made: dict[str, bytes], tmp_path: Path, file: str, old: str, new: str, told: str
+) -> None:
+    folder = unpacked(made["first"], tmp_path)
+    replaced(folder / file, old, new)
+    status, said = recompute(folder)
+    assert status == 1 and f"DIFFERS  {told}" in said, said
+
+
+def test_a_changed_coefficient_is_named_with_both_values(made: dict[str, bytes], tmp_path: Path) -> None:
+    folder = unpacked(made["first"], tmp_path)
+    path = folder / "results" / "agreement.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    entry = next(each for each in document["entries"] if each["dimension"] == "symptom" and each["round"] == 1)
+    kappa = next(each for each in entry["coefficients"] if each["name"] == "cohen_kappa")
+    right, kappa["value"] = kappa["value"], kappa["value"] + 1e-8
+    path.write_text(json.dumps(document), encoding="utf-8")
+    status, said = recompute(folder)
+    (line,) = [each for each in said.splitlines() if each.startswith("DIFFERS")]
+    wanted = f"results/agreement.json: symptom, round 1, before: cohen_kappa: reported {kappa['value']!r}, recomputed "
+    assert status == 1 and line.startswith(f"DIFFERS  {wanted}{str(right)[:12]}")
+
+
+def test_two_packages_of_the_same_state_are_equal_to_the_byte(made: dict[str, bytes]) -> None:
+    assert made["first"] == made["second"]
+    days = {each.date_time for each in zipfile.ZipFile(io.BytesIO(made["first"])).infolist()}
+    (day,) = days
+    assert (
+        day[3:] == (0, 0, 0)
+        and f"State of {date(*day[:3]).isoformat()}" in files_of(made["first"])["README.md"].decode()
+    )
+
+
+def test_the_checksums_are_those_of_all_files(made: dict[str, bytes]) -> None:
+    files = files_of(made["first"])
+    listed = dict(reversed(line.split("  ")) for line in files.pop("CHECKSUMS.txt").decode().splitlines())
+    assert listed == {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+
+
+@pytest.mark.parametrize("which", ["first", "texts", "bare"])
+def test_frictionless_finds_nothing_wrong(made: dict[str, bytes], tmp_path: Path, which: str) -> None:
+    from frictionless import validate
+
+    report = validate(str(unpacked(made[which], tmp_path) / "datapackage.json"))
+    assert report.valid, report.flatten(["name", "rowNumber", "fieldName", "message"])[:5]
+    assert {task.name for task in report.tasks} >= {"ratings", "labels", "labels-wide", "items", "agreement"}
+
+
+def test_the_dictionary_names_the_categories_of_what_is_one_of_some(made: dict[str, bytes]) -> None:
+    document = json.loads(files_of(made["first"])["datapackage.json"])
+    fields = {
+        each["name"]: {field["name"]: field for field in each["schema"]["fields"]} for each in document["resources"]
+    }
+    severity = fields["labels-wide"]["severity"]
+    assert [each["value"] for each in severity["categories"]] == ["low", "some", "high", "worst"]
+    assert severity["categoriesOrdered"] and not fields["labels-wide"]["symptom"]["categoriesOrdered"]
+    assert [each["value"] for each in fields["ratings"]["rater"]["categories"]] == ["R1", "R2", "R3", "R4"]
+    assert all(field["description"] for each in fields.values() for field in each.values())
+
+
+def test_a_hub_of_data_sets_loads_the_folder(made: dict[str, bytes], tmp_path: Path, monkeypatch: Any) -> None:
+    from datasets import load_dataset
+
+    folder = unpacked(made["texts"], tmp_path / "package")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    cache = str(tmp_path / "cache")
+    labels = load_dataset(str(folder), cache_dir=cache)["train"]
+    assert len(labels) == len(table(files_of(made["texts"]), "data/labels"))
+    wide = load_dataset(str(folder), "labels_wide", cache_dir=cache)["train"]
+    assert {"item", "part", "kind", "fixes", "severity"} <= set(wide.column_names)
+
+
+def test_nobody_is_named_unless_the_owner_wants_it(made: dict[str, bytes]) -> None:
+    for which in ("first", "texts"):
+        for name, content in files_of(made[which]).items():
+            told = content.decode(errors="replace")
+            assert "@example.org" not in told, name
+            for person in PEOPLE:
+                assert not re.search(rf"(?<![\w-]){person}(?![\w-])", told), (which, name, person)
+    texts = files_of(made["names"])["data/issues.csv"].decode()
+    assert "octocat" in texts and "hubot@example.org" in texts
+    raters = {each["rater"] for each in table(files_of(made["names"]), "data/ratings")}
+    assert raters == {"R1", "R2", "R3", "R4"}
+
+
+def test_one_person_has_one_pseudonym_in_all_of_the_package(made: dict[str, bytes]) -> None:
+    files = files_of(made["texts"])
+    issue = table(files, "data/issues")[0]
+    item = json.loads(table(files, "data/items")[0]["attributes"])
+    assert issue["author"].startswith("person-") and item["author"] == issue["author"]
+    assert item["said"] == f"@{issue['author']}: no" and item["stage"] == "begin"
+    assert f"as R1 and @{issue['author']} said" in {each["rationale"] for each in table(files, "data/resolutions")}
+
+
+def test_texts_are_in_or_named_or_left_out(made: dict[str, bytes]) -> None:
+    included, referenced, bare = (files_of(made[which]) for which in ("texts", "first", "bare"))
+    assert "Training **hangs** after step 2." in included["data/issues.csv"].decode()
+    assert table(included, "data/issues")[0]["title"].startswith("'=Hangs")
+    assert not any(b"Training **hangs**" in content for content in referenced.values())
+    first = table(referenced, "data/issues")[0]
+    assert first["url"] == "https://github.com/acme/rocket/issues/1" and len(first["snapshot"]) == 64
+    assert "data/issues.csv" not in bare and "data/issues.parquet" not in bare
+    assert "belong to the people who wrote them" in bare["LICENSE.md"].decode()
+
+
+def test_what_raters_gave_is_there_blind_and_current(made: dict[str, bytes]) -> None:
+    ratings = table(files_of(made["first"]), "data/ratings")
+    kinds = {(each["blind"], each["current"]) for each in ratings}
+    assert kinds == {("true", "true"), ("true", "false"), ("false", "true")}
+    assert {each["proposal_memo"] for each in ratings} == {"", "none fits"}
+    states = {each["state"] for each in table(files_of(made["first"]), "data/answers")}
+    assert states == {"submitted", "skipped"}
+
+
+def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> None:
+    for which, authors, licence in (
+        ("first", [{"name": "The authors of Study"}], "CC-BY-4.0"),
+        ("texts", [{"family-names": "Doe", "given-names": "Jo"}, {"name": "The others"}], "CC0-1.0"),
+        ("bare", [{"name": "The authors of Study"}], None),
+    ):
+        found = YAML(typ="safe").load(files_of(made[which])["CITATION.cff"].decode())
+        assert found["cff-version"] == "1.2.0" and found["type"] == "dataset" and found["message"] and found["title"]
+        assert found["authors"] == authors and found.get("license") == licence
+        assert date.fromisoformat(found["date-released"]) and found["version"] == found["date-released"]
+        assert set(found) <= {
+            "abstract", "authors", "cff-version", "date-released", "keywords", "license", "message", "title", "type",
+            "version",
+        }  # fmt: skip
+
+
+def test_the_papers_hold_methods_checklist_and_documents(made: dict[str, bytes]) -> None:
+    files = files_of(made["first"])
+    readme = files["README.md"].decode()
+    assert readme.startswith("---\n") and "labelled" in readme and "- [" in readme and "recompute.py" in readme
+    assert YAML(typ="safe").load(files["taxonomy/everything-v1.yaml"].decode())["slug"] == "everything"
+    assert files["recompute.py"] == exports_package.RECOMPUTE.read_bytes()
+    assert "figures/trend.svg" in files and "figures/confusion-symptom.pdf" in files
+
+
+@pytest.mark.django_db
+def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path) -> None:
+    study = make.study()
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 crash crash")
+    round_ = make.open_round(study, 2, raters=("olga", "bob"), first=3)
+    make.submit(round_, "bob", 3, {"symptom": ["slow"]}, memo="secret")
+    content = package(make.owner_seat(study))
+    files = files_of(content)
+    assert {each["round"] for each in table(files, "data/ratings")} == {"1"}
+    assert {each["round"] for each in table(files, "data/rounds")} == {"1"}
+    for name, told in files.items():
+        assert b"secret" not in told, name
+    assert "Round 2 is not over for whoever made" in files["README.md"].decode()
+    assert recompute(unpacked(content, tmp_path))[0] == 0
+
+
+@pytest.mark.django_db
+def test_where_nothing_is_answered_a_package_is_refused() -> None:
+    study = make.study()
+    for _ in range(2):
+        with pytest.raises(Conflict, match="There is nothing to pack yet"):
+            read_asked(make.owner_seat(study), "package", "zip", {})
+        make.open_round(study, 1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"texts": "all"}, "texts"),
+        ({"pseudonymise": "no"}, "pseudonymise"),
+        ({"licence": "WTFPL"}, "licence"),
+        ({"authors": [1]}, "authors"),
+        ({"authors": "x" * 201}, "authors"),
+        ({"round": 1}, "round"),
+    ],
+)
+def test_nonsense_is_refused_by_field(options: dict[str, Any], field: str) -> None:
+    study = make.study()
+    with pytest.raises(Invalid) as refused:
+        read_asked(make.owner_seat(study), "package", "zip", options)
+    assert list(refused.value.fields) == [field]
+
+
+def test_a_cell_with_a_lone_carriage_return_stays_one_cell() -> None:
+    files = {"csv": io.BytesIO()}
+    writer = TableWriter(
+        Table("t", "T", "", [Column("a", "string", ""), Column("b", "list", "")], formats=["csv"]), files
+    )
+    writer.write({"a": "one\rtwo", "b": ["=x", 2.5, True]})
+    writer.close()
+    assert list(csv.reader(io.StringIO(files["csv"].getvalue().decode(), newline=""))) == [
+        ["a", "b"],
+        ["one\rtwo", "'=x;2.5;true"],
+    ]
+
+
+def test_a_file_goes_into_an_archive_once() -> None:
+    with Archive(io.BytesIO(), date(1970, 1, 1)) as archive:
+        archive.add("a", "x")
+        with pytest.raises(ValueError, match="in the archive already"):
+            archive.add_file("a", io.BytesIO())
+
+
+def test_a_figure_drawn_twice_as_pdf_is_the_same_to_the_byte() -> None:
+    spec = {
+        "title": "Bold",
+        "data": {"values": [{"a": 1, "b": 2}]},
+        "mark": "bar",
+        "encoding": {"x": {"field": "a"}, "y": {"field": "b"}},
+    }
+    drawn = [in_order(draw(spec, "pdf")) for _ in range(3)]
+    assert drawn[0] == drawn[1] == drawn[2] == in_order(drawn[0])
+    with pytest.raises(NotSimple):
+        in_order(b"%PDF-1.7 nothing else")
