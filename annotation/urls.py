@@ -13,6 +13,7 @@ from annotation.views import (
     labelling,
     methods,
     own_list,
+    package,
     plans,
     proposals,
     resolving,
@@ -97,5 +98,6 @@ urlpatterns = [
     path(STUDY + "agreement/methods/", methods.methods, name="methods"),
     path(STUDY + "agreement/methods.<slug:format>", methods.download_methods, name="download_methods"),
     path(STUDY + "exports/", results.exports, name="exports"),
+    path(STUDY + "exports/package/", package.package, name="package"),
     path(STUDY + "exports/<slug:what>.<slug:format>", results.download, name="download"),
 ]

@@ -21,6 +21,7 @@ from annotation.exports.handing import handed_out
 from annotation.exports.kinds import KINDS
 from annotation.exports.options import REVISIONS, SHAPES
 from annotation.models import Export
+from annotation.package.papers import LICENCES, TEXTS
 from annotation.queries.exports import exports_of, require_download
 
 
@@ -35,6 +36,14 @@ class ExportBody(serializers.Serializer[Any]):
     raters = serializers.ListField(child=serializers.CharField(), required=False, help_text="Codes.")
     revision = serializers.ChoiceField(REVISIONS, required=False)
     shape = serializers.ChoiceField(SHAPES, required=False)
+    texts = serializers.ChoiceField(list(TEXTS), required=False, help_text="Of a package: the texts of the issues.")
+    pseudonymise = serializers.BooleanField(
+        required=False, help_text="Of a package: people by pseudonyms, as if left out."
+    )
+    licence = serializers.ChoiceField(list(LICENCES), required=False, help_text="Of a package.")
+    authors = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Of a package: whom to cite, as Family, Given."
+    )
 
 
 class ExportShape(serializers.Serializer[Any]):

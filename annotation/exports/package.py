@@ -70,8 +70,10 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         elif name == "authors":
             found[name], fields = _authors(value, fields)
-        elif name == "pseudonymise" and not isinstance(value, bool):
-            fields[name] = ["Write true or false."]
+        elif name == "pseudonymise":
+            found[name] = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+            if not isinstance(found[name], bool):
+                fields[name] = ["Write true or false."]
         elif name == "texts" and value not in papers.TEXTS:
             fields[name] = [f"Write one of {', '.join(papers.TEXTS)}."]
         elif name == "licence" and value not in papers.LICENCES:
