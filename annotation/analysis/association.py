@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
 
 from .columns import Floats, Ints
 from .holm import holm
@@ -84,7 +84,7 @@ def association(table: Ints, *, seed: int = SEED) -> Association:
     filled = table[inside]
     expected = expected_counts(filled)
     found = adjusted_residuals(filled)
-    p_values = holm(2 * special.ndtr(-np.abs(found)))
+    p_values = holm(2 * scipy.special.ndtr(-np.abs(found)))
 
     def whole(values: Floats) -> Floats:
         spread = np.full(table.shape, np.nan)
@@ -134,17 +134,17 @@ def independence(table: Ints, *, seed: int = SEED) -> Test:
     n_small, lowest = int((expected < SMALL).sum()), float(expected.min())
     if n_small <= SMALL_SHARE * expected.size and lowest >= FEW:
         because = f"{n_small} of {expected.size} expected counts are below 5, none below 1."
-        return Test("chi_square", because, statistic, df, float(special.chdtrc(df, statistic)))
+        return Test("chi_square", because, statistic, df, float(scipy.special.chdtrc(df, statistic)))
     because = f"{n_small} of {expected.size} expected counts are below 5; the smallest is {lowest:.2g}."
     if table.shape == (2, 2):
-        return Test("fisher", because, statistic, df, float(stats.fisher_exact(table)[1]))
+        return Test("fisher", because, statistic, df, float(scipy.stats.fisher_exact(table)[1]))
     draws = DRAWS if table.size <= MANY_CELLS else FEWER_DRAWS
     n_as_large = _as_large(table, expected, statistic, draws, seed)
     return Test("monte_carlo", because, statistic, df, (n_as_large + 1) / (draws + 1), draws, seed)
 
 
 def _as_large(table: Ints, expected: Floats, statistic: float, draws: int, seed: int) -> int:
-    tables = stats.random_table(table.sum(axis=1), table.sum(axis=0), seed=np.random.default_rng(seed))
+    tables = scipy.stats.random_table(table.sum(axis=1), table.sum(axis=0), seed=np.random.default_rng(seed))
     weights = 1 / expected.ravel()
     n = table.sum()
     found, at_once = 0, max(1, CELLS_AT_ONCE // table.size)
@@ -183,11 +183,11 @@ def _noncentrality(statistic: float, df: int, p: float) -> float:
     """The noncentrality at which a chi-square as this one lies at the percentile `p`; 0 where there is none."""
 
     def beside(noncentrality: float) -> float:
-        return float(special.chndtr(statistic, df, noncentrality)) - p
+        return float(scipy.special.chndtr(statistic, df, noncentrality)) - p
 
-    if special.chdtr(df, statistic) <= p:
+    if scipy.special.chdtr(df, statistic) <= p:
         return 0.0
     high = statistic + 10 * sqrt(statistic) + 10 * df
     while beside(high) > 0:
         high *= 2
-    return float(optimize.brentq(beside, 0.0, high))
+    return float(scipy.optimize.brentq(beside, 0.0, high))

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import sqrt
 
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from .columns import Floats, Ints
 from .holm import holm
@@ -83,9 +83,9 @@ def comparison(groups: Sequence[tuple[str, Floats]]) -> Comparison:
     everything = np.concatenate([values for _, values in with_numbers])
     if everything.min() == everything.max():
         return Comparison(names, n, None, None, None, None, tested, missing, "All numbers are equal.")
-    h = float(stats.kruskal(*(values for _, values in with_numbers)).statistic)
+    h = float(scipy.stats.kruskal(*(values for _, values in with_numbers)).statistic)
     df = len(with_numbers) - 1
-    p_value = float(special.chdtrc(df, h))
+    p_value = float(scipy.special.chdtrc(df, h))
     return Comparison(names, n, h, df, p_value, min(1.0, h / (n - 1)), tested, missing)
 
 
@@ -104,7 +104,7 @@ def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:
 
 
 def _exact(x: Floats, y: Floats) -> float:
-    return float(stats.mannwhitneyu(x, y, alternative="two-sided", method="exact").pvalue)
+    return float(scipy.stats.mannwhitneyu(x, y, alternative="two-sided", method="exact").pvalue)
 
 
 def _asymptotic(u: float, n: int, m: int, times: Ints) -> float:
@@ -112,7 +112,7 @@ def _asymptotic(u: float, n: int, m: int, times: Ints) -> float:
     whole = n + m
     ties = float((times.astype(np.float64) ** 3 - times).sum()) / (whole * (whole - 1))
     beyond = max(0.0, abs(u - n * m / 2) - 0.5) / sqrt(n * m / 12 * (whole + 1 - ties))
-    return min(1.0, 2 * float(special.ndtr(-beyond)))
+    return min(1.0, 2 * float(scipy.special.ndtr(-beyond)))
 
 
 def cliffs_delta(x: Floats, y: Floats) -> tuple[float, float | None, float | None]:

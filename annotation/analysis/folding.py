@@ -12,7 +12,7 @@ from .columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, Multi, Single
 from .shares import LeftOut
 
 OTHERS = "others"
-C = TypeVar("C", Single, Multi)
+C = TypeVar("C", bound=Single | Multi)
 
 
 @dataclass(frozen=True)

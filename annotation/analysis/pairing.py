@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from .columns import Ints, Multi, Single
 from .folding import known
@@ -21,7 +21,7 @@ def cross(rows: Single | Multi, columns: Single | Multi) -> Ints:
     return found
 
 
-def _membership(column: Single | Multi, among: np.ndarray) -> sparse.csr_array:
+def _membership(column: Single | Multi, among: np.ndarray) -> scipy.sparse.csr_array:
     """N × K ones and zeros."""
     if isinstance(column, Single):
         rows = np.flatnonzero(among & (column.codes >= 0))
@@ -30,4 +30,4 @@ def _membership(column: Single | Multi, among: np.ndarray) -> sparse.csr_array:
         kept = among[column.rows]
         rows, codes = column.rows[kept], column.codes[kept]
     ones = np.ones(len(rows), dtype=np.int64)
-    return sparse.csr_array((ones, (rows, codes)), shape=(len(among), len(column.categories)))
+    return scipy.sparse.csr_array((ones, (rows, codes)), shape=(len(among), len(column.categories)))

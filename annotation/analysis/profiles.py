@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from .columns import Floats, Multi, Single
 from .counts import Counts, counts
@@ -61,5 +61,5 @@ def spearman(x: Floats, y: Floats) -> tuple[float | None, float | None, str | No
         return None, None, f"There are {len(x)} categories; a correlation needs {FEWEST_CATEGORIES}."
     if len(set(x.tolist())) == 1 or len(set(y.tolist())) == 1:
         return None, None, "In one of the groups all categories are equally frequent."
-    found = stats.spearmanr(x, y)
+    found = scipy.stats.spearmanr(x, y)
     return float(found.statistic), float(found.pvalue), None

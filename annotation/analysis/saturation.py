@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from .columns import Floats, Ints, Multi, Single
 from .folding import known, without_value
@@ -114,6 +114,7 @@ def mean_over_orders(n_items: Ints, n: int, points: Ints) -> Floats:
     possible = taken <= rest
     # log C(rest, taken) − log C(n, taken): the chance that none of the items taken has the category.
     inside = np.where(possible, rest - taken, 0.0)
-    log = gammaln(rest + 1) - gammaln(inside + 1) - gammaln(n + 1.0) + gammaln(n - taken + 1)
+    log_factorial = scipy.special.gammaln
+    log = log_factorial(rest + 1) - log_factorial(inside + 1) - log_factorial(n + 1.0) + log_factorial(n - taken + 1)
     found: Floats = (1 - np.where(possible, np.exp(np.minimum(log, 0.0)), 0.0)).sum(axis=1)
     return found

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from annotation.api import (
+    analysis,
     calibration,
     changes,
     choosing,
@@ -71,5 +72,13 @@ urlpatterns = [
     path("exports/<str:pk>/cancel/", exporting.CancelExport.as_view(), name="api_cancel_export"),
     path("exports/<str:pk>/download/", exporting.DownloadExport.as_view(), name="api_export_download"),
     path(STUDY + "agreement/", results.AgreementOfStudy.as_view(), name="api_agreement"),
+    path(STUDY + "analysis/counts/", analysis.CountsOfStudy.as_view(), name="api_counts"),
+    path(STUDY + "analysis/shares/", analysis.SharesOfStudy.as_view(), name="api_shares"),
+    path(STUDY + "analysis/crosstab/", analysis.CrosstabOfStudy.as_view(), name="api_crosstab"),
+    path(STUDY + "analysis/flow/", analysis.FlowOfStudy.as_view(), name="api_flow_of_labels"),
+    path(STUDY + "analysis/numbers/", analysis.NumbersOfStudy.as_view(), name="api_numbers"),
+    path(STUDY + "analysis/profiles/", analysis.ProfilesOfStudy.as_view(), name="api_profiles"),
+    path(STUDY + "analysis/saturation/", analysis.SaturationOfStudy.as_view(), name="api_saturation"),
+    path(STUDY + "analysis/combinations/", analysis.CombinationsOfStudy.as_view(), name="api_combinations"),
     path(STUDY + "agreement/methods/", methods.MethodsOfStudy.as_view(), name="api_methods"),
 ]

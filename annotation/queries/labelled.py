@@ -77,6 +77,11 @@ def labelled(
     return _whole(asking, gathered, versions)
 
 
+def no_labels(version: TaxonomyVersion) -> Columns:
+    """The columns of a version without a row."""
+    return _whole(dimensions_in([version]), [], {}).columns
+
+
 def dimensions_in(versions: Iterable[TaxonomyVersion]) -> dict[str, Asking]:
     """The dimensions of some versions by key, without texts; a key is of the kind that the newest version says."""
     trees = [published_version(each.pk) for each in sorted({*versions}, key=lambda each: (-each.number, each.pk))]

@@ -1,0 +1,331 @@
+"""Answers to questions of agreed labels: the columns that are asked for, and what statistics say of them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from annotation.access import Seat
+from annotation.analysis.columns import Columns, Flags, Ints, Multi, Number, Single
+from annotation.analysis.combinations import Combinations, combinations
+from annotation.analysis.counts import Counts, counts
+from annotation.analysis.crosstab import Crosstab, crosstab
+from annotation.analysis.flow import Flow, flow
+from annotation.analysis.folding import Folded, Wanted, as_wanted
+from annotation.analysis.marks import Marks, marks
+from annotation.analysis.numbers import Numbers, numbers
+from annotation.analysis.profiles import Profiles, profiles
+from annotation.analysis.saturation import Saturation, saturation
+from annotation.analysis.shares import LeftOut
+from annotation.errors import Invalid
+from annotation.queries.effort import MEASURES, effort
+from annotation.queries.labelled import no_labels
+from annotation.reporting.analysis.questions import Question, Words, read_question
+from annotation.reporting.labelled import Labelled, labelled_for
+from taxonomy.models import TaxonomyVersion
+
+MOST_NAMED = 30
+MOST_GROUPS = 100
+"""Groups of numbers that are compared pair by pair."""
+MOST_CELLS = 40_000
+"""Cells of a cross table, or categories times groups: nobody reads more."""
+
+Column = Single | Multi
+Found = Counts | Marks | Crosstab | Flow | Numbers | Profiles | Saturation | Combinations
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The parts that were looked at, and why others were not."""
+
+    n_parts: int
+    n_items: int
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found, with the question, the labels it rests on, and the columns as they were asked for.
+
+    `columns` are by key, told at their level, without what was left out, and folded; `folded` says into what. `rows`
+    are the places in `labels.columns` of the parts that were looked at.
+    """
+
+    question: Question
+    labels: Labelled
+    selection: Selection
+    rows: Ints
+    columns: Mapping[str, Column]
+    number: Number | None
+    folded: Mapping[str, Folded]
+    found: Found
+
+
+def answer(seat: Seat, kind: str, words: Words) -> Answer:
+    """What agreed labels say to a question of a kind (`questions.NEEDED`), asked in the words of an address.
+
+    Only labels that this person may see count. Raises Invalid for words that can't be read or name what there is not,
+    KeyError for an unknown kind, and what `labelled_for` raises. Cost: its queries, and one for a measure of effort.
+    """
+    question = read_question(kind, words)
+    labels = labelled_for(seat, round_number=question.round, version=question.version)
+    if not labels.rounds:
+        labels = replace(labels, columns=_without_rounds(seat, labels))
+    fields: dict[str, list[str]] = {}
+    rows, selection = _selected(labels.columns, question, fields)
+    _check(labels.columns, question, fields)
+    if fields:
+        raise Invalid("This can't be asked.", fields=fields)
+    chosen = labels.columns if len(rows) == labels.columns.n_rows else labels.columns.taken(rows)
+    columns, folded = _columns(chosen, question)
+    number = _number(seat, chosen, question) if question.measure else None
+    _check_size(columns, question)
+    found = _ANSWERS[kind](question, columns, chosen.items, number)
+    return Answer(question, labels, selection, rows, columns, number, folded, found)
+
+
+def _without_rounds(seat: Seat, labels: Labelled) -> Columns:
+    """Columns of nothing, so that before the first round, and for who is blind in all, questions are answered, too."""
+    newest = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy).exclude(state=TaxonomyVersion.State.DRAFT)
+    version = labels.told_in or newest.order_by("-number").first()
+    return replace(no_labels(version), attributes=labels.columns.attributes) if version else labels.columns
+
+
+# Which parts are looked at
+
+
+def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]) -> tuple[Ints, Selection]:
+    """The places of the parts that are looked at."""
+    kept = np.ones(columns.n_rows, dtype=bool)
+    left_out = []
+    if question.parts == "single":
+        kept &= ~columns.in_several_parts
+        left_out.append(LeftOut("Their items have several parts.", int((~kept).sum())))
+    wanted: dict[str, Flags] = {}
+    for key, value in _pairs(columns, question.where, fields, "where", ""):
+        column = columns.column(key)
+        assert column is not None
+        has = _having(column, column.categories.family(value))
+        wanted[key] = wanted[key] | has if key in wanted else has
+    for key, has in wanted.items():
+        if n := int((kept & ~has).sum()):
+            column = columns.column(key)
+            assert column is not None
+            left_out.append(LeftOut(f"{column.title}: not what was asked for.", n))
+        kept &= has
+    rows = np.flatnonzero(kept)
+    n_items = len(np.unique(columns.items[rows]))
+    return rows, Selection(len(rows), n_items, tuple(each for each in left_out if each.n))
+
+
+def _having(column: Column, codes: Iterable[int]) -> Flags:
+    """N: whether a part has one of these categories."""
+    if isinstance(column, Single):
+        here: Flags = np.isin(column.codes, list(codes))
+        return here
+    found = np.zeros(len(column.state), dtype=bool)
+    found[column.rows[np.isin(column.codes, list(codes))]] = True
+    return found
+
+
+def _pairs(
+    columns: Columns, given: Sequence[str], fields: dict[str, list[str]], word: str, alone: str
+) -> list[tuple[str, str]]:
+    """Each `column:category` that is named; `alone` is the column of one that names none.
+
+    A category may hold commas, by which the words were taken apart.
+    """
+    found = []
+    whole = ",".join(given)
+    for each in [whole] if _names(columns, whole, alone) else given:
+        named = _names(columns, each, alone) or _names(columns, each.strip(), alone)
+        if named is None:
+            fields.setdefault(word, [_unknown_pair(columns, each, alone)])
+        else:
+            found.append(named)
+    return found
+
+
+def _names(columns: Columns, text: str, alone: str) -> tuple[str, str] | None:
+    if alone and (column := columns.column(alone)) and text in column.categories.place:
+        return alone, text
+    key, _, value = text.partition(":")
+    column = columns.column(key)
+    return (key, value) if column is not None and value in column.categories.place else None
+
+
+def _unknown_pair(columns: Columns, text: str, alone: str) -> str:
+    key, colon, value = text.partition(":")
+    column = columns.column(key)
+    if colon and column is not None:
+        return f"{column.title} has no category “{value[:80]}”; there are {_listed(column.categories.keys)}."
+    if colon:
+        return _no_column(columns, key)
+    if alone:
+        return f"There is no category “{text[:80]}” in {alone}; write it as its key, or dimension:category."
+    return "Write dimension:category; several with commas between them."
+
+
+# Which columns are asked for
+
+
+def _check(columns: Columns, question: Question, fields: dict[str, list[str]]) -> None:
+    """Whether every column that is named is there, and of a kind that suits."""
+    words = {"crosstab": ("rows", "columns"), "flow": ("dimensions",), "combinations": ("dimensions",)}
+    named = words.get(question.kind, ("dimension",))
+    for place, key in enumerate(question.dimensions):
+        word = named[min(place, len(named) - 1)]
+        if columns.column(key) is None:
+            fields.setdefault(word, [_no_column(columns, key)])
+    by = "within" if question.kind == "flow" else "by"
+    if question.by and columns.column(question.by) is None:
+        fields.setdefault(by, [_no_column(columns, question.by)])
+    elif question.by and question.by in question.dimensions:
+        fields.setdefault(by, ["Name another one than the dimension itself."])
+    if question.kind == "combinations" and len(question.dimensions) == 1 and not fields:
+        _check_alone(columns, question.dimensions[0], fields)
+    if question.mark:
+        _check_mark(columns, question, fields)
+    if question.measure and question.measure not in MEASURES and question.measure not in columns.numbers:
+        known = [*MEASURES, *columns.numbers]
+        fields["measure"] = [f"There is no measure “{question.measure[:80]}”; there are {_listed(known)}."]
+    for word, keys in (("level", question.levels), ("fold", question.folds)):
+        for key in keys:
+            if key and key not in (*question.dimensions, question.by, question.mark):
+                fields.setdefault(word, [f"“{key[:80]}” is not asked for here."])
+    for key, _ in _pairs(columns, question.left_out, fields, "left_out", _alone(question)):
+        if key not in (*question.dimensions, question.by, question.mark):
+            fields.setdefault("left_out", [f"“{key[:80]}” is not asked for here; `where` chooses parts by it."])
+
+
+def _check_alone(columns: Columns, key: str, fields: dict[str, list[str]]) -> None:
+    if key not in columns.multis:
+        fields["dimensions"] = ["Name two dimensions, or one that can have several values."]
+
+
+def _check_mark(columns: Columns, question: Question, fields: dict[str, list[str]]) -> None:
+    mark = columns.singles.get(question.mark) or columns.attributes.get(question.mark)
+    if mark is None:
+        marks_ = [key for key, each in columns.singles.items() if each.kind == "boolean"] or list(columns.singles)
+        fields["mark"] = [f"There is no mark “{question.mark[:80]}”; there are {_listed(marks_)}."]
+    elif not question.value and mark.kind != "boolean":
+        fields["value"] = [f"Say which category of {mark.title.lower()} is the mark."]
+    elif question.value and question.value not in mark.categories.place:
+        known_values = _listed(mark.categories.keys)
+        fields["value"] = [f"{mark.title} has no category “{question.value[:80]}”; there are {known_values}."]
+
+
+def _no_column(columns: Columns, key: str) -> str:
+    if key in columns.numbers:
+        return f"“{key}” is a number; ask for it as a measure of numbers."
+    named = [*columns.singles, *columns.multis, *columns.attributes]
+    return f"There is no dimension or attribute “{key[:80]}”; there are {_listed(named)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+def _alone(question: Question) -> str:
+    """The dimension that is meant where none is named with a category: the only one that is asked for."""
+    return question.dimensions[0] if len(question.dimensions) == 1 else ""
+
+
+def _columns(columns: Columns, question: Question) -> tuple[dict[str, Column], dict[str, Folded]]:
+    """The columns that are asked for. What holds for all holds for the dimensions alone, not for what they are in."""
+    without: dict[str, set[str]] = {}
+    for key, value in _pairs(columns, question.left_out, {}, "left_out", _alone(question)):
+        without.setdefault(key, set()).add(value)
+    found: dict[str, Column] = {}
+    folded: dict[str, Folded] = {}
+    for key in dict.fromkeys([*question.dimensions, question.by, question.mark]):
+        column = columns.column(key)
+        if column is None:
+            continue
+        is_asked = key in question.dimensions
+        wanted = Wanted(
+            question.levels.get(key, question.levels.get("", "leaf") if is_asked else "leaf"),
+            question.folds.get(key, question.folds.get("", 0.0) if is_asked else 0.0),
+            frozenset(without.get(key, ())),
+        )
+        found[key], folded[key] = as_wanted(column, wanted)
+    return found, folded
+
+
+def _check_size(columns: Mapping[str, Column], question: Question) -> None:
+    sizes = [len(columns[key].categories) for key in question.dimensions]
+    groups = len(columns[question.by].categories) if question.by else 1
+    pairs = [a * b for a, b in pairwise(sizes)]
+    word = "within" if question.kind == "flow" else "by"
+    if question.kind == "numbers" and groups > MOST_GROUPS:
+        raise Invalid("This can't be asked.", fields={word: [f"There are {groups} groups; fold them, so that at most "
+                      f"{MOST_GROUPS} are left."]})  # fmt: skip
+    if question.kind != "combinations" and max([*pairs, *sizes, 1]) * groups > MOST_CELLS:
+        sentence = (
+            f"The table would have more than {MOST_CELLS} cells; fold rare categories, or ask for a higher level."
+        )
+        raise Invalid("This can't be asked.", fields={"fold": [sentence]})
+
+
+def _number(seat: Seat, columns: Columns, question: Question) -> Number:
+    if question.measure in columns.numbers:
+        return columns.numbers[question.measure]
+    return effort(seat.study, question.measure, columns)
+
+
+# What statistics say
+
+
+def _counts(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    return counts(columns[question.dimensions[0]], columns.get(question.by), of=question.of)
+
+
+def _shares(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    mark = columns[question.mark]
+    assert isinstance(mark, Single)
+    column = columns[question.dimensions[0]] if question.dimensions else None
+    return marks(mark, question.value or "true", column, columns.get(question.by))
+
+
+def _crosstab(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    rows, across = (columns[key] for key in question.dimensions)
+    return crosstab(rows, across, items)
+
+
+def _flow(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    return flow([columns[key] for key in question.dimensions], columns.get(question.by))
+
+
+def _numbers(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    assert number is not None
+    of_item = question.measure in MEASURES
+    return numbers(number, items, columns.get(question.by), of_item=of_item, cut=question.cut)
+
+
+def _profiles(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    return profiles(columns[question.dimensions[0]], columns[question.by])
+
+
+def _saturation(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    return saturation(columns[question.dimensions[0]], items)
+
+
+def _combinations(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+    asked = [columns[key] for key in question.dimensions]
+    return combinations(asked, least=question.least, largest=question.largest)
+
+
+_ANSWERS: Mapping[str, Callable[[Question, Mapping[str, Column], Ints, Number | None], Found]] = {
+    "counts": _counts,
+    "shares": _shares,
+    "crosstab": _crosstab,
+    "flow": _flow,
+    "numbers": _numbers,
+    "profiles": _profiles,
+    "saturation": _saturation,
+    "combinations": _combinations,
+}

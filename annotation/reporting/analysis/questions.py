@@ -1,0 +1,192 @@
+"""What is asked of agreed labels: the words of an address, read and checked as far as they need no labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotation.analysis import combinations, counts, crosstab, flow
+from annotation.analysis.columns import LEVELS
+from annotation.errors import Invalid
+
+Words = Mapping[str, str | Sequence[str]]
+"""The words of an address with their values; a list is what stands there more than once."""
+
+PARTS = ("all", "single")
+COMMON = ("round", "version", "level", "fold", "left_out", "parts", "where")
+NEEDED = {
+    "counts": ("dimension",),
+    "shares": ("mark",),
+    "crosstab": ("rows", "columns"),
+    "flow": ("dimensions",),
+    "numbers": ("measure",),
+    "profiles": ("dimension",),
+    "saturation": ("dimension",),
+    "combinations": ("dimensions",),
+}
+"""The kinds of question, and the words that each can't do without."""
+ALSO = {
+    "counts": ("by", "of"),
+    "shares": ("value", "dimension", "by"),
+    "crosstab": ("of",),
+    "flow": ("within",),
+    "numbers": ("by", "cut"),
+    "profiles": ("by",),
+    "combinations": ("least", "largest"),
+}
+OF = {"counts": counts.OF, "crosstab": crosstab.OF}
+MOST_DIMENSIONS = 8
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question; words that were not given are empty, levels and folds stand by dimension ("" for all asked)."""
+
+    kind: str
+    dimensions: tuple[str, ...] = ()
+    by: str = ""
+    mark: str = ""
+    value: str = ""
+    measure: str = ""
+    of: str = ""
+    cut: float | None = None
+    least: float = 2
+    largest: int = combinations.LARGEST
+    round: int | None = None
+    version: int | None = None
+    levels: Mapping[str, str] = field(default_factory=dict)
+    folds: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    parts: str = PARTS[0]
+
+
+def read_question(kind: str, words: Words) -> Question:
+    """A question from the words of its address; words that it does not know are passed over.
+
+    Raises Invalid with the word that is missing or can't be read, KeyError for an unknown kind.
+    """
+    reading = _Reading(words)
+    needed = NEEDED[kind]
+    for name in needed:
+        if not reading.text(name):
+            reading.fail(name, "This is needed: name a measure." if name == "measure" else "This is needed.")
+    also = ALSO.get(kind, ())
+    dimensions: tuple[str, ...] = tuple(
+        reading.text(name) for name in ("dimension", "rows", "columns") if name in (*needed, *also)
+    )
+    if "dimensions" in needed:
+        dimensions = reading.several("dimensions")
+        fewest, most = (flow.FEWEST, flow.MOST) if kind == "flow" else (1, MOST_DIMENSIONS)
+        if dimensions and not (fewest <= len(dimensions) <= most and len(set(dimensions)) == len(dimensions)):
+            reading.fail("dimensions", f"Name {fewest} to {most} different dimensions, with commas between them.")
+    if kind == "crosstab" and len(set(dimensions)) == 1 and dimensions[0]:
+        reading.fail("columns", "Name another one than in rows.")
+    whole = OF.get(kind, ())
+    found = Question(
+        kind=kind,
+        dimensions=tuple(each for each in dimensions if each),
+        by=next((reading.text(name) for name in ("by", "within") if name in also), "")
+        or ("repository" if kind == "profiles" else ""),
+        mark=reading.text("mark") if kind == "shares" else "",
+        value=reading.text("value") if kind == "shares" else "",
+        measure=reading.text("measure") if kind == "numbers" else "",
+        of=reading.choice("of", whole, "group" if kind == "counts" else "row") if whole else "",
+        cut=reading.number("cut") if kind == "numbers" else None,
+        least=reading.positive("least", 2) if kind == "combinations" else 2,
+        largest=int(reading.choice("largest", ("2", "3", "4"), "4")) if kind == "combinations" else 4,
+        round=reading.whole("round"),
+        version=reading.whole("version"),
+        levels={key: reading.one_of("level", level, LEVELS) for key, level in reading.keyed("level")},
+        folds={key: reading.at_least_0("fold", number) for key, number in reading.keyed("fold")},
+        left_out=reading.taken_apart("left_out"),
+        where=reading.taken_apart("where"),
+        parts=reading.choice("parts", PARTS, PARTS[0]),
+    )
+    if reading.fields:
+        raise Invalid("This can't be asked.", fields=reading.fields)
+    return found
+
+
+class _Reading:
+    """Reads words, and gathers what can't be read."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.fields: dict[str, list[str]] = {}
+
+    def fail(self, name: str, sentence: str) -> None:
+        self.fields.setdefault(name, [sentence])
+
+    def text(self, name: str) -> str:
+        given = self.words.get(name, "")
+        if not isinstance(given, str):
+            given = given[-1] if given else ""
+        if "\0" in given:
+            self.fail(name, "This holds a character that can't be read.")
+            return ""
+        return given.strip()
+
+    def several(self, name: str) -> tuple[str, ...]:
+        """Values with commas between them, without blanks around."""
+        return tuple(each.strip() for each in self.taken_apart(name) if each.strip())
+
+    def taken_apart(self, name: str) -> tuple[str, ...]:
+        """What stands between commas, as it is; where the word stands there more than once, each whole."""
+        given = self.words.get(name, "")
+        values = [given] if isinstance(given, str) else [str(each) for each in given]
+        found = tuple(values[0].split(",")) if len(values) == 1 else tuple(values)
+        if any("\0" in each for each in found):
+            self.fail(name, "This holds a character that can't be read.")
+            return ()
+        return tuple(each for each in found if each.strip())
+
+    def keyed(self, name: str) -> list[tuple[str, str]]:
+        """Values that can be for one dimension, as `dimension:value`; else the dimension is empty."""
+        found = []
+        for each in self.several(name):
+            key, colon, value = each.rpartition(":")
+            found.append((key if colon else "", value))
+        return found
+
+    def one_of(self, name: str, given: str, choices: Sequence[str]) -> str:
+        if given not in choices:
+            self.fail(name, f"Write one of {', '.join(choices)}.")
+        return given
+
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        given = self.one_of(name, self.text(name) or default, choices)
+        return given if given in choices else default
+
+    def number(self, name: str) -> float | None:
+        given = self.text(name)
+        return None if not given else self._float(name, given)
+
+    def positive(self, name: str, default: float) -> float:
+        found = self.number(name)
+        if found is not None and not found > 0:
+            self.fail(name, "Write a number above 0: from 1 how many parts, below 1 which share of them.")
+        return default if found is None else found
+
+    def at_least_0(self, name: str, given: str) -> float:
+        found = self._float(name, given)
+        if not found >= 0:
+            self.fail(name, "Write a number: from 1 how many parts, below 1 which share of them.")
+        return found
+
+    def whole(self, name: str) -> int | None:
+        given = self.text(name)
+        if not given:
+            return None
+        if not given.isascii() or not given.isdigit() or len(given) > 9:
+            self.fail(name, "Write a whole number.")
+            return None
+        return int(given)
+
+    def _float(self, name: str, given: str) -> float:
+        try:
+            found = float(given) if given.isascii() and len(given) < 20 else float("nan")
+        except ValueError:
+            found = float("nan")
+        if not abs(found) < 1e15:
+            self.fail(name, "Write a number.")
+            return 0.0
+        return found
