@@ -10,7 +10,19 @@ from django.db.models import OuterRef, Q, QuerySet
 from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound
-from annotation.models import Assignment, Export, Item, Membership, Plan, Round, RoundItem, RoundRater, Sample, Study
+from annotation.models import (
+    Assignment,
+    Export,
+    Item,
+    Membership,
+    Plan,
+    Round,
+    RoundItem,
+    RoundRater,
+    Sample,
+    Study,
+    Workbook,
+)
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -246,6 +258,24 @@ def get_plan_at(seat: Seat, number: int) -> Plan:
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no plan {number}.")
     return get_plan(seat, found)
+
+
+def get_workbook(seat: Seat, number: int) -> Workbook:
+    """A file that somebody uploaded into this study, for its owner; raises NotFound or Forbidden."""
+    seat.require(OWNER)
+    found = Workbook.objects.select_related("created_by").filter(study=seat.study, pk=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no import {number}.")
+    found.study = seat.study
+    return found
+
+
+def get_own_workbook(user: User, number: int) -> Workbook:
+    """A file that this very person uploaded for a new study; raises NotFound."""
+    found = Workbook.objects.select_related("created_by", "study").filter(created_by=user, pk=number).first()
+    if found is None:
+        raise NotFound(f"You have no upload {number}.")
+    return found
 
 
 def get_own_assignment(

@@ -119,6 +119,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long Redis is away, the worker waits for it
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 5, "socket_keepalive": True}
 CELERY_TIMEZONE = "UTC"
+CELERY_IMPORTS = ("annotation.jobs",)
 PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 10, least=1, most=600)
 CELERY_BEAT_SCHEDULE = {
     "pick up fetches that are due, stale or lost": {
@@ -130,6 +131,11 @@ CELERY_BEAT_SCHEDULE = {
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
     "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": 30.0},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
+    "pick up workbooks that were lost": {"task": "annotation.jobs.pick_up_workbooks", "schedule": 30.0},
+    "remove workbooks that are not needed any more": {
+        "task": "annotation.jobs.remove_old_workbooks",
+        "schedule": 3600.0,
+    },
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
 
@@ -176,6 +182,7 @@ STORAGES = {
 UPLOAD_BYTES_MAX = env.whole("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
 UPLOADS_KEPT_DAYS = env.whole("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # the columns of a workbook's sheets, and values to decide on
 
 GITHUB_API_URL = env.text("GITHUB_API_URL", "https://api.github.com").rstrip("/")
 GITHUB_TOKENS = env.words("GITHUB_TOKENS")

@@ -62,7 +62,7 @@ class Chunk:
 
     def _refuse(self, rows: Sequence[SheetRow], reason: str) -> None:
         for row in rows:
-            self.sheet.refuse(row.line, reason)
+            self.sheet.refuse(row, reason)
 
     # Answers
 
@@ -148,7 +148,7 @@ class Chunk:
             self._decisions.append(NewDecision(item, decided))
         elif newest.method == Resolution.Method.REOPENED:
             title = self.reader.tree.by_key[decided.dimension].title
-            self.sheet.refuse(decided.line, f"“{title}” of {item} was reopened here; decide it on its page.")
+            self.sheet.refuse(decided.row, f"“{title}” of {item} was reopened here; decide it on its page.")
         elif set(values) == set(decided.values):
             self.n_unchanged += 1
         elif newest.method == Resolution.Method.IMPORTED:
@@ -156,7 +156,7 @@ class Chunk:
         else:
             title = self.reader.tree.by_key[decided.dimension].title
             self.sheet.refuse(
-                decided.line, f"“{title}” of {item} was decided otherwise here ({newest.method}); that stands."
+                decided.row, f"“{title}” of {item} was decided otherwise here ({newest.method}); that stands."
             )
 
 
@@ -176,4 +176,4 @@ def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:
 
 
 def _as_decided(blank: Blank) -> Decided:
-    return Decided(blank.part, blank.dimension, (), blank.rationale, blank.line)
+    return Decided(blank.part, blank.dimension, (), blank.rationale, blank.row)

@@ -1,10 +1,9 @@
 """Ratings of a spreadsheet become a study's rounds: raters' answers as they were, final values as resolutions."""
 
 import io
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -15,14 +14,16 @@ from accounts.models import User
 from annotation.access import OWNER, RATER, Seat, get_seat
 from annotation.actions.import_chunks import Chunk
 from annotation.actions.import_rows import RoundWriter
+from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
 from annotation.actions.rounds import finish_if_done
-from annotation.actions.studies import create_study, record
+from annotation.actions.studies import record
 from annotation.answers import digest
 from annotation.errors import Conflict, Invalid
 from annotation.models import Item, Membership, Round, Study
 from annotation.queries.imports import (
     CHUNK,
     IMPORTED,
+    decided_spellings,
     earlier_imports,
     items_by_key,
     members_by_name,
@@ -31,21 +32,15 @@ from annotation.queries.imports import (
 )
 from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
-from annotation.sheets import (
-    Gathered,
-    Refusal,
-    SheetRow,
-    ValueReader,
-    document_from_values,
-    gather,
-    lay_out,
-    open_table,
-)
+from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader, gather, lay_out, open_table
+from annotation.sheets.books import is_book
 from annotation.sheets.columns import rows_of, whole
-from taxonomy.actions import load_document, publish_version
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from annotation.sheets.guessing import gathered_as_guessed
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 
+Progress = Callable[[int, int], None]
+"""Told how many answers of how many items are stored."""
 CODE = re.compile(r"R[1-9]\d{0,4}")
 
 
@@ -105,7 +100,11 @@ class ImportReport:
                 }
                 for each in self.rounds
             ],
-            "refusals": [{"line": each.line, "reason": each.reason, "row": each.row} for each in self.refusals],
+            "refusals": [
+                {"line": each.line, "reason": each.reason, "row": each.row}
+                | ({"sheet": each.sheet} if each.sheet else {})
+                for each in self.refusals
+            ],
         }
 
 
@@ -119,12 +118,14 @@ def import_ratings(
     dimensions: Sequence[str] = (),
     final: str = "final",
     create: bool = False,
+    guess: bool = False,
 ) -> ImportReport:
     """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
 
     `mapping` says which column holds a field; `dimensions` names columns with one dimension each, none for the long
     form; rows of the rater `final` become resolutions. With `create` the study and its taxonomy are made from the
-    sheet. Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was
+    sheet. What Label Studio and doccano export is known by itself; with `guess` all sheets are read as the page would
+    guess them. Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was
     corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of one, of which
     everything is refused leaves nothing behind.
 
@@ -138,37 +139,59 @@ def import_ratings(
             code="slug_taken",
             fields={"slug": ["Taken."]},
         )
-    seat = None if create else get_seat(user, study)
-    if seat is not None:
+    if not create:
+        get_seat(user, study).require(OWNER)
+    several: list[str] = []
+    if guess or is_book(file):
+        sheet, several = gathered_as_guessed(file, name, mapping or {}, dimensions, final)
+    else:
+        table = open_table(file)
+        sheet = gather(rows_of(lay_out(table.columns, mapping or {}, dimensions), table.rows), final)
+    new = NewStudy(study, several=several) if create else None
+    return import_gathered(user=user, study=study, sheet=sheet, name=name, new=new)
+
+
+def import_gathered(
+    *,
+    user: User,
+    study: str,
+    sheet: Gathered,
+    name: str = "",
+    new: NewStudy | None = None,
+    meanings: Mapping[tuple[str, str], str] | None = None,
+    added: Sequence[tuple[str, str]] = (),
+    on_progress: Progress | None = None,
+) -> ImportReport:
+    """Takes rows that were gathered into a study, or a `new` one; all of it in one transaction, as `import_ratings`.
+
+    `meanings` say what values stand for that are no categories (dimension as `loose`, value as `folded` give it), and
+    are remembered; `added` (dimension, value) become categories of a new version first.
+    """
+    seat = None
+    if new is None:
+        seat = get_seat(user, study)
         seat.require(OWNER)
-    table = open_table(file)
-    sheet = gather(rows_of(lay_out(table.columns, mapping or {}, dimensions), table.rows), final)
     with transaction.atomic():
-        seat = seat or _created(user, study, sheet, name)
-        report = _Import(seat, sheet, name, is_new=create).run()
-        if not create and not report.is_something:
+        if seat is None:
+            assert new is not None
+            seat = make_study(user, new, sheet, name)
+        elif added:
+            extend_taxonomy(seat, added)
+        work = _Import(seat, sheet, name, is_new=new is not None, on_progress=on_progress)
+        if meanings:
+            keep_spellings(seat, work.reader, meanings)
+        report = work.run()
+        if new is None and not report.is_something:
             transaction.set_rollback(True)
     return report
-
-
-def _created(user: User, slug: str, sheet: Gathered, name: str) -> Seat:
-    """A new study with a taxonomy made from the sheet's values."""
-    taken = set(Taxonomy.objects.filter(slug__startswith=slug).values_list("slug", flat=True))
-    free = slug
-    while free in taken:
-        free = f"{slug}-{int(free[len(slug) + 1 :] or 1) + 1}"
-    title = " ".join(re.split(r"[-_]+", slug)).capitalize() or slug
-    note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
-    text = json.dumps(document_from_values(sheet, slug=free, title=title, note=note))
-    publish_version(user=user, version=load_document(user=user, text=text))
-    create_study(user=user, slug=slug, title=title, taxonomy=free)
-    return get_seat(user, slug)
 
 
 class _Import:
     """One import while it runs."""
 
-    def __init__(self, seat: Seat, sheet: Gathered, name: str, *, is_new: bool) -> None:
+    def __init__(
+        self, seat: Seat, sheet: Gathered, name: str, *, is_new: bool, on_progress: Progress | None = None
+    ) -> None:
         self.seat = seat
         studies = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy")
         self.study = studies.get(pk=seat.study.pk)
@@ -179,6 +202,9 @@ class _Import:
             seat.study.slug, is_new, self.version.taxonomy.slug, self.version.number, n_rows=sheet.n_rows
         )
         self.readers: dict[int, ValueReader] = {}
+        self.on_progress = on_progress
+        self.n_done = 0
+        self.n_total = len(sheet.part_labels)
         self.answers: dict[tuple[str, str], list[tuple[str, list[SheetRow]]]] = defaultdict(list)
         for (label, item, rater), rows in sheet.answers.items():
             self.answers[label, item].append((rater, rows))
@@ -190,7 +216,13 @@ class _Import:
         version.taxonomy = self.study.taxonomy
         return version
 
+    @property
+    def reader(self) -> ValueReader:
+        """Of the newest version, without what was decided about spellings."""
+        return ValueReader(published_version(self.version.pk))
+
     def run(self) -> ImportReport:
+        self.spellings = decided_spellings(self.study)
         if not self.report.is_new:
             self._check_dimensions()
         self.members = self._members()
@@ -202,7 +234,10 @@ class _Import:
                     transaction.set_rollback(True)
                     del numbers[label]
         self.report.n_items, self.report.n_raters = len(self.items), len({m.pk for m in self.members.values()})
-        self.report.refusals = sorted(self.sheet.refusals, key=lambda refusal: refusal.line)
+        sheets = list(dict.fromkeys(refusal.sheet for refusal in self.sheet.refusals))
+        self.report.refusals = sorted(
+            self.sheet.refusals, key=lambda refusal: (sheets.index(refusal.sheet), refusal.line)
+        )
         tell_planner(self.report.n_ratings)
         record(
             study=self.study,
@@ -239,7 +274,8 @@ class _Import:
         if version_id not in self.readers:
             tree = published_version(version_id)
             screening = self.study.screening_taxonomy
-            self.readers[version_id] = ValueReader(tree, screening is None or tree.slug != screening.slug)
+            takes_proposals = screening is None or tree.slug != screening.slug
+            self.readers[version_id] = ValueReader(tree, takes_proposals, self.spellings)
         return self.readers[version_id]
 
     # Who and what
@@ -367,6 +403,9 @@ class _Import:
                 )
                 chunk.write(writer)
                 self.report.n_unchanged += chunk.n_unchanged
+                self.n_done += len(chunk.keys)
+                if self.on_progress:
+                    self.on_progress(self.n_done, self.n_total)
             writer.finish()
             if is_new and not (writer.n_ratings or writer.n_decided or writer.n_left_blank):
                 return False
@@ -389,4 +428,4 @@ class _Import:
     def _refuse_all(self, label: str, key: str, reason: str) -> None:
         rows = [row for _, each in self.answers.get((label, key), ()) for row in each]
         for row in (*rows, *self.sheet.finals.get((label, key), ())):
-            self.sheet.refuse(row.line, reason)
+            self.sheet.refuse(row, reason)

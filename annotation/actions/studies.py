@@ -17,7 +17,7 @@ from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
-NOT_SLUGS = frozenset({"new"})
+NOT_SLUGS = frozenset({"import", "new"})
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
 SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
 

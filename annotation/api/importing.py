@@ -37,11 +37,31 @@ class WorkbookParser(SheetParser):
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
+class ToolParser(SheetParser):
+    """What Label Studio and doccano export."""
+
+    media_type = "application/json"
+
+
+class LinesParser(SheetParser):
+    media_type = "application/jsonl"
+
+
+SHEET_PARSERS = [
+    MultiPartParser,
+    SheetParser,
+    PlainParser,
+    BytesParser,
+    ParquetParser,
+    WorkbookParser,
+    ToolParser,
+    LinesParser,
+]
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
-    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions` and `final` are its options.
+    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `final` and `guess` are its
+    options.
 
     They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
     Invalid with the fields.
@@ -63,6 +83,7 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
         mapping=_mapping(options.getlist("map")),
         dimensions=[name for name in options.get("dimensions", "").split(",") if name.strip()],
         final=options.get("final") or "final",
+        guess=options.get("guess") in ("true", "1"),
     )
     return report.as_document()
 

@@ -17,6 +17,7 @@ class Workbook(models.Model):
         FAILED = "failed"
 
     AT_WORK = (State.QUEUED, State.RUNNING)
+    OPEN = (State.WAITING, State.FAILED)
 
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="None: it makes a new one."
@@ -27,9 +28,9 @@ class Workbook(models.Model):
         default=dict, blank=True, help_text="What each sheet and column is, as far as it was chosen."
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
-    n_claims = models.PositiveIntegerField(default=0, help_text="Who holds the last claim may write.")
-    n_rows = models.PositiveIntegerField(default=0, help_text="Rows taken so far.")
-    n_expected = models.PositiveIntegerField(null=True, blank=True)
+    n_attempts = models.PositiveIntegerField(default=0, help_text="How often a worker began.")
+    n_done = models.PositiveIntegerField(default=0, help_text="Items stored so far.")
+    n_total = models.PositiveIntegerField(default=0, help_text="Items in all rounds of the file.")
     report = models.JSONField(null=True, blank=True, help_text="What came of it.")
     error = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -39,6 +40,15 @@ class Workbook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.state in self.AT_WORK
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its mapping can still be changed."""
+        return self.state in self.OPEN
 
 
 class Spelling(models.Model):

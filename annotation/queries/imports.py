@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.models import User
-from annotation.consensus import Values
-from annotation.models import Assignment, AuditEvent, Item, Membership, Resolution, Round, Study
+from annotation.consensus import PENDING, Values
+from annotation.models import Assignment, AuditEvent, Item, Membership, Resolution, Round, Spelling, Study
 from annotation.queries.verdicts import resolution_values
 from annotation.sheets import ItemName
 from ingest.models import Issue, Repository
@@ -26,6 +26,12 @@ def earlier_imports(study: Study) -> list[Mapping[str, object]]:
     """What was noted of each import into the study, the newest first."""
     events = AuditEvent.objects.filter(study=study, verb=IMPORTED).order_by("-pk")
     return [detail for detail in events.values_list("detail", flat=True) if isinstance(detail, dict)]
+
+
+def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
+    """Dimension key and spelling → the category's key, "PENDING" or "" for no rating, as was decided last."""
+    rows = Spelling.objects.filter(study=study).order_by("pk")
+    return {(each.dimension_key, each.spelling): PENDING if each.is_pending else each.category_key for each in rows}
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:

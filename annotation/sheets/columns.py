@@ -14,7 +14,10 @@ WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A row with a name for everything; `values` are pairs of dimension and text, as they were typed."""
+    """A row with a name for everything; `values` are pairs of dimension and text, as they were typed.
+
+    `sheet` is its sheet's name where there are several.
+    """
 
     line: int
     item: str
@@ -24,6 +27,12 @@ class SheetRow:
     seconds: str
     memo: str
     values: tuple[tuple[str, str], ...]
+    sheet: str = ""
+
+    @property
+    def where(self) -> str:
+        """As a sentence speaks of it."""
+        return f"row {self.line} of “{self.sheet}”" if self.sheet else f"line {self.line}"
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ EXCERPT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row, or one value of it, that was not taken."""
+    """A row, or one value of it, that was not taken; `sheet` where there are several."""
 
     line: int
     reason: str
     row: str = ""
+    sheet: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Gathered:
     part_labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
 
-    def refuse(self, line: int, reason: str, row: str = "") -> None:
-        self.refusals.append(Refusal(line, reason, row[:EXCERPT_MAX]))
+    def refuse(self, row: SheetRow, reason: str, excerpt: str = "") -> None:
+        self.refusals.append(Refusal(row.line, reason, excerpt[:EXCERPT_MAX], row.sheet))
 
     def part_numbers(self, round_: str, item: str, n_known: int = 0) -> dict[str, int]:
         """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come.
@@ -88,10 +89,11 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
     for row in rows:
         sheet.n_rows += 1
         if isinstance(row, Row):
-            sheet.refuse(row.line, row.fault, " ".join(row.cells))
+            excerpt = (" ".join(row.cells) or row.text)[:EXCERPT_MAX]
+            sheet.refusals.append(Refusal(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
         if fault := _fault(row):
-            sheet.refuse(row.line, fault, _excerpt(row))
+            sheet.refuse(row, fault, _excerpt(row))
             continue
         name = names.get(row.item)
         if name is None:
@@ -100,7 +102,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         round_ = str(whole(row.round) or row.round)
         labels = sheet.part_labels.setdefault((round_, item), {})
         if part not in labels and len(labels) >= MOST_PARTS:
-            sheet.refuse(row.line, f"An issue holds at most {MOST_PARTS} parts.", _excerpt(row))
+            sheet.refuse(row, f"An issue holds at most {MOST_PARTS} parts.", _excerpt(row))
             continue
         labels.setdefault(part)
         sheet.rounds.setdefault(round_)
@@ -123,7 +125,7 @@ def _refuse_without_round(sheet: Gathered) -> None:
     """Where some rows name a round, the others must, too."""
     lost = [row for key, rows in (*sheet.answers.items(), *sheet.finals.items()) if not key[0] for row in rows]
     for row in lost:
-        sheet.refuse(row.line, "The row names no round, though others do.", _excerpt(row))
+        sheet.refuse(row, "The row names no round, though others do.", _excerpt(row))
     sheet.answers = {key: rows for key, rows in sheet.answers.items() if key[0]}
     sheet.finals = {key: rows for key, rows in sheet.finals.items() if key[0]}
     sheet.part_labels = {key: labels for key, labels in sheet.part_labels.items() if key[0]}
@@ -181,4 +183,5 @@ def _lighter(
             for dimension, text in row.values
             if text or with_blanks
         ),
+        sheet=row.sheet,
     )

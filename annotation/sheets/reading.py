@@ -1,10 +1,11 @@
 """What was typed into a sheet, read against a version: values, proposals, and refusals with the nearest category."""
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz, process
 
 from annotation.answers import LONGEST_TEXT, PartRead, ProposalAsked, applies
 from annotation.consensus import PENDING, Values
@@ -12,7 +13,7 @@ from annotation.sheets.columns import SheetRow
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 NAME_MAX = 200
-LIKENESS = 0.5
+LIKENESS = 50.0
 PATHS_SHOWN = 10
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
@@ -20,7 +21,7 @@ NOTHING_PENDING = "Nothing is pending while screening: write the nearest reason,
 SEPARATORS = re.compile(r"[;|\n]")
 
 Value = str | bool | float
-Refuse = Callable[[int, str], None]
+Refuse = Callable[[SheetRow, str], None]
 
 
 class Refused(Exception):
@@ -29,10 +30,15 @@ class Refused(Exception):
 
 @dataclass
 class ValueReader:
-    """Reads texts of one version; each different text of a dimension is looked up once."""
+    """Reads texts of one version; each different text of a dimension is looked up once.
+
+    `spellings` says what a text stands for that is no category: dimension key and text, as `folded` gives it → another
+    text, empty for no rating.
+    """
 
     tree: VersionTree
     takes_proposals: bool = True
+    spellings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
     _values: dict[tuple[str, str], tuple[Value | ProposalAsked, ...] | Refused] = field(default_factory=dict)
 
@@ -52,7 +58,7 @@ class ValueReader:
         place = dimension.key, text
         if place not in self._values:
             try:
-                found = _read(dimension, text)
+                found = self._read(dimension, text)
                 if not self.takes_proposals and any(isinstance(each, ProposalAsked) for each in found):
                     raise Refused(NOTHING_PENDING)
                 self._values[place] = found
@@ -62,6 +68,29 @@ class ValueReader:
         if isinstance(known, Refused):
             raise known
         return known
+
+    def _read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+        try:
+            return _read(dimension, text)
+        except Refused:
+            instead = self.spellings.get((dimension.key, folded(text)))
+            words = words_of(text) if instead is None and dimension.kind == "multi" else []
+            if instead is None and not any((dimension.key, folded(word)) in self.spellings for word in words):
+                raise
+        if instead is None:
+            found = [value for word in words for value in self._read(dimension, word)]
+            return tuple(dict.fromkeys(found))
+        return _read(dimension, instead) if instead else ()
+
+
+def folded(text: str) -> str:
+    """A value as it is compared: trimmed, inner blanks collapsed, without case."""
+    return " ".join(text.split()).casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """The values of a cell that holds several."""
+    return [word.strip() for word in SEPARATORS.split(text) if word.strip()]
 
 
 def loose(name: str) -> str:
@@ -114,7 +143,7 @@ def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked
     try:
         return (_category(dimension, text).key,)
     except Refused:
-        words = [word.strip() for word in SEPARATORS.split(text) if word.strip()]
+        words = words_of(text)
         if len(words) < 2:
             raise
     return tuple(
@@ -148,9 +177,28 @@ def _spellings(dimension: TreeDimension) -> dict[str, str]:
     return found
 
 
+def nearest_category(dimension: TreeDimension, text: str) -> TreeCategory | None:
+    """The category whose key, name or path is spelled most like a text; None where none is."""
+    spellings = _spellings(dimension)
+    close = closest(text, list(spellings))
+    return next((each for each in dimension.categories if close and each.path == spellings[close]), None)
+
+
+def closest(text: str, words: Sequence[str], likeness: float = LIKENESS) -> str:
+    """The word most like a text, both without case; "" where none is at least so like it (0–100)."""
+    found = process.extractOne(
+        folded(text)[:NAME_MAX], words, scorer=fuzz.ratio, processor=_bare, score_cutoff=likeness
+    )
+    return found[0] if found else ""
+
+
+def _bare(text: str) -> str:
+    return text.replace("&", " and ").replace("  ", " ")
+
+
 def _nearest(word: str, spellings: Mapping[str, str]) -> str:
-    close = difflib.get_close_matches(" ".join(word.split()).casefold()[:NAME_MAX], list(spellings), 1, LIKENESS)
-    return f" The nearest is “{spellings[close[0]]}”." if close else ""
+    close = closest(word, list(spellings))
+    return f" The nearest is “{spellings[close]}”." if close else ""
 
 
 @dataclass(frozen=True)
@@ -164,7 +212,7 @@ class ReadAnswer:
 def read_answer(
     reader: ValueReader, rows: Sequence[SheetRow], numbers: Mapping[str, int], refuse: Refuse
 ) -> ReadAnswer:
-    """The answer of one rater from its rows; `refuse(line, reason)` is called for each value that can't be taken.
+    """The answer of one rater from its rows; `refuse(row, reason)` is called for each value that can't be taken.
 
     The same value twice counts once. The memos of a part's rows are put together; `seconds` is the largest figure, as
     sheets repeat it on every row of an answer.
@@ -186,13 +234,13 @@ class _Part:
 
     values: dict[str, list[Value]] = field(default_factory=dict)
     proposals: dict[str, ProposalAsked] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, SheetRow] = field(default_factory=dict)
     memos: list[str] = field(default_factory=list)
 
     def take(self, reader: ValueReader, row: SheetRow, name: str, text: str, refuse: Refuse) -> None:
         dimension = reader.dimension(name)
         if dimension is None:
-            refuse(row.line, reader.no_dimension(name))
+            refuse(row, reader.no_dimension(name))
             return
         if not text:
             return
@@ -200,7 +248,7 @@ class _Part:
             for value in reader.read(dimension, text):
                 self._add(dimension, value, row)
         except Refused as refused:
-            refuse(row.line, str(refused))
+            refuse(row, str(refused))
 
     def _add(self, dimension: TreeDimension, value: Value | ProposalAsked, row: SheetRow) -> None:
         key = dimension.key
@@ -209,12 +257,12 @@ class _Part:
             if asked is not None and asked.name.casefold() == value.name.casefold():
                 return
             if asked is not None:
-                raise Refused(f"“{dimension.title}” has a proposal in line {self.lines[key]} already.")
-        if dimension.kind != "multi" and key in self.lines:
+                raise Refused(f"“{dimension.title}” has a proposal in {self.rows[key].where} already.")
+        if dimension.kind != "multi" and key in self.rows:
             if not isinstance(value, ProposalAsked) and self.values.get(key) == [value]:
                 return
-            raise Refused(f"“{dimension.title}” takes one value; it has one in line {self.lines[key]} already.")
-        self.lines.setdefault(key, row.line)
+            raise Refused(f"“{dimension.title}” takes one value; it has one in {self.rows[key].where} already.")
+        self.rows.setdefault(key, row)
         if isinstance(value, ProposalAsked):
             self.proposals[key] = ProposalAsked(value.name, row.memo)
         elif value not in self.values.setdefault(key, []):
@@ -225,10 +273,10 @@ class _Part:
         found: dict[str, Values] = {}
         for dimension in tree.dimensions:
             key = dimension.key
-            if key not in self.lines:
+            if key not in self.rows:
                 continue
             if reason := ruled_out(tree, dimension, found):
-                refuse(self.lines[key], reason)
+                refuse(self.rows[key], reason)
                 self.proposals.pop(key, None)
                 continue
             asked = (PENDING,) if key in self.proposals else ()
@@ -262,7 +310,7 @@ class Decided:
     dimension: str
     values: Values
     rationale: str
-    line: int
+    row: SheetRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +320,7 @@ class Blank:
     part: int
     dimension: str
     rationale: str
-    line: int
+    row: SheetRow
 
 
 def read_decisions(
@@ -288,21 +336,21 @@ def read_decisions(
         for name, text in row.values:
             dimension = reader.dimension(name)
             if dimension is None:
-                refuse(row.line, reader.no_dimension(name))
+                refuse(row, reader.no_dimension(name))
                 continue
             if _is_pending(text):
-                refuse(row.line, "A final value can't be pending; write the category that was decided on.")
-                blanks[number, dimension.key] = Blank(number, "", "", row.line)
+                refuse(row, "A final value can't be pending; write the category that was decided on.")
+                blanks[number, dimension.key] = Blank(number, "", "", row)
                 continue
             if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):
                 memos[number, dimension.key].append(row.memo)
             if text:
                 part.take(reader, row, name, text, refuse)
-                blanks[number, dimension.key] = Blank(number, "", "", row.line)
+                blanks[number, dimension.key] = Blank(number, "", "", row)
             else:
-                blanks.setdefault((number, dimension.key), Blank(number, dimension.key, row.memo, row.line))
+                blanks.setdefault((number, dimension.key), Blank(number, dimension.key, row.memo, row))
     decided = [
-        Decided(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].lines[key])
+        Decided(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].rows[key])
         for number in sorted(parts)
         for key, values in parts[number].finished(reader.tree, refuse).values.items()
     ]

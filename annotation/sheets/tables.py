@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from annotation.errors import Unreadable
 from ingest import tables
@@ -36,7 +36,7 @@ def open_table(file: BinaryIO) -> Table:
     start = file.read(4)
     file.seek(0)
     if start == b"PAR1":
-        lines = _parquet(file)
+        lines = parquet_lines(file)
         columns: Sequence[str] = next(lines).cells
     else:
         table = tables.open_table(file)
@@ -54,7 +54,8 @@ def _checked(lines: Iterator[Row]) -> Iterator[Row]:
         yield row
 
 
-def _parquet(file: BinaryIO) -> Iterator[Row]:
+def parquet_lines(file: IO[bytes]) -> Iterator[Row]:
+    """The names of the columns as line 0, then the rows from 1; those without any text are left out."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -1,13 +1,13 @@
 """A taxonomy made from the values found in a sheet: spellings that differ in case and blanks are one category."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
-from annotation.sheets.reading import ASKS, NAME_MAX, loose
+from annotation.sheets.reading import ASKS, NAME_MAX, loose, words_of
 from taxonomy.schema import is_key, key_of
 
 CATEGORIES_MAX = 1_000
@@ -15,8 +15,17 @@ DIMENSIONS_MAX = 200
 ANSWERED_LEAST, OTHERS_LEAST, BLANK_MOST = 0.9, 10, 0.05
 
 
-def document_from_values(sheet: Gathered, *, slug: str, title: str, note: str = "") -> dict[str, Any]:
+def document_from_values(
+    sheet: Gathered,
+    *,
+    slug: str,
+    title: str,
+    note: str = "",
+    several: Collection[str] = (),
+) -> dict[str, Any]:
     """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
+
+    The dimensions named by `several` are multi, and their cells hold several values.
 
     A dimension that is answered just where another one has certain values hangs on it (`_conditions`).
 
@@ -24,36 +33,41 @@ def document_from_values(sheet: Gathered, *, slug: str, title: str, note: str = 
     ones the first) is the name, its slug the key, the most frequent value stands first. A dimension without any value
     is left out. Raises Invalid where nothing is left, or where a column is no vocabulary but free text.
     """
-    spellings: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     names: dict[str, str] = {}
+    multi = {loose(name) for name in several}
+    found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in _rows(sheet):
         for dimension, text in row.values:
-            value = " ".join(text.split())
-            if value and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
-                folded = names.setdefault(loose(dimension), dimension)
-                spellings[folded][value.casefold()][value] += 1
-    _check_sizes(spellings)
+            name = loose(dimension)
+            for word in words_of(text) if name in multi else (text,):
+                value = " ".join(word.split())
+                if value and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
+                    names.setdefault(name, dimension)
+                    found[name][value.casefold()][value] += 1
+    _check_sizes(found)
     keys: set[str] = set()
     made: dict[str, dict[str, Any]] = {}
-    for name in dict.fromkeys(names.get(loose(each), "") for each in sheet.dimensions):
-        if name:
+    for of_sheet in dict.fromkeys(loose(each) for each in sheet.dimensions):
+        if name := names.get(of_sheet, ""):
             key = name if is_key(name) and name not in keys else _free(key_of(name) or "dimension", keys)
             keys.add(key)
             made[name] = {
                 "key": key,
                 "title": _title(name),
-                "kind": "single",
+                "kind": "multi" if of_sheet in multi else "single",
                 "required": False,
-                "categories": _categories(spellings[name]),
+                "categories": _categories(found[of_sheet]),
             }
-    for name, (above, values) in _conditions(sheet, names, list(made)).items():
+    for name, (above, values) in _conditions(sheet, names, list(made), multi).items():
         by_value = {category["name"].casefold(): category["key"] for category in made[above]["categories"]}
         made[name]["applies_when"] = {"dimension": made[above]["key"], "is": sorted(by_value[each] for each in values)}
     document = {"slug": slug, "title": title, "dimensions": list(made.values())}
     return {**document, "note": note} if note else document
 
 
-def _conditions(sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str]) -> dict[str, tuple[str, set[str]]]:
+def _conditions(
+    sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str], multi: Collection[str]
+) -> dict[str, tuple[str, set[str]]]:
     """Which dimension hangs on which earlier one, and on which of its values.
 
     So it is where of all parts (of raters and of the final one) those with such a value nearly all answer it (at least
@@ -69,7 +83,7 @@ def _conditions(sheet: Gathered, names: Mapping[str, str], in_order: Sequence[st
     found: dict[str, tuple[str, set[str]]] = {}
     for position, name in enumerate(in_order):
         answered = [part for part in parts.values() if name in part]
-        for above in in_order[:position]:
+        for above in (each for each in in_order[:position] if loose(each) not in multi):
             values = {part[above] for part in answered if above in part and not ASKS.fullmatch(part[above])}
             n_blank = sum(above not in part for part in answered)
             given = [part for part in parts.values() if above in part and not ASKS.fullmatch(part[above])]

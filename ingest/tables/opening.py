@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from ingest.errors import Unreadable
 from ingest.tables.workbooks import Workbook
@@ -19,6 +19,7 @@ ROW_CHARACTERS_KEPT = 110_000
 SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xlsx"})
 DELIMITERS = ",;\t|"
 
+_START_BYTES, _FIRST_LINES = 1 << 16, 20
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 SAYS_UTF8 = "save it as “CSV UTF-8”, or as XLSX"
 _NAMED_DELIMITER = re.compile(r'"?sep=([,;\t|])"?\r?\n?', re.IGNORECASE)
@@ -90,6 +91,18 @@ def open_table(file: BinaryIO, sheet: str = "") -> Table:
     if len(columns) > COLUMNS_MAX:
         raise Unreadable(f"The sheet has {len(columns)} columns; {COLUMNS_MAX} are the most.")
     return Table(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
+
+
+def open_lines(file: IO[bytes]) -> Iterator[TableRow]:
+    """All lines of a CSV as they stand, blank ones too; the delimiter is the one most frequent in the first lines.
+
+    For files whose head may stand below a title. Raises Unreadable while lines are read.
+    """
+    start = file.read(_START_BYTES)
+    file.seek(0)
+    encoding = "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    first = "\n".join(start.decode(encoding, errors="replace").splitlines()[:_FIRST_LINES])
+    yield from _csv(file, _delimiter(first))
 
 
 def as_line(cells: Sequence[str]) -> str:
@@ -166,7 +179,7 @@ class _Lines:
         return text.rstrip("\r\n")
 
 
-def _csv(file: BinaryIO) -> Iterator[TableRow]:
+def _csv(file: IO[bytes], delimiter: str = "") -> Iterator[TableRow]:
     start = file.read(4)
     file.seek(0)
     is_wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -177,7 +190,7 @@ def _csv(file: BinaryIO) -> Iterator[TableRow]:
         head = lines.peek()
         if named := _NAMED_DELIMITER.fullmatch(head):  # as Excel writes and reads it
             lines.skip()
-        yield from _csv_rows(lines, named[1] if named else _delimiter(head))
+        yield from _csv_rows(lines, named[1] if named else delimiter or _delimiter(head))
     except UnicodeError as error:
         raise Unreadable("The file can't be read as text; save it as CSV in UTF-8, or as XLSX.") from error
     finally:

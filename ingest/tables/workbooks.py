@@ -4,7 +4,8 @@ import array
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
@@ -18,9 +19,24 @@ CELLS_MAX = 16_384
 TEXTS_MAX = 10_000_000
 TEXT_BYTES_IN_MEMORY = 16 << 20
 
+MARKS_MAX = 200_000
+
 _STREAMED = re.compile(r"xl/(?:worksheets/[^/]+|sharedStrings)\.xml", re.IGNORECASE)
 _ESCAPED = re.compile(r"_x(00[01][0-9A-Fa-f]|005F)_")
 _BROKEN = "The workbook can't be read; open it in a spreadsheet and save it anew, or as CSV."
+
+
+@dataclass
+class Marks:
+    """What stands beside the texts of a sheet; lines and columns count from 1.
+
+    `merged` are (first line, last line, first column, last column); `links` the addresses behind cells by line and
+    column; `empty_formulas` the (line, column) of formulas whose value was never computed.
+    """
+
+    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+    links: dict[tuple[int, int], str] = field(default_factory=dict)
+    empty_formulas: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Workbook:
@@ -33,6 +49,7 @@ class Workbook:
         except Exception as error:  # openpyxl raises all kinds
             raise Unreadable(_BROKEN) from error
         self.sheets: Sequence[str] = list(self._book.paths)
+        self.hidden: frozenset[str] = frozenset(self._book.hidden)
         if not self.sheets:
             raise Unreadable("The workbook has no sheet.")
 
@@ -42,6 +59,15 @@ class Workbook:
             there = ", ".join(f"“{name}”" for name in self.sheets)
             raise Unreadable(f"The workbook has no sheet “{sheet}”; it has {there}.", fields={"sheet": [there]})
         return self._rows(sheet or self.sheets[0])
+
+    def marks(self, sheet: str) -> Marks:
+        """Merged cells, links and formulas without a value; reads the sheet's part once more."""
+        try:
+            return self._book.marks(sheet)
+        except Unreadable:
+            raise
+        except Exception as error:
+            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read; save it as CSV.") from error
 
     def _rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
         try:
@@ -74,10 +100,11 @@ def _check_expansion(file: BinaryIO) -> None:
 
 
 def _open(file: BinaryIO) -> Any:
+    from openpyxl.packaging.relationship import get_dependents, get_rels_path
     from openpyxl.reader.excel import ExcelReader
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.worksheet._reader import ROW_TAG, WorkSheetParser
-    from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
+    from openpyxl.xml.constants import REL_NS, SHARED_STRINGS, SHEET_MAIN_NS
     from openpyxl.xml.functions import iterparse
 
     texts_of = f"{{{SHEET_MAIN_NS}}}si", f"{{{SHEET_MAIN_NS}}}t", f"{{{SHEET_MAIN_NS}}}r"
@@ -110,11 +137,43 @@ def _open(file: BinaryIO) -> Any:
             apply_stylesheet(self.archive, self.wb)
             part = self.package.find(SHARED_STRINGS)
             self.texts = _Texts(self._texts(part.PartName[1:]) if part else iter(()))
-            self.paths = {
-                sheet.name: rel.target
+            found = [
+                (sheet, rel)
                 for sheet, rel in self.parser.find_sheets()
                 if rel.target in self.valid_files and "chartsheet" not in rel.Type
-            }
+            ]
+            self.paths = {sheet.name: rel.target for sheet, rel in found}
+            self.hidden = {sheet.name for sheet, _ in found if sheet.state != "visible"}
+
+        def marks(self, sheet: str) -> Marks:
+            found = Marks()
+            links: list[tuple[str, str]] = []
+            with self.archive.open(self.paths[sheet]) as source:
+                parent = None
+                for event, element in iterparse(source, events=("start", "end")):
+                    if event == "start":
+                        parent = element if element.tag == data_tag else parent
+                    elif element.tag == ROW_TAG and parent is not None:
+                        found.empty_formulas.extend(_empty_formulas(element, SHEET_MAIN_NS))
+                        parent.clear()
+                    elif element.tag == f"{{{SHEET_MAIN_NS}}}mergeCell":
+                        if bounds := _bounds(element.get("ref", "")):
+                            found.merged.append(bounds)
+                    elif element.tag == f"{{{SHEET_MAIN_NS}}}hyperlink":
+                        links.append((element.get("ref", ""), element.get(f"{{{REL_NS}}}id", "")))
+                    if max(len(found.merged), len(links), len(found.empty_formulas)) > MARKS_MAX:
+                        raise Unreadable(f"The sheet “{sheet}” has too many merged cells or links; save it as CSV.")
+            targets = self._targets(self.paths[sheet]) if links else {}
+            for ref, rel in links:
+                if (bounds := _bounds(ref)) and rel in targets:
+                    found.links[bounds[0], bounds[2]] = targets[rel]
+            return found
+
+        def _targets(self, path: str) -> Mapping[str, str]:
+            rels = get_rels_path(path)
+            if rels not in self.valid_files:
+                return {}
+            return {rel.Id: rel.Target for rel in get_dependents(self.archive, rels) if rel.TargetMode == "External"}
 
         def rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
             with self.archive.open(self.paths[sheet]) as source:
@@ -144,6 +203,25 @@ def _open(file: BinaryIO) -> Any:
                         root.clear()
 
     return Book()
+
+
+def _bounds(ref: str) -> tuple[int, int, int, int] | None:
+    """First and last line, first and last column of "B2:C5" or "B2"; None for what is no such name."""
+    from openpyxl.utils.cell import range_boundaries
+
+    try:
+        left, top, right, bottom = range_boundaries(ref)
+    except ValueError:
+        return None
+    return None if None in (left, top, right, bottom) else (top, bottom, left, right)
+
+
+def _empty_formulas(row: Any, namespace: str) -> Iterator[tuple[int, int]]:
+    for cell in row:
+        if cell.find(f"{{{namespace}}}f") is not None:
+            value = cell.find(f"{{{namespace}}}v")
+            if (value is None or not value.text) and (bounds := _bounds(cell.get("r", ""))):
+                yield bounds[0], bounds[2]
 
 
 class _Texts:

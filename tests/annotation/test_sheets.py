@@ -341,7 +341,7 @@ def read(text: str, **more: object) -> tuple[ReadAnswer, list[tuple[int, str]]]:
         ValueReader(TREE),
         sheet.answers["", "a", "bob"],
         sheet.part_numbers("", "a"),
-        lambda line, reason: refused.append((line, reason)),
+        lambda row, reason: refused.append((row.line, reason)),
     )
     return answer, refused
 
@@ -423,7 +423,7 @@ def test_what_the_final_rater_decided_left_blank_or_left_pending() -> None:
     )
     refused: list[int] = []
     found = {
-        item: read_decisions(ValueReader(TREE), rows, {"1": 1}, lambda line, _: refused.append(line))
+        item: read_decisions(ValueReader(TREE), rows, {"1": 1}, lambda row, _: refused.append(row.line))
         for (_, item), rows in sheet.finals.items()
     }
     decided, blanks = found["a"]

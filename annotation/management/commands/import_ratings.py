@@ -18,7 +18,8 @@ from annotation.models import Membership
 class Command(BaseCommand):
     help = (
         "Take ratings from a CSV, XLSX or Parquet file: item, rater, dimension, value (round, part, seconds, memo), or "
-        "one column per dimension with --dimensions. Rows that can't be taken are listed; the others arrive."
+        "one column per dimension with --dimensions; or what Label Studio and doccano export. Rows that can't be taken "
+        "are listed; the others arrive."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,6 +39,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--final", default="final", metavar="NAME", help="the rater whose rows are what was decided"
         )
+        parser.add_argument(
+            "--guess", action="store_true", help="read all sheets of a workbook as the page would guess them"
+        )
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object alone")
 
     def handle(self, *args: Any, path: str, study: str, as_json: bool, **options: Any) -> None:
@@ -52,6 +56,7 @@ class Command(BaseCommand):
                     dimensions=options["dimensions"].split(","),
                     final=options["final"],
                     create=options["create"],
+                    guess=options["guess"],
                 )
         except OSError as error:
             raise CommandError(f"{path} can't be read: {error.strerror or error}.") from error
@@ -90,4 +95,5 @@ class Command(BaseCommand):
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
             self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}")
         for refusal in report.refusals:
-            self.stdout.write(f"  line {refusal.line}: {refusal.reason}")
+            where = f"{refusal.sheet}, row {refusal.line}" if refusal.sheet else f"line {refusal.line}"
+            self.stdout.write(f"  {where}: {refusal.reason}")

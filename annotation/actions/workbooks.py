@@ -1,0 +1,301 @@
+"""Files with ratings from a page: kept, mapped by somebody, and imported by a job that leaves all or nothing."""
+
+import tempfile
+import time
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.core.files.base import File
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import OWNER, Seat, get_seat
+from annotation.actions.import_vocabulary import NewStudy
+from annotation.actions.imports import ImportReport, import_gathered
+from annotation.actions.studies import NOT_SLUGS, SLUG
+from annotation.errors import ConcordError, Conflict, Invalid, Unreadable, WrongState
+from annotation.models import Study, Workbook
+from annotation.queries.workbooks import keep_book, opened_book
+from annotation.sheets.books import Book, open_book
+from annotation.sheets.choices import Choices, NewStudyAsked
+from annotation.sheets.gathering import Gathered, gather
+from annotation.sheets.guessing import guess_book
+from annotation.sheets.mapping import BookReader, check_mapping
+from annotation.sheets.shifts import doubts
+from annotation.sheets.spellings import respelled
+from taxonomy.schema import key_of
+
+JOB = "annotation.jobs.import_workbook"
+LOCKS = 7_301
+"""The number of advisory locks on workbooks, beside the workbook's own."""
+ATTEMPTS_MOST = 5
+BEAT_SECONDS = 1.0
+REFUSALS_KEPT = 10_000
+UNCONFIRMED_DAYS = 2
+FILES_AT_ONCE = 500
+NAMES_SHOWN = 3
+
+
+def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None) -> Workbook:
+    """Keeps files, several as one zip, with a guess of what they hold; nothing is imported before it is confirmed.
+
+    With a seat they are for its study, whose owner alone may; else they make a new one. Raises Invalid with `file`.
+    """
+    if seat is not None:
+        seat.require(OWNER)
+    if not files:
+        raise Invalid("Choose a file.", fields={"file": ["Choose a file."]})
+    size = sum(file.size for file in files)
+    if size > settings.UPLOAD_BYTES_MAX:
+        sentence = f"The files have {size:,} bytes; at most {settings.UPLOAD_BYTES_MAX:,} are taken."
+        raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
+    names = [PurePath(file.name or "file").name.replace("\x00", "")[:150] for file in files]
+    with tempfile.SpooledTemporaryFile(16 << 20) as copy:
+        if len(files) == 1:
+            source: Any = files[0]
+        else:
+            _zip(files, names, copy)
+            source = File(copy, "files.zip")
+        try:
+            book = open_book(source.file, names[0] if len(files) == 1 else "files.zip")
+        except Unreadable as error:
+            raise Invalid(error.message, code=error.code, fields={"file": [error.message]}) from error
+        source.seek(0)
+        choices = _guessed(book, seat, names[0])
+        found = Workbook(
+            study=seat.study if seat else None,
+            name=_title(names),
+            mapping=choices.as_json(),
+            created_by=user,
+        )
+        found.file.save("workbook.bin", File(source.file), save=False)
+    found.save()
+    keep_book(found, book)
+    return found
+
+
+def _zip(files: Sequence[File], names: Sequence[str], target: Any) -> None:
+    """One zip of several files; of equal names the later ones are numbered."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (file, name) in enumerate(zip(files, names, strict=True), start=1):
+            free = f"{number}-{name}" if name in names[: number - 1] else name
+            with archive.open(free, "w") as part:
+                for chunk in file.chunks():
+                    part.write(chunk)
+    target.seek(0)
+
+
+def _title(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return (", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else ""))[:200]
+
+
+def _guessed(book: Book, seat: Seat | None, name: str) -> Choices:
+    """The guess, rows that hold heads left out; the next round where no name says which."""
+    usual = "1"
+    if seat is not None:
+        numbers = seat.study.rounds.order_by("-number").values_list("number", flat=True)
+        usual = str((numbers.first() or 0) + 1)
+    mapping = guess_book(book, usual)
+    mapping.rows = {each.place: each.usual for each in doubts(book, mapping)}
+    stem = " ".join(PurePath(name).stem.replace("_", " ").replace("-", " ").split())
+    study = NewStudyAsked(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
+    return Choices(mapping, study=study if seat is None else NewStudyAsked())
+
+
+def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
+    """Keeps what was chosen so far; raises WrongState for a workbook that is imported, or about to be."""
+    changed = Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).update(mapping=choices.as_json())
+    if not changed:
+        raise WrongState("This file is imported already, or just about to be; its columns stand fast.")
+    workbook.mapping = choices.as_json()
+
+
+def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
+    """Queues the import. Raises Invalid where something is missing or the slug can't be, Conflict where it is taken."""
+    choices = Choices.from_json(workbook.mapping)
+    check_mapping(choices.book, opened_book(workbook))
+    if workbook.study_id is None:
+        _check_study(choices.study)
+    now = timezone.now()
+    with transaction.atomic():
+        changed = Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).update(
+            state=Workbook.State.QUEUED, worked_at=now, n_attempts=0, n_done=0, n_total=0, error="", done_at=None
+        )
+        if not changed:
+            raise WrongState("This file is imported already, or just about to be.")
+        if send:
+            transaction.on_commit(lambda: current_app.send_task(JOB, args=[workbook.pk]))
+
+
+def _check_study(asked: NewStudyAsked) -> None:
+    fields: dict[str, list[str]] = {}
+    if not asked.title.strip():
+        fields["title"] = ["Give the study a title."]
+    if not SLUG.match(asked.slug) or len(asked.slug) > 80 or asked.slug in NOT_SLUGS:
+        fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
+    if fields:
+        raise Invalid("The study can't be made yet.", fields=fields)
+    if Study.objects.filter(slug=asked.slug).exists():
+        raise Conflict(
+            f"There is a study “{asked.slug}” already; choose another address.",
+            code="slug_taken",
+            fields={"slug": [f"There is a study “{asked.slug}” already."]},
+        )
+
+
+def throw_away(*, workbook: Workbook) -> None:
+    """Removes a file that was not imported; raises WrongState for one that was, or is about to be."""
+    with transaction.atomic():
+        if not Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).delete()[0]:
+            raise WrongState("This file is imported already, or just about to be.")
+        transaction.on_commit(lambda: workbook.file.delete(save=False))
+
+
+# The job
+
+
+class _Side:
+    """A connection beside the import's own, so that its progress is seen before all is stored."""
+
+    def __init__(self, workbook_id: int) -> None:
+        self.workbook_id = workbook_id
+        self.told_at = 0.0
+        self.connection = connections.create_connection(DEFAULT_DB_ALIAS)
+
+    def begin(self) -> int:
+        """Marks the workbook as running; the number of this attempt, 0 where nobody sees the row yet."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE annotation_workbook SET state = %s, worked_at = now(), n_attempts = n_attempts + 1 "
+                "WHERE id = %s RETURNING n_attempts",
+                [Workbook.State.RUNNING, self.workbook_id],
+            )
+            row = cursor.fetchone()
+        return row[0] if row else 0
+
+    def tell(self, n_done: int, n_total: int) -> None:
+        if n_done < n_total and time.monotonic() - self.told_at < BEAT_SECONDS:
+            return
+        self.told_at = time.monotonic()
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE annotation_workbook SET n_done = %s, n_total = %s, worked_at = now() WHERE id = %s",
+                [n_done, n_total, self.workbook_id],
+            )
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def import_workbook(workbook_id: int) -> None:
+    """Imports a workbook that is queued or running; nothing for another one, or while another worker is at it.
+
+    The study, everything in it and the report are one transaction, so a worker that is killed leaves nothing; the clock
+    sends the workbook again, a few times. What can't be imported is said in the row.
+    """
+    if not Workbook.objects.filter(pk=workbook_id, state__in=Workbook.AT_WORK).exists():
+        return
+    side = _Side(workbook_id)
+    try:
+        with transaction.atomic():
+            workbook = _held(workbook_id)
+            if workbook is None:
+                return
+            if side.begin() > ATTEMPTS_MOST:
+                raise Conflict("The worker stopped several times at this file; try it in pieces, or run it again.")
+            report = _import(workbook, side)
+            Workbook.objects.filter(pk=workbook_id).update(
+                state=Workbook.State.DONE,
+                study=Study.objects.get(slug=report.study),
+                report=_kept(report),
+                error="",
+                done_at=timezone.now(),
+            )
+    except ConcordError as error:
+        details = [sentence for each in error.fields.values() for sentence in each if sentence not in error.message]
+        Workbook.objects.filter(pk=workbook_id, state__in=Workbook.AT_WORK).update(
+            state=Workbook.State.FAILED, error=" ".join([error.message, *details[:10]]), done_at=timezone.now()
+        )
+    finally:
+        side.close()
+
+
+def _held(workbook_id: int) -> Workbook | None:
+    """The workbook, nobody else's until the transaction ends; None where it is somebody's, or done meanwhile."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCKS, workbook_id % 2**31])
+        if not cursor.fetchone()[0]:
+            return None
+    found = Workbook.objects.select_related("study", "created_by").filter(pk=workbook_id, state__in=Workbook.AT_WORK)
+    return found.first()
+
+
+def _import(workbook: Workbook, side: _Side) -> ImportReport:
+    choices = Choices.from_json(workbook.mapping)
+    if workbook.study is not None:
+        get_seat(workbook.created_by, workbook.study.slug).require(OWNER)
+    sheet = gathered(opened_book(workbook), choices, is_new=workbook.study is None)
+    asked = choices.study
+    new = None
+    if workbook.study is None:
+        _check_study(asked)
+        new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several())
+    return import_gathered(
+        user=workbook.created_by,
+        study=workbook.study.slug if workbook.study else asked.slug,
+        sheet=sheet,
+        name=workbook.name,
+        new=new,
+        meanings=choices.meanings(),
+        added=choices.added(),
+        on_progress=side.tell,
+    )
+
+
+def gathered(book: Book, choices: Choices, *, is_new: bool) -> Gathered:
+    """The rows of a book as they were mapped; for a taxonomy that is made from them, told as what they stand for."""
+    check_mapping(choices.book, book)
+    rows: Any = BookReader(book, choices.book).rows()
+    if is_new and not choices.study.taxonomy:
+        rows = respelled(rows, choices.meanings(), choices.several())
+    return gather(rows, choices.book.final)
+
+
+def _kept(report: ImportReport) -> dict[str, Any]:
+    kept = report.as_document()
+    kept["refusals"] = [asdict(each) for each in report.refusals[:REFUSALS_KEPT]]
+    return kept
+
+
+def lost(before_seconds: int) -> list[int]:
+    """Workbooks that are queued or running and that nobody was heard of for so long; one query."""
+    since = timezone.now() - timedelta(seconds=before_seconds)
+    rows = Workbook.objects.filter(Q(worked_at__lt=since) | Q(worked_at=None), state__in=Workbook.AT_WORK)
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def remove_old_workbooks() -> int:
+    """Removes files that were not imported after two days, imported ones' after UPLOADS_KEPT_DAYS; how many."""
+    now = timezone.now()
+    n_removed = 0
+    old = Workbook.objects.filter(state__in=Workbook.OPEN, created_at__lt=now - timedelta(days=UNCONFIRMED_DAYS))
+    for workbook in list(old[:FILES_AT_ONCE]):
+        throw_away(workbook=workbook)
+        n_removed += 1
+    done = Workbook.objects.filter(
+        state=Workbook.State.DONE, done_at__lt=now - timedelta(days=settings.UPLOADS_KEPT_DAYS), file__gt=""
+    )
+    for workbook in list(done[:FILES_AT_ONCE]):
+        workbook.file.delete(save=False)
+        Workbook.objects.filter(pk=workbook.pk).update(file="")
+        n_removed += 1
+    return n_removed

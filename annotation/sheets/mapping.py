@@ -1,0 +1,310 @@
+"""What each sheet and column of an upload is, as somebody confirmed it, and the rows that follow from it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from annotation.errors import Invalid
+from annotation.sheets.books import Book, Sheet
+from annotation.sheets.columns import SheetRow
+from annotation.sheets.gathering import Refusal, item_name
+from annotation.sheets.reading import ASKS
+from ingest.tables.opening import TableRow
+
+ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer")
+SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
+LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
+KEEP, LEAVE, INSERT, REMOVE = "keep", "leave", "insert", "remove"
+NAME_MAX, SEPARATOR = 200, " / "
+
+
+@dataclass
+class Column:
+    """One column: its head, and its role; an `answer` names its dimension, and its rater if the column does."""
+
+    name: str
+    role: str = ""
+    dimension: str = ""
+    rater: str = ""
+
+
+@dataclass
+class SheetMapping:
+    """One sheet: whether it counts, its form, the line of its head, what its columns are.
+
+    `rater` and `round` hold for rows that name none. `fills`: a blank item is the item above. `parts`: rows of one item
+    by one rater are several faults; else they belong together. `several` names dimensions that take several values.
+    """
+
+    is_used: bool = True
+    form: str = BY_DIMENSION
+    head: int = 1
+    columns: list[Column] = field(default_factory=list)
+    rater: str = ""
+    round: str = ""
+    fills: bool = True
+    parts: bool = True
+    several: list[str] = field(default_factory=list)
+
+    def places(self, role: str) -> list[int]:
+        return [place for place, column in enumerate(self.columns) if column.role == role]
+
+    def place(self, role: str) -> int:
+        """Where the column of a role stands; −1 where there is none."""
+        return next(iter(self.places(role)), -1)
+
+
+@dataclass
+class BookMapping:
+    """All sheets of an upload; `final` names the rater whose rows are what was decided.
+
+    `rows` says of rows that look wrong ("sheet:line") what is done with them: `leave`, or as `shifted` takes it;
+    `repository` is where numbers of issues are from.
+    """
+
+    sheets: list[SheetMapping] = field(default_factory=list)
+    final: str = "final"
+    repository: str = ""
+    rows: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "BookMapping":
+        sheets = [
+            SheetMapping(**{**each, "columns": [Column(**column) for column in each["columns"]]})
+            for each in kept["sheets"]
+        ]
+        return cls(sheets, kept["final"], kept["repository"], dict(kept["rows"]))
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def fate(self, number: int, line: int) -> str:
+        return self.rows.get(f"{number}:{line}", KEEP)
+
+
+@dataclass
+class SheetCount:
+    """What was read of a sheet: rows that say something, rows without an answer, rows left out."""
+
+    n_rows: int = 0
+    n_blank: int = 0
+    n_left_out: int = 0
+    items: set[str] = field(default_factory=set)
+    by_rater: Counter[str] = field(default_factory=Counter)
+    by_round: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class BookReader:
+    """Reads the rows of a book by its mapping, once; counts and rows that can't be taken are gathered on the way."""
+
+    book: Book
+    mapping: BookMapping
+    counts: list[SheetCount] = field(default_factory=list)
+    _parts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
+
+    def rows(self) -> Iterator[TableRow | SheetRow]:
+        """All rows of all sheets that count; those of a sheet bear its title where there are several."""
+        for number, (sheet, mapping) in enumerate(zip(self.book.sheets, self.mapping.sheets, strict=True)):
+            self.counts.append(SheetCount())
+            if mapping.is_used:
+                yield from self._of_sheet(number, sheet, mapping)
+
+    def _of_sheet(self, number: int, sheet: Sheet, mapping: SheetMapping) -> Iterator[TableRow | SheetRow]:
+        count, title = self.counts[-1], self.book.title_of(number)
+        groups = answer_groups(mapping)
+        item = ""
+        for line, cells in filled(sheet, mapping):
+            if line.fault:
+                yield SheetFault(line.line, (), line.fault, line.text, sheet=title)
+                continue
+            fate = self.mapping.fate(number, line.line)
+            if fate == LEAVE:
+                count.n_left_out += 1
+                continue
+            cells = shifted(cells, mapping, fate)
+            own = self._item(sheet, mapping, line.line, cells)
+            item = own or (item if mapping.fills else "")
+            found = False
+            for row in self._given(mapping, groups, line.line, cells, item, title):
+                found = True
+                count.by_rater[row.rater] += 1
+                count.by_round[row.round] += 1
+                yield row
+            count.n_rows += found
+            count.n_blank += not found
+            if found:
+                count.items.add(item)
+
+    def _item(self, sheet: Sheet, mapping: SheetMapping, line: int, cells: Sequence[str]) -> str:
+        place = mapping.place("item")
+        text = " ".join(cells[place].split()) if place >= 0 else ""
+        link = sheet.links.get((line, place + 1), "")
+        if link and text and not item_name(text).issue and item_name(link).issue:
+            return link
+        bare = text.removeprefix("#")
+        if self.mapping.repository and bare.isdigit():
+            return f"{self.mapping.repository}#{bare}"
+        return text
+
+    def _given(
+        self,
+        mapping: SheetMapping,
+        groups: Mapping[str, Mapping[str, list[int]]],
+        line: int,
+        cells: Sequence[str],
+        item: str,
+        title: str,
+    ) -> Iterator[SheetRow]:
+        """What the raters of a row gave; nothing of one whose cells are all blank."""
+
+        def cell(role: str) -> str:
+            place = mapping.place(role)
+            return " ".join(cells[place].split()) if place >= 0 else ""
+
+        round_, part = cell("round") or mapping.round, cell("part")
+        memo = "\n".join(text for place in mapping.places("memo") if (text := cells[place].strip()))
+        for rater_of_column, places in groups.items():
+            rater = rater_of_column or cell("rater") or mapping.rater
+            values: tuple[tuple[str, str], ...]
+            if mapping.form == LONG:
+                values = ((cell("dimension"), cells[mapping.place("value")].strip()),)
+            else:
+                values = tuple((name, _joined([cells[place] for place in several])) for name, several in places.items())
+            if not any(text for _, text in values):
+                continue
+            yield SheetRow(
+                line=line,
+                item=item,
+                rater=rater,
+                round=round_,
+                part=part or self._part(mapping, round_, item, rater),
+                seconds=cell("seconds"),
+                memo=memo,
+                values=values,
+                sheet=title,
+            )
+
+    def _part(self, mapping: SheetMapping, round_: str, item: str, rater: str) -> str:
+        if mapping.form == LONG or not mapping.parts:
+            return ""
+        place = round_, item_name(item).key if item else "", rater.casefold()
+        self._parts[place] += 1
+        return str(self._parts[place])
+
+
+@dataclass(frozen=True, slots=True)
+class SheetFault(TableRow):
+    """A row of one of several sheets that can't be read."""
+
+    sheet: str = ""
+
+
+def answer_groups(mapping: SheetMapping) -> dict[str, dict[str, list[int]]]:
+    """Places of the answers by rater ("" for the row's or the sheet's) and dimension; several are levels of a path."""
+    if mapping.form == LONG:
+        return {"": {}}
+    groups: dict[str, dict[str, list[int]]] = {}
+    for place in mapping.places("answer"):
+        column = mapping.columns[place]
+        groups.setdefault(column.rater, {}).setdefault(column.dimension, []).append(place)
+    return groups
+
+
+def _joined(cells: Sequence[str]) -> str:
+    texts = [text for cell in cells if (text := cell.strip())]
+    return next((text for text in texts if len(texts) > 1 and ASKS.fullmatch(text)), SEPARATOR.join(texts))
+
+
+def filled(sheet: Sheet, mapping: SheetMapping) -> Iterator[tuple[TableRow, list[str]]]:
+    """The lines below the head with as many cells as there are columns; merged cells say the same in all lines."""
+    width = len(mapping.columns)
+    spans = sorted(((top, bottom, left) for top, bottom, left, _ in sheet.merged if bottom > top), reverse=True)
+    open_: dict[int, tuple[int, str]] = {}
+    for line in sheet.lines:
+        cells = [*line.cells[:width], *[""] * (width - len(line.cells))]
+        while spans and spans[-1][0] <= line.line:
+            top, bottom, left = spans.pop()
+            if left <= width and top == line.line:
+                open_[left - 1] = (bottom, cells[left - 1])
+        for place, (bottom, text) in open_.items():
+            if line.line <= bottom and not cells[place].strip():
+                cells[place] = text
+        if line.line > mapping.head:
+            yield line, cells
+
+
+def block(mapping: SheetMapping) -> list[int]:
+    """Places of answers one beside the other, from the first; a memo right behind them belongs to it, too."""
+    answers = mapping.places("answer")
+    if not answers:
+        return []
+    found = [answers[0]]
+    for place in answers[1:]:
+        if place == found[-1] + 1:
+            found.append(place)
+    if found[-1] + 1 in mapping.places("memo"):
+        found.append(found[-1] + 1)
+    return found
+
+
+def shifted(cells: Sequence[str], mapping: SheetMapping, fate: str) -> list[str]:
+    """The cells of a row with those of its answers moved: `insert:K` puts a blank one at place K, `remove:K` takes it
+    out. The row as it is where the fate is neither, or where a text would fall off the end.
+    """
+    move, _, place = fate.partition(":")
+    found, columns = list(cells), block(mapping)
+    if not columns or not place.isdigit() or not columns[0] <= int(place) <= columns[-1]:
+        return found
+    at, end = int(place), columns[-1]
+    if move == INSERT and not cells[end].strip():
+        found[at : end + 1] = ["", *cells[at:end]]
+    elif move == REMOVE:
+        found[at : end + 1] = [*cells[at + 1 : end + 1], ""]
+    return found
+
+
+def check_mapping(mapping: BookMapping, book: Book) -> None:
+    """Raises Invalid naming the first things that are missing, by "sheets.N"."""
+    fields: dict[str, list[str]] = {}
+    used = [number for number, each in enumerate(mapping.sheets) if each.is_used]
+    if not used:
+        fields["sheets"] = ["No sheet counts; tick at least one."]
+    for number in used:
+        if sentences := problems(mapping.sheets[number]):
+            fields[f"sheets.{number}"] = sentences
+    if fields:
+        first = next(iter(fields.values()))[0]
+        raise Invalid(f"The sheets can't be read yet: {first}", code="mapping", fields=fields)
+
+
+def problems(mapping: SheetMapping) -> list[str]:
+    """What keeps a sheet from being read, in sentences."""
+    found = []
+    if mapping.place("item") < 0:
+        found.append("No column holds the item; choose the one with the issue’s address, name or number.")
+    for role in SINGLE:
+        if len(mapping.places(role)) > 1:
+            found.append(f"{len(mapping.places(role))} columns are the {role}; only one can be.")
+    if mapping.form == LONG:
+        found += [
+            f"No column holds the {role}; the long form needs it."
+            for role in ("dimension", "value")
+            if mapping.place(role) < 0
+        ]
+        if mapping.place("rater") < 0 and not mapping.rater:
+            found.append("Nothing says whose answers these are; choose the column of the rater, or write a name.")
+        return found
+    answers = [mapping.columns[place] for place in mapping.places("answer")]
+    if not answers:
+        found.append("No column holds answers.")
+    if any(not each.dimension for each in answers):
+        found.append("Some columns of answers name no dimension.")
+    if any(not each.rater for each in answers) and mapping.place("rater") < 0 and not mapping.rater:
+        found.append("Nothing says whose answers these are; choose the column of the rater, or write a name.")
+    return found
+
+
+def as_refusal(row: SheetRow, reason: str) -> Refusal:
+    return Refusal(row.line, reason, sheet=row.sheet)
