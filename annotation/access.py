@@ -261,11 +261,15 @@ def get_plan_at(seat: Seat, number: int) -> Plan:
 
 
 def get_workbook(seat: Seat, number: int) -> Workbook:
-    """A file that somebody uploaded into this study, for its owner; raises NotFound or Forbidden."""
+    """A file that this very owner uploaded into the study; raises NotFound or Forbidden.
+
+    Other owners don't see it: it may hold answers of rounds in which they are blind.
+    """
     seat.require(OWNER)
-    found = Workbook.objects.select_related("created_by").filter(study=seat.study, pk=number).first()
+    rows = Workbook.objects.select_related("created_by").filter(study=seat.study, created_by=seat.user, pk=number)
+    found = rows.first()
     if found is None:
-        raise NotFound(f"The study “{seat.study.slug}” has no import {number}.")
+        raise NotFound(f"You have no import {number} in the study “{seat.study.slug}”.")
     found.study = seat.study
     return found
 

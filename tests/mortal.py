@@ -80,12 +80,19 @@ def _serve() -> None:
 
     django.setup()
     from annotation import moving, ruling  # so that each fork has them already
+    from annotation.actions import workbooks
     from ingest import files, indexing, sync
     from ingest.tables import issues
 
     files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
     moving.BATCH = ruling.BATCH = BATCH_ITEMS
-    tasks = {"work": sync.work, "index": indexing.index, "plan": moving.work, "rules": ruling.rule_round}
+    tasks = {
+        "work": sync.work,
+        "index": indexing.index,
+        "plan": moving.work,
+        "rules": ruling.rule_round,
+        "workbook": workbooks.import_workbook,
+    }
     for line in sys.stdin:
         order = json.loads(line)
         ours, theirs = os.pipe()

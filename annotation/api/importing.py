@@ -37,26 +37,7 @@ class WorkbookParser(SheetParser):
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-class ToolParser(SheetParser):
-    """What Label Studio and doccano export."""
-
-    media_type = "application/json"
-
-
-class LinesParser(SheetParser):
-    media_type = "application/jsonl"
-
-
-SHEET_PARSERS = [
-    MultiPartParser,
-    SheetParser,
-    PlainParser,
-    BytesParser,
-    ParquetParser,
-    WorkbookParser,
-    ToolParser,
-    LinesParser,
-]
+SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:

@@ -184,8 +184,8 @@ def taxonomies_to_choose(user: User) -> tuple[list[Taxonomy], list[Preset]]:
 
 
 def imports_of(seat: Seat) -> QuerySet[Workbook]:
-    """Files that were uploaded into a study, the newest first."""
-    return Workbook.objects.filter(study=seat.study).select_related("created_by").order_by("-pk")
+    """Files that this person uploaded into a study, the newest first."""
+    return Workbook.objects.filter(study=seat.study, created_by=seat.user).select_related("created_by").order_by("-pk")
 
 
 def own_uploads(user: User) -> QuerySet[Workbook]:

@@ -19,7 +19,7 @@ from annotation.sheets.reading import (
 )
 from ingest.tables.opening import TableRow
 
-LOOKS_ALIKE = 82.0
+LOOKS_ALIKE = 78.0
 PLACES_SHOWN = 3
 VALUES_MOST = 400
 NOTHING = ""

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import pyarrow.parquet
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.urls import URLPattern
 
@@ -14,6 +15,7 @@ from accounts.actions import make_token
 from annotation import api, urls
 from annotation.access import get_item
 from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
+from annotation.actions.workbooks import take_workbook
 from annotation.models import (
     Assignment,
     InboxLine,
@@ -23,6 +25,7 @@ from annotation.models import (
     Round,
     Sample,
     Study,
+    Workbook,
 )
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
@@ -57,6 +60,7 @@ def walled() -> Study:
     studies.add_member(
         seat=owner, username=make.user("model").username, roles=["rater"], kind="machine", machine=machine
     )
+    studies.add_member(seat=owner, username=make.user("ida").username, roles=["owner"])
     make.issues(12)
     _resolving(study)
     _labelling(study)
@@ -65,6 +69,9 @@ def walled() -> Study:
     choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
     make.next_version(study, SECOND + "      - {key: slow, name: Slow}\n")
     plans.preview_plan(seat=make.owner_seat(study), to=2)
+    for seat in (make.owner_seat(study), None):
+        sheet = ContentFile(f"item,rater,symptom\nacme/rocket#4,bob,{OF_OPEN['memo']}\n".encode(), "more.csv")
+        take_workbook(user=make.user("ida"), files=[sheet], seat=seat and make.seat(study, "ida"))
     make.study("other", owner="mallory", raters=("eve",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
     return study
 
@@ -187,6 +194,11 @@ EVERYBODYS = {
     "inbox_line": [f"inbox/{{line {name}}}/" for name in (*BLIND, "zoe")],
     "studies": ["studies/"],
     "new_study": ["studies/new/"],
+    "import_study": ["studies/import/"],
+    "import_study_file": ["studies/import/{upload}/"],
+    "import_study_progress": ["studies/import/{upload}/progress/"],
+    "import_study_throw_away": ["studies/import/{upload}/throw-away/"],
+    "import_study_refusals": ["studies/import/{upload}/refusals.csv"],
     "taxonomy_usage": ["taxonomies/symptoms/usage/?version=1", "taxonomies/study-screening/usage/?version=1"],
     "plans_for_version": ["taxonomies/symptoms/versions/2/plans/"],
 }
@@ -270,6 +282,11 @@ OF_STUDY = {
         "agreement/figure/confusion.svg?dimension=symptom&round=2",
         "agreement/figure/pairs.svg?dimension=symptom&when=after",
     ),
+    "import_into": in_study("import/"),
+    "import_into_file": in_study("import/{import}/"),
+    "import_into_progress": in_study("import/{import}/progress/"),
+    "import_into_throw_away": in_study("import/{import}/throw-away/"),
+    "import_into_refusals": in_study("import/{import}/refusals.csv"),
     "exports": in_study("exports/"),
     "download": each(["exports/labels.csv", "exports/ratings.csv", "exports/resolutions.csv"], "", *AT_ROUNDS)
     + in_study("exports/ratings.parquet", "exports/resolutions.jsonl", "exports/issues.csv", "exports/evidence.csv"),
@@ -360,7 +377,8 @@ def ids() -> dict[str, object]:
     for line in InboxLine.objects.order_by("-pk").select_related("member__user"):
         found[f"line {line.member.user and line.member.user.username}"] = line.pk
     plan = Plan.objects.get()
-    return found | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}
+    uploads = {"import": Workbook.objects.get(study__slug="study").pk, "upload": Workbook.objects.get(study=None).pk}
+    return found | uploads | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}
 
 
 class Visitor:
