@@ -22,6 +22,7 @@ from annotation.views import (
     studies,
     usage,
 )
+from annotation.views.analysis import pages as analysis
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
@@ -103,6 +104,13 @@ urlpatterns = [
     path(STUDY + "agreement/items/", results.agreement_items, name="agreement_items"),
     path(STUDY + "agreement/methods/", methods.methods, name="methods"),
     path(STUDY + "agreement/methods.<slug:format>", methods.download_methods, name="download_methods"),
+    path(STUDY + "analysis/", analysis.analyses, name="analyses"),
+    path(STUDY + "analysis/<int:number>/", analysis.saved_analysis, name="saved_analysis"),
+    path(STUDY + "analysis/<int:number>/remove/", analysis.remove, name="remove_analysis"),
+    path(STUDY + "analysis/<slug:kind>/", analysis.analysis_kind, name="analysis_kind"),
+    path(STUDY + "analysis/<slug:kind>/save/", analysis.save, name="save_analysis"),
+    path(STUDY + "analysis/<slug:kind>/figure/<slug:key>.<slug:format>", analysis.figure, name="analysis_figure"),
+    path(STUDY + "analysis/<slug:kind>/table/<slug:key>.<slug:format>", analysis.table, name="analysis_table"),
     path(STUDY + "import/", importing.upload, name="import_into"),
     path(STUDY + "import/<int:pk>/", importing.workbook, name="import_into_file"),
     path(STUDY + "import/<int:pk>/progress/", importing.progress, name="import_into_progress"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Labelled:
     hidden: Sequence[Round]
     n_waiting: int
     n_hidden: int
+
+    @cached_property
+    def n_items(self) -> int:
+        """How many items the parts are of."""
+        return len(np.unique(self.columns.items))
 
 
 def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> Labelled:

@@ -9,19 +9,23 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import ADJUDICATOR, OWNER, get_item_at, get_sample, get_seat
+from annotation.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
 from annotation.actions import choosing as actions
+from annotation.analysis.columns import Ints
 from annotation.choosing_forms import ItemFilter, SampleForm
-from annotation.errors import ConcordError
+from annotation.errors import ConcordError, Invalid
 from annotation.exports.frames import flow_file, frame_file
 from annotation.forms import explain
 from annotation.models import Item
 from annotation.queries import choosing as queries
 from annotation.queries.changes import n_changed
+from annotation.reporting.label_filters import WithLabels, items_with, label_filters
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of, study_page
 from ingest.queries import repositories
 from ingest.selections import selection, selections
+
+PAGE_AND_ONE = 51
 
 
 @login_required
@@ -158,6 +162,10 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         screening=chosen.get("screening") or "",
         sample=chosen.get("sample"),
     )
+    labels = _with_labels(request, seat, chosen.get("round"))
+    if labels is not None:
+        is_plain = request.method != "POST" and not any(chosen.values())
+        rows = rows.filter(pk__in=_near(request, labels.items) if is_plain else labels.items.tolist())
     status, refusal = 200, ""
     if request.method == "POST":
         try:
@@ -183,13 +191,47 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         form=form,
         page=page,
         lines=queries.item_lines(page.rows),
-        is_filtered=any(chosen.values()),
+        is_filtered=any(chosen.values()) or labels is not None,
+        labels=labels,
+        label_words=[(name, value) for name in LABEL_WORDS for value in request.GET.getlist(name) if value],
         may_screen=may_screen,
         counts=queries.screening_counts(seat.study),
         n_changed=n_changed(seat.study),
-        n_shown=rows.count() if may_screen and any(chosen.values()) else None,
+        n_shown=rows.count() if may_screen and any(chosen.values()) and labels is None else None,
         reasons=queries.reasons_of(seat.study) if may_screen else [],
     )
+
+
+LABEL_WORDS = ("version", "level", "parts", "where")
+
+
+def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> WithLabels | None:
+    """The items whose labels the address asks for (`?label=symptom:crash`), none where it does not; raises Invalid."""
+    words = [word for word in request.GET.getlist("label") if word]
+    if not words:
+        return None
+    seat.require_reading()
+    version = request.GET.get("version", "")
+    if version and not (version.isascii() and version.isdigit() and len(version) < 10):
+        raise Invalid("These items can't be asked for.", fields={"version": ["Write a whole number."]})
+    return items_with(
+        seat,
+        label_filters(words),
+        round_number=round_number,
+        version=int(version) if version else None,
+        levels=request.GET.getlist("level"),
+        where=request.GET.getlist("where"),
+        parts=request.GET.get("parts", ""),
+    )
+
+
+def _near(request: HttpRequest, items: Ints) -> list[int]:
+    """Those of many ids that the page can show: so the database is asked for few, however many have these labels."""
+    given = {name: request.GET.get(name, "") for name in ("after", "before")}
+    edges = {name: int(key) for name, key in given.items() if key.isascii() and key.isdigit() and len(key) < 19}
+    if "before" in edges and "after" not in edges:
+        return items[items < edges["before"]][-PAGE_AND_ONE:].tolist()
+    return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()
 
 
 def _said(done: actions.Screened, screening: str) -> str:

@@ -1,4 +1,4 @@
-// Draws the charts of a page from the Vega-Lite specifications beside them. Marks that hold an address open it, by click or,
+// Draws the charts of a page from the specifications (Vega-Lite or Vega) beside them. Marks that hold an address open it, by click or,
 // in a heat map, by arrow keys and Enter. Each chart has its table, so where nothing can be drawn nothing is missing.
 
 const tip = document.createElement("p");
@@ -67,7 +67,7 @@ async function draw(figure) {
   ground.setAttribute("aria-hidden", "true");
   place.append(ground);
   const { view } = await window.vegaEmbed(ground, spec, {
-    mode: "vega-lite",
+    mode: spec.$schema.includes("vega-lite") ? "vega-lite" : "vega",
     renderer: "svg",
     ast: true, // expressions are interpreted: the page allows no eval
     actions: false,

@@ -88,13 +88,13 @@ class Panel:
 def trend(panel: Panel, look: Look = SCREEN) -> dict[str, Any]:
     """A coefficient round by round, with intervals and the threshold: a chart as wide as the place it stands in."""
     width: Any = 17 * look.letter if look.is_paper else "container"
-    return _whole(_panel(panel, look) | {"width": width}, look)
+    return whole(_panel(panel, look) | {"width": width}, look)
 
 
 def trends(panels: Sequence[Panel], look: Look = PRINT) -> dict[str, Any]:
     """All panels in one figure, three in a row."""
     drawn = [_panel(panel, look) | {"width": 17 * look.letter} for panel in panels]
-    return _whole({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
+    return whole({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
 
 
 def _panel(panel: Panel, look: Look) -> dict[str, Any]:
@@ -229,14 +229,15 @@ def heat_map(found: HeatMap, look: Look = SCREEN) -> dict[str, Any]:
         "field": "column",
         "type": "ordinal",
         "scale": {"domain": list(range(len(found.columns))), "padding": 0.04},
-        "axis": _axis(found.columns, found.column_axis, look)
+        "axis": axis_of_names(found.columns, found.column_axis, look)
         | {"orient": "top", "labelAngle": 0 if is_written else -90},
     }
     y = {
         "field": "row",
         "type": "ordinal",
         "scale": {"domain": list(range(len(found.rows))), "padding": 0.04},
-        "axis": _axis(found.rows, found.row_axis, look) | {"labelLimit": 15 * look.letter, "titleAnchor": "start"},
+        "axis": axis_of_names(found.rows, found.row_axis, look)
+        | {"labelLimit": 15 * look.letter, "titleAnchor": "start"},
     }
     shades = ["var(--well)", *(tint(hue(found.position), part) for part in HEATS)]
     inks = ["var(--muted)", *("var(--ground)" if part == 100 else "var(--text)" for part in HEATS)]
@@ -271,7 +272,7 @@ def heat_map(found: HeatMap, look: Look = SCREEN) -> dict[str, Any]:
         spec["title"] = {"text": found.title, "subtitle": found.subtitle}
     else:
         spec["params"] = [{"name": "at", "value": {"row": -1, "column": -1}}]
-    return _whole(spec, look)
+    return whole(spec, look)
 
 
 def _pointer() -> dict[str, Any]:
@@ -287,7 +288,7 @@ def _cell(cell: HeatCell, look: Look) -> dict[str, Any]:
     return found if look.is_paper else found | {"words": cell.words, "url": cell.url}
 
 
-def _axis(names: Sequence[str], title: str, look: Look) -> dict[str, Any]:
+def axis_of_names(names: Sequence[str], title: str, look: Look) -> dict[str, Any]:
     """An axis over places from 0 that shows their names; the names travel as a JSON list inside an expression."""
     listed = ", ".join(_quoted(name) for name in names)
     return {"title": title, "labelExpr": f"[{listed}][datum.value]", "domain": False, "ticks": False, "grid": False}
@@ -298,7 +299,8 @@ def _quoted(name: str) -> str:
     return '"' + re.sub(r'[\\"\x00-\x1f\u2028\u2029]', lambda sign: f"\\u{ord(sign[0]):04x}", name) + '"'
 
 
-def _whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
+def whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
+    """A specification with what all figures share: letters, colours of axes and titles."""
     letter = look.letter
     axis = {
         "labelColor": "var(--text)" if look.is_paper else "var(--muted)",
@@ -332,6 +334,7 @@ def _whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
             "view": {"stroke": None},
             "axis": axis,
             "title": title,
+            "legend": {"labelColor": "var(--text)", "labelFontSize": letter, "symbolStrokeColor": "var(--text)"},
             "text": {"fontSize": letter, "color": "var(--text)"},
         },
     }

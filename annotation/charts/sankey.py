@@ -1,0 +1,210 @@
+"""A Sankey diagram: places of nodes and bands by arithmetic, drawn by Vega in a page and in a file alike."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.charts import SCREEN, Look, hue
+from annotation.charts.analysis import PAGE
+
+SCHEMA = "https://vega.github.io/schema/vega/v6.json"
+TONES = (88, 74, 60, 46)
+"""How much of its hue each node of a step has, over and over: neighbours differ without colours, too."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A category at a step: what passes it, its name, its words, and what is behind it."""
+
+    step: int
+    key: str
+    name: str
+    n: int
+    words: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """What goes from a node of a step to one of the next."""
+
+    step: int
+    start: str
+    end: str
+    n: int
+    words: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Sankey:
+    """Nodes in the order in which they stand below each other, and the bands between them."""
+
+    title: str
+    steps: Sequence[str]
+    nodes: Sequence[Node]
+    bands: Sequence[Band]
+
+
+@dataclass(frozen=True)
+class _Size:
+    width: float
+    names: float
+    thick: float
+    gap: float
+    per_part: float
+
+
+def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+    """A specification of Vega: steps from left to right, each node as high as what passes it.
+
+    Names stand right of their nodes; those of the last step too. Thin nodes are set apart, so that names have room.
+    """
+    letter = look.letter
+    size = _sized(found, letter, width if look.is_paper else 960.0)
+    tops = _tops(found, size, letter)
+    nodes, labels = [], []
+    for node, (x, top, high, shade) in tops.items():
+        said = {} if look.is_paper else {"words": node.words, "url": node.url}
+        nodes.append({"x": x, "y": top, "width": size.thick, "height": high, "fill": shade, **said})
+        words = f"{_short(node.name, size.names / letter)}  {node.n:,}"
+        labels.append({"x": x + size.thick + 0.4 * letter, "y": top + high / 2, "text": words, **said})
+    heads = [
+        {"x": _x(step, found, size), "y": 0.0, "text": _short(title, (size.names + size.thick) / letter)}
+        for step, title in enumerate(found.steps)
+    ]
+    pointer = {} if look.is_paper else {"cursor": {"value": "pointer"}}
+    tooltip = {} if look.is_paper else {"tooltip": {"field": "words"}}
+    text = {"font": {"value": look.font}, "fontSize": {"value": letter}, "fill": {"value": "var(--text)"}}
+    spec: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "background": "var(--ground)" if look.is_paper else None,
+        "padding": 4 if look.is_paper else 2,
+        "width": size.width,
+        "height": max((top + high for _, top, high, _ in tops.values()), default=letter) + 0.4 * letter,
+        "autosize": "pad" if not look.is_paper else "none",
+        "data": [
+            {"name": "bands", "values": _bands(found, tops, size, look)},
+            {"name": "nodes", "values": nodes},
+            {"name": "labels", "values": labels},
+            {"name": "heads", "values": heads},
+        ],
+        "marks": [
+            {
+                "type": "path",
+                "from": {"data": "bands"},
+                "encode": {
+                    "enter": {"path": {"field": "path"}, "fill": {"field": "fill"}, **pointer, **tooltip},
+                    "update": {"fillOpacity": {"value": 0.32}},
+                    "hover": {"fillOpacity": {"value": 0.62}},
+                },
+            },
+            {
+                "type": "rect",
+                "from": {"data": "nodes"},
+                "encode": {
+                    "enter": {name: {"field": name} for name in ("x", "y", "width", "height", "fill")}
+                    | pointer
+                    | tooltip
+                },
+            },
+            _text("labels", text | {"baseline": {"value": "middle"}} | pointer | tooltip),
+            _text("heads", text | {"baseline": {"value": "top"}, "fontWeight": {"value": 600}}),
+        ],
+        "config": {"aria": False},
+    }
+    if look.is_paper:
+        spec["title"] = {
+            "text": found.title,
+            "anchor": "start",
+            "frame": "group",
+            "color": "var(--text)",
+            "font": look.font,
+            "fontSize": letter,
+            "offset": 0.8 * letter,
+        }
+        spec["autosize"] = "pad"
+    return spec
+
+
+def _text(data: str, enter: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: {"field": name} for name in ("x", "y", "text")}
+    return {"type": "text", "from": {"data": data}, "encode": {"enter": fields | enter}}
+
+
+def _sized(found: Sankey, letter: float, width: float) -> _Size:
+    by_step: dict[int, list[Node]] = defaultdict(list)
+    for node in found.nodes:
+        by_step[node.step].append(node)
+    most = max((len(each) for each in by_step.values()), default=1)
+    total = max((sum(node.n for node in each) for each in by_step.values()), default=1) or 1
+    names = min(19 * letter, 0.72 * width / max(len(found.steps), 1))
+    gap = 0.55 * letter
+    body = max(most * 1.15 * letter, 16 * letter)
+    return _Size(width - 2 * letter, names, 0.9 * letter, gap, body / total)
+
+
+def _x(step: int, found: Sankey, size: _Size) -> float:
+    between = (size.width - size.names - size.thick) / max(len(found.steps) - 1, 1)
+    return step * between
+
+
+def _tops(found: Sankey, size: _Size, letter: float) -> dict[Node, tuple[float, float, float, str]]:
+    """Of each node x, top, height and colour."""
+    tops: dict[Node, tuple[float, float, float, str]] = {}
+    for step in range(len(found.steps)):
+        here = [node for node in found.nodes if node.step == step]
+        top = 1.8 * letter
+        for place, node in enumerate(here):
+            high = max(node.n * size.per_part, 0.12 * letter)
+            # The middle of a thin node is at least a line below the one before.
+            top += max(0.0, (1.1 * letter - high) / 2)
+            tone = TONES[place % len(TONES)]
+            shade = f"color-mix(in srgb, var({hue(step)}) {tone}%, var(--ground))"
+            tops[node] = (_x(step, found, size), top, high, shade)
+            top += high + size.gap + max(0.0, (1.1 * letter - high) / 2) * 0.8
+    return tops
+
+
+def _bands(
+    found: Sankey, tops: dict[Node, tuple[float, float, float, str]], size: _Size, look: Look
+) -> list[dict[str, Any]]:
+    place = {(node.step, node.key): node for node in found.nodes}
+    order = {(node.step, node.key): at for at, node in enumerate(found.nodes)}
+    left: dict[Node, float] = {node: top for node, (_, top, _, _) in tops.items()}
+    right: dict[Node, float] = dict(left)
+    drawn = []
+    sizes: dict[Node, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for band in found.bands:
+        start, end = place[band.step, band.start], place[band.step + 1, band.end]
+        sizes[start] = (sizes[start][0] + band.n, sizes[start][1])
+        sizes[end] = (sizes[end][0], sizes[end][1] + band.n)
+    for band in sorted(
+        found.bands, key=lambda each: (each.step, order[each.step, each.start], order[each.step + 1, each.end])
+    ):
+        start, end = place[band.step, band.start], place[band.step + 1, band.end]
+        # With several values to a part more may leave a node than passes it: bands share its height.
+        high_out = band.n * tops[start][2] / max(sizes[start][0], start.n, 1)
+        high_in = band.n * tops[end][2] / max(sizes[end][1], end.n, 1)
+        x0, x1 = tops[start][0] + size.thick, tops[end][0]
+        y0, y1 = right[start], left[end]
+        right[start] += high_out
+        left[end] += high_in
+        bend = (x0 + x1) / 2
+        path = (
+            f"M{x0:.1f},{y0:.1f}C{bend:.1f},{y0:.1f} {bend:.1f},{y1:.1f} {x1:.1f},{y1:.1f}"
+            f"L{x1:.1f},{y1 + high_in:.1f}C{bend:.1f},{y1 + high_in:.1f} {bend:.1f},{y0 + high_out:.1f}"
+            f" {x0:.1f},{y0 + high_out:.1f}Z"
+        )
+        said = {} if look.is_paper else {"words": band.words, "url": band.url}
+        drawn.append({"path": path, "fill": tops[start][3], **said})
+    return drawn
+
+
+def _short(name: str, letters: float) -> str:
+    """A name cut to about so many letters of room."""
+    most = max(int(letters / 0.53) - 4, 6)
+    return name if len(name) <= most else name[: most - 1].rstrip() + "…"

@@ -1,0 +1,73 @@
+"""What every analysis says beside its numbers: what was left out, which labels they are, of which version."""
+
+from collections.abc import Sequence
+
+from annotation.analysis.columns import WHY_NONE
+from annotation.analysis.shares import LeftOut
+from annotation.reporting.analysis import Answer as Told
+from annotation.views.analysis.question import Asked
+from annotation.views.analysis.shown import Answer, many
+
+STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
+
+
+def nothing(title: str, words: str = "") -> Answer:
+    """Where there is nothing to ask yet."""
+    return Answer(title, [words or "No label is agreed yet."], [], [])
+
+
+def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[str, int, str]]:
+    """(why, how many parts, where their items stand, if that can be said) of what is left out."""
+    listed = [(each.why, each.n, "") for each in told.selection.left_out]
+    listed += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
+    waiting, hidden = asked.labelled.n_waiting, asked.labelled.n_hidden
+    if waiting:
+        listed.append((f"{many(waiting, 'item')} that raters are not done with.", waiting, ""))
+    if hidden:
+        listed.append((f"{many(hidden, 'item')} hidden until you answered as a third rater.", hidden, ""))
+    return listed
+
+
+def _url(asked: Asked, told: Told, why: str) -> str:
+    for key, column in told.columns.items():
+        for code, word in STATES.items():
+            reason = WHY_NONE[code]
+            if why == f"{column.title}: {reason[0].lower()}{reason[1:]}":
+                return asked.items_url(told, (key, word))
+    return ""
+
+
+def from_which(asked: Asked) -> list[str]:
+    """From which labels an analysis comes: rounds, versions, what was told otherwise, in sentences."""
+    labels = asked.labelled
+    rounds = [each.number for each in labels.rounds]
+    found = []
+    if rounds:
+        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {_listed(rounds)}"
+        versions = sorted(set(labels.versions.values()))
+        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {_listed(versions)}"
+        parts = f"{many(labels.columns.n_rows, 'part')} of {many(labels.n_items, 'item')}"
+        found.append(f"Agreed labels of {which}, in terms of {of} of the taxonomy: {parts}.")
+    for told in asked.answers[-1:]:
+        if told.question.where or told.question.parts == "single":
+            selected = told.selection
+            found.append(f"Looked at were {many(selected.n_parts, 'part')} of {many(selected.n_items, 'item')}.")
+        levels = asked.levels(told)
+        words = {"parent": "one level up", "root": "by the roots of their tree"}
+        found += [f"{told.columns[key].title} is told {words[level]}." for key, level in levels.items()]
+        for key, folded in told.folded.items():
+            if folded.categories:
+                n = len(folded.categories)
+                rare = many(n, "rare category", "rare categories")
+                is_are = "is" if n == 1 else "are"
+                found.append(
+                    f"Of {told.columns[key].title.lower()}, {rare} {is_are} told as others ({folded.n:,} parts)."
+                )
+        if told.question.left_out:
+            found.append(f"Left out on request: {', '.join(told.question.left_out)}.")
+    return found
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """`1, 2 and 4`."""
+    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
