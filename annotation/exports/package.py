@@ -15,7 +15,7 @@ from annotation.drawing import draw_each
 from annotation.errors import ConcordError, Conflict, Invalid
 from annotation.exports import rows
 from annotation.exports.asked import Asked, Progress
-from annotation.exports.people import People
+from annotation.exports.people import PEOPLE, People
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.models import Round, Sample
 from annotation.package import descriptor, papers
@@ -28,7 +28,7 @@ from annotation.queries import package as queries
 from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import issue_rows
 from annotation.reporting.methods import methods
-from annotation.reporting.package import RESAMPLES, agreement_document, agreement_rows
+from annotation.reporting.package import RESAMPLES, agreement_document, agreement_rows, analyses_document
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
 from taxonomy import schema
@@ -354,6 +354,12 @@ class _Package:
             for row in agreement_rows(found["entries"]):
                 self._row(writer, row)
         self.files.append(("results/agreement.csv", "the coefficients alone, a row for each"))
+        without = PEOPLE if self.options["pseudonymise"] else frozenset()
+        self._add(
+            "results/analyses.json",
+            descriptor.as_json(analyses_document(self.seat, step, without=without)),
+            "counts, cross tables, flows, marks and effort over the agreed labels, and the analyses that were saved",
+        )
         self._draw(agreement_figures(found["entries"], titles, self.seat.study.primary), step)
 
     def _draw(self, figures: Mapping[str, Mapping[str, Any]], step: Callable[[str], None]) -> None:

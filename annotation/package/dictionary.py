@@ -154,13 +154,11 @@ def _items() -> Table:
             Column("state", "string", "open or closed, in that state.", _words("open", "closed")),
             Column("created_at", "datetime", "When the issue was opened."),
             Column("closed_at", "datetime", "When it was closed."),
-            Column("n_comments", "integer", "Comments, as counted by the host."),
-            Column(
-                "participants", "integer", "People who wrote in it, apps left out; empty where comments are not known."
-            ),
-            Column("additions", "integer", "Lines added by the merged changes that closed it, together."),
-            Column("deletions", "integer", "Lines deleted by them."),
-            Column("files", "integer", "Files changed by them."),
+            Column("days_open", "number", "Days from opening to closing."),
+            Column("comments", "number", "Comments, as counted by the host."),
+            Column("participants", "number", "People who wrote in it; empty where comments are not known."),
+            Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
+            Column("files", "number", "Files changed by them."),
             Column("merged_at", "datetime", "When the first of them was merged."),
             Column("attributes", "object", "What was imported with it, as JSON."),
         ],

@@ -166,7 +166,7 @@ with exit status 0 where all agree, else it names file, key, the number reported
 
 Not recomputed are: warnings and other words; why units are left out; how labels are told in a newer version of the
 taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both);
-p-values that rest on random permutations. The script says which of these it met.
+p-values that rest on random tables; profiles, saturation and combinations. The script says which of these it met.
 
 ## How the labels came about
 

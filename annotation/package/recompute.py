@@ -12,7 +12,7 @@ import json
 import math
 import sys
 from collections import Counter, defaultdict
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +31,10 @@ class Report:
     def __init__(self):
         self.n, self.by_file, self.differing, self.not_recomputed = 0, Counter(), [], []
 
-    def compare(self, file, key, reported, found):
+    def compare(self, file, key, reported, found, tolerance=TOLERANCE):
         self.n += 1
         self.by_file[file] += 1
-        if not same(reported, found):
+        if not same(reported, found, tolerance):
             self.differing.append((file, key, reported, found))
 
     def leave(self, sentence):
@@ -42,14 +42,14 @@ class Report:
             self.not_recomputed.append(sentence)
 
 
-def same(one, other):
+def same(one, other, tolerance=TOLERANCE):
     """Whether two values are the same: numbers to 1e-9 (of themselves, where they are above 1)."""
     if is_number(one) and is_number(other):
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return abs(one - other) <= TOLERANCE * max(1.0, abs(one))
+        return abs(one - other) <= tolerance * max(1.0, abs(one))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(same(a, b, tolerance) for a, b in zip(one, other, strict=True))
     return one == other
 
 
@@ -765,7 +765,10 @@ def check_parts(check, entry, table):
 
 
 def check_labels(data, report):
-    """data/labels.csv, from what raters gave and what was decided; and labels_wide.csv, from labels.csv."""
+    """data/labels.csv, from what raters gave and what was decided; and labels_wide.csv, from labels.csv.
+
+    Gives the places that wait for a decision.
+    """
     file = "data/labels.csv"
     decided = defaultdict(dict)
     for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
@@ -776,7 +779,7 @@ def check_labels(data, report):
             said[answer.round, answer.item].append(answer)
     waiting = data.answers[(data.answers.role == "rater") & data.answers.state.isin(["waiting", "leased"])]
     unfinished = {(int(row.round), row.item) for row in waiting.itertuples()}
-    found, carried = {}, set()
+    found, carried, waiting_places = {}, set(), set()
     for number, item in rounds_that_count(data):
         kind, place = data.rounds[number].kind, data.round_items[number, item]
         answers = sorted(said[number, item], key=lambda each: in_code_order(each.rater))
@@ -787,7 +790,9 @@ def check_labels(data, report):
         n_done = sum(answer.role == "rater" for answer in answers)
         if data.rounds[number].state == "open" and ((number, item) in unfinished or n_done < n_raters):
             continue
-        for (part, key), label in agreed(data.version_of(number), answers, decided[number, item], n_raters).items():
+        labels, waits = agreed(data.version_of(number), answers, decided[number, item], n_raters)
+        waiting_places |= {(item, *place) for place in waits}
+        for (part, key), label in labels.items():
             found[item, part, key] = (number, *label)
     moved = {row.item for row in data.labels.itertuples() if row.taxonomy_version != row.original_version}
     if carried:
@@ -808,6 +813,7 @@ def check_labels(data, report):
         if (item, part, key) not in seen and item not in moved:
             report.compare(file, f"{item}, part {part}, {key}", None, found[item, part, key])
     check_wide(data, report)
+    return waiting_places
 
 
 def rounds_that_count(data):
@@ -823,13 +829,13 @@ def rounds_that_count(data):
 
 
 def agreed(dimensions, answers, decided, n_raters):
-    """(part, dimension) -> values as text, method, raters as text: what counts for one item."""
+    """(part, dimension) -> values as text, method, raters as text: what counts for one item; and what waits."""
     given = []
     for answer in answers:
         back = {answer.places.get(part, part): part for part in range(1, answer.n_parts + 1)}
         given.append((answer, {} if answer.is_skip else back))
     parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in decided)])
-    found = {}
+    found, waiting = {}, set()
     for part in range(1, parts + 1):
         values, waits, blank = {}, set(), set()
         for key, dimension in dimensions.items():
@@ -857,12 +863,13 @@ def agreed(dimensions, answers, decided, n_raters):
             present = [value for _, value in ratings if value is not None]
             if differ(present, given, part, n_raters, required, is_new):
                 waits.add(key)
+                waiting.add((part, key))
             elif present:
                 values[key] = present[0]
                 found[part, key] = (cell_of(present[0]), "single" if n_raters == 1 else "unanimous", raters)
             else:
                 blank.add(key)
-    return found
+    return found, waiting
 
 
 def differ(present, given, part, n_raters, required, is_new):
@@ -897,10 +904,538 @@ def check_wide(data, report):
         report.compare("data/labels_wide.csv", ", ".join(key), None, found[key])
 
 
+# Analyses of agreed labels --------------------------------------------------------------------------------------------
+
+NOT_HERE = ("profiles", "saturation", "combinations")
+Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
+
+
+class Rows:
+    """The agreed labels as rows, one per part of an item, with dimensions and what is known of items as columns."""
+
+    def __init__(self, data, waiting):
+        self.labels, self.rounds, self.told = defaultdict(dict), {}, {}
+        numbers = {(row.taxonomy, int(row.taxonomy_version)) for row in data.rounds.values() if row.kind != "screening"}
+        self.slug = next(iter(numbers))[0] if numbers else ""
+        versions = {int(row.taxonomy_version) for row in data.labels.itertuples()} or {n for _, n in numbers}
+        self.dimensions = {}
+        self.paths = defaultdict(dict)
+        for version in sorted(versions, reverse=True):
+            for key, dimension in data.dimensions[self.slug, str(version)].items():
+                self.dimensions.setdefault(key, dimension)
+                for category, path in dimension.paths.items():
+                    self.paths[key].setdefault(category, path)
+        for item, part, key in waiting:
+            self.labels[item, part].setdefault(key, None)
+        for row in data.labels.itertuples():
+            place = (row.item, int(row.part))
+            self.rounds[place] = row.round
+            dimension = self.dimensions.get(row.dimension)
+            if dimension is not None:
+                self.labels[place][row.dimension] = None if row.unmapped else dimension.value(row.values)
+        self.places = sorted(self.labels)
+        self.items = {row.item: row for row in data.items.itertuples()}
+        self.attributes = {item: json.loads(row.attributes or "{}") for item, row in self.items.items()}
+
+    def column(self, key, places):
+        """The values of a dimension or attribute: None for none, a set where there can be several."""
+        dimension = self.dimensions.get(key)
+        if dimension is not None and dimension.kind not in ("number", "text"):
+            return [self.labels[place].get(key) for place in places]
+        return [self.attribute(key, place) for place in places]
+
+    def attribute(self, key, place):
+        row = self.items[place[0]]
+        if key in ("repository", "state"):
+            return getattr(row, key) or None
+        if key == "year":
+            return row.created_at[:4] or None
+        if key == "round":
+            return self.rounds.get(place)
+        value = self.attributes[place[0]].get(key.removeprefix("attribute."))
+        if value is None or value == "":
+            return None
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def measure(self, key, places):
+        """Numbers, NaN where none is known."""
+        if key in self.dimensions:
+            return np.array([math.nan if (v := self.labels[p].get(key)) is None else v for p in places])
+        cells = [getattr(self.items[item], key) for item, _ in places]
+        return np.array([float(cell) if cell else math.nan for cell in cells])
+
+    def below(self, key, category):
+        """A category and all below it."""
+        found = {each for each, path in self.paths[key].items() if category in path}
+        return found or {category}
+
+
+class Asked:
+    """The places and columns that a question is about, told at their level, without what was left out, and folded."""
+
+    def __init__(self, rows, question):
+        self.rows, self.question, places = rows, question, rows.places
+        if question["parts"] == "single":
+            n_parts = Counter(item for item, _ in places)
+            places = [place for place in places if n_parts[place[0]] == 1]
+        wanted = defaultdict(set)
+        for each in question["where"]:
+            key, _, value = each.partition(":")
+            wanted[key] |= rows.below(key, value)
+        for key, values in wanted.items():
+            here = rows.column(key, places)
+            places = [place for place, value in zip(places, here, strict=True) if as_set(value) & values]
+        self.places = places
+        self.items = [item for item, _ in places]
+
+    def column(self, key):
+        values, question = self.rows.column(key, self.places), self.question
+        is_asked = key in question["dimensions"]
+        gone = set()
+        for each in question["left_out"]:
+            named, colon, category = each.partition(":")
+            if colon and named == key:
+                gone |= self.rows.below(key, category)
+            elif len(question["dimensions"]) == 1 and is_asked and each in self.rows.paths[key]:
+                gone |= self.rows.below(key, each)
+        level = question["levels"].get(key, question["levels"].get("", "leaf") if is_asked else "leaf")
+        fold = question["folds"].get(key, question["folds"].get("", 0) if is_asked else 0)
+        values = [self.lifted(key, without(value, gone), level) for value in values]
+        return folded(values, fold)
+
+    def lifted(self, key, value, level):
+        if value is None or level == "leaf":
+            return value
+        if isinstance(value, frozenset):
+            return frozenset(self.lifted(key, each, level) for each in value)
+        path = self.rows.paths[key].get(value, (value,))
+        return path[0] if level == "root" else path[-2] if len(path) > 1 else value
+
+
+def as_set(value):
+    return value if isinstance(value, frozenset) else {value} - {None}
+
+
+def without(value, gone):
+    if isinstance(value, frozenset):
+        return (value - gone) or (None if value else value)
+    return None if value in gone else value
+
+
+def folded(values, fold):
+    """Rare categories told as others: below a number of parts from 1 on, below 1 a share of those with a value."""
+    if fold <= 0:
+        return values
+    n = Counter(each for value in values for each in as_set(value))
+    least = fold if fold >= 1 else fold * sum(value is not None for value in values)
+    rare = {each for each, times in n.items() if times < least}
+    if not rare:
+        return values
+
+    def told(each):
+        return "others" if each in rare else each
+
+    return [
+        None if v is None else frozenset(told(each) for each in v) if isinstance(v, frozenset) else told(v)
+        for v in values
+    ]
+
+
+def wilson(n, of):
+    """The share with Wilson's interval."""
+    if of == 0:
+        return {"n": n, "of": of, "share": None, "ci_low": None, "ci_high": None}
+    p, square = n / of, Z * Z / of
+    middle = (p + square / 2) / (1 + square)
+    half = Z * math.sqrt(p * (1 - p) / of + square / (4 * of)) / (1 + square)
+    low, high = 0.0 if n == 0 else middle - half, 1.0 if n == of else middle + half
+    return {"n": n, "of": of, "share": p, "ci_low": low, "ci_high": high}
+
+
+def check_share(check, key, reported, n, of):
+    for name, value in wilson(n, of).items():
+        check(f"{key}, {name}", reported[name], value)
+
+
+def check_analyses(data, report, waiting):
+    """Every table of results/analyses.json."""
+    file = "results/analyses.json"
+    if not (data.folder / file).exists():
+        return
+    document = json.loads((data.folder / file).read_text(encoding="utf-8"))
+    kinds = {row.kind for row in data.rounds.values()}
+    if "relabel" in kinds:
+        report.leave("analyses: labels of this study were carried on by a worklist")
+        return
+    rows = Rows(data, waiting)
+    in_several = Counter(item for number, item in data.round_items if data.rounds[number].kind != "screening")
+    for entry in document["analyses"]:
+        question, answer = entry["question"], entry["answer"]
+        if answer is None:
+            continue
+        at = entry["title"]
+        if entry["kind"] in NOT_HERE or question["version"] is not None:
+            report.leave(f"the analysis “{at}” ({entry['kind']})")
+            continue
+        if question["round"] is not None and max(in_several.values(), default=0) > 1:
+            report.leave(f"the analysis “{at}”: of one round, where items are in several")
+            continue
+
+        def check(key, reported, found, tolerance=TOLERANCE, at=at):
+            report.compare(file, f"{at}: {key}", reported, found, tolerance)
+
+        asked = Asked(rows, question)
+        if question["round"] is not None:
+            asked.places = [place for place in asked.places if rows.rounds.get(place) == str(question["round"])]
+            asked.items = [item for item, _ in asked.places]
+        CHECKS[entry["kind"]](check, asked, question, answer, report)
+
+
+def check_categories(check, key, reported, n, of):
+    """Categories with their shares; `of` is a number, or one for each category."""
+    listed = {each["category"] for each in reported}
+    check(f"{key}, categories", [], sorted(each for each, times in n.items() if times and each not in listed))
+    for each in reported:
+        whole = of.get(each["category"], 0) if isinstance(of, Counter) else of
+        check_share(check, f"{key}, {each['category']}", each, n[each["category"]], whole)
+
+
+def counted(values, among=None):
+    """How many parts have each category."""
+    return Counter(each for at, value in enumerate(values) if among is None or among[at] for each in as_set(value))
+
+
+def check_counts(check, asked, question, answer, report):
+    values = asked.column(question["dimensions"][0])
+    n = sum(value is not None for value in values)
+    check("n", answer["n"], n)
+    check_categories(check, "all", answer["categories"], counted(values), n)
+    if not question["by"]:
+        return
+    by = asked.column(question["by"])
+    both = [a is not None and b is not None for a, b in zip(values, by, strict=True)]
+    groups = counted(by, both)
+    check("groups", sorted(each["value"] for each in answer["groups"]), sorted(groups))
+    per_category = counted(values, both)
+    for group in answer["groups"]:
+        here = [is_both and group["value"] in as_set(b) for is_both, b in zip(both, by, strict=True)]
+        check(f"{group['value']}, n", group["n"], sum(here))
+        of = {"group": sum(here), "category": per_category, "all": n}[question["of"]]
+        check_categories(check, group["value"], group["categories"], counted(values, here), of)
+
+
+def check_marks(check, asked, question, answer, report):
+    mark = asked.column(question["mark"])
+    wanted = asked.rows.below(question["mark"], question["value"] or "true")
+    is_marked = [None if value is None else bool(as_set(value) & wanted) for value in mark]
+    values = asked.column(question["dimensions"][0]) if question["dimensions"] else [frozenset()] * len(mark)
+    by = asked.column(question["by"]) if question["by"] else [None] * len(mark)
+
+    def group(key, reported, here):
+        said = [m for m, is_here in zip(is_marked, here, strict=True) if is_here and m is not None]
+        check_share(check, key, reported, sum(said), len(said))
+        check(f"{key}, unknown", reported["unknown"], sum(here) - len(said))
+        for each in reported["categories"]:
+            inside = [is_here and each["category"] in as_set(v) for is_here, v in zip(here, values, strict=True)]
+            known = [m for m, is_here in zip(is_marked, inside, strict=True) if is_here and m is not None]
+            check_share(check, f"{key}, {each['category']}", each, sum(known), len(known))
+
+    group("all", answer["total"], [True] * len(mark))
+    for reported in answer["groups"]:
+        group(reported["value"], reported, [reported["value"] in as_set(value) for value in by])
+
+
+def check_crosstab(check, asked, question, answer, report):
+    rows, columns = (asked.column(key) for key in question["dimensions"])
+    both = [(as_set(a), as_set(b)) for a, b in zip(rows, columns, strict=True) if a is not None and b is not None]
+    table = Counter((a, b) for left, right in both for a in left for b in right)
+    keys, heads = ([each["category"] for each in answer[name]] for name in ("row_categories", "column_categories"))
+    check("n", answer["n"], len(both))
+    for side, name in ((0, "row_categories"), (1, "column_categories")):
+        totals = Counter(each for pair in both for each in pair[side])
+        check(name, {each["category"]: each["n"] for each in answer[name]}, dict(totals))
+    found = np.array([[table[a, b] for b in heads] for a in keys], dtype=float).reshape(len(keys), len(heads))
+    check("counts", answer["counts"], found.astype(int).tolist())
+    totals = {each["category"]: each["n"] for each in answer["row_categories"] + answer["column_categories"]}
+    for i, a in enumerate(keys):
+        for j, b in enumerate(heads):
+            of = {"row": totals[a], "column": totals[b], "all": max(len(both), 1)}[question["of"]]
+            check(f"share of {a} and {b}", answer["shares"][i][j], found[i, j] / of)
+    if answer["test"] is not None:
+        check_association(check, found, answer, report)
+
+
+def check_association(check, table, answer, report):
+    n, down, across = table.sum(), table.sum(axis=1), table.sum(axis=0)
+    expected = np.outer(down, across) / n
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    df, narrow = (len(down) - 1) * (len(across) - 1), min(table.shape) - 1
+    residuals = (table - expected) / np.sqrt(expected * np.outer(1 - down / n, 1 - across / n))
+    test = answer["test"]
+    check("chi-square", test["statistic"], statistic)
+    check("degrees of freedom", test["df"], df)
+    if test["method"] == "chi_square":
+        check("p-value", test["p_value"], 1 - chi_square_below(statistic, df))
+    elif test["method"] == "fisher":
+        check("p-value", test["p_value"], fisher(table.astype(int)))
+    else:
+        report.leave("p-values that rest on random tables")
+    v = answer["cramers_v"]
+    check("Cramér's V", v["value"], min(1.0, math.sqrt(statistic / (n * narrow))))
+    bounds = [noncentrality(statistic, df, p) for p in (0.975, 0.025)]
+    limits = [min(1.0, math.sqrt(bound / (n * narrow))) for bound in bounds]
+    check("Cramér's V, interval (to 1e-6)", [v["ci_low"], v["ci_high"]], limits, 1e-6)
+    if n > 1:
+        square = max(0.0, statistic / n - df / (n - 1))
+        size = min(rank - (rank - 1) ** 2 / (n - 1) for rank in table.shape) - 1
+        check("Cramér's V without bias", v["corrected"], min(1.0, math.sqrt(square / size)) if size > 0 else None)
+    check("expected counts", answer["expected"], expected.tolist())
+    check("adjusted residuals", answer["residuals"], residuals.tolist())
+    p = [math.erfc(abs(each) / math.sqrt(2)) for each in residuals.ravel()]
+    check("p-values of residuals", answer["p_residuals"], np.reshape(holm(p), table.shape).tolist())
+
+
+def holm(p_values):
+    """Adjusted p-values of a family of tests."""
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    found, most = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(order):
+        most = max(most, (len(order) - rank) * p_values[at])
+        found[at] = min(1.0, most)
+    return found
+
+
+def chi_square_below(x, df):
+    """The distribution function of chi-square: the incomplete gamma function, by series or continued fraction."""
+    a, x = df / 2, x / 2
+    if x <= 0:
+        return 0.0
+    scale = math.exp(-x + a * math.log(x) - math.lgamma(a))
+    if x < a + 1:
+        term = added = 1 / a
+        k = a
+        while term > added * 1e-17:
+            k += 1
+            term *= x / k
+            added += term
+        return added * scale
+    b = x + 1 - a
+    c, d = 1e300, 1 / b
+    h = d
+    for i in range(1, 10_000):
+        step = -i * (i - a)
+        b += 2
+        d = 1 / (step * d + b)
+        c = b + step / c
+        h *= d * c
+        if abs(d * c - 1) < 1e-16:
+            break
+    return 1 - scale * h
+
+
+def noncentral_below(x, df, nc):
+    """The distribution function of the noncentral chi-square, as a mixture of central ones."""
+    mean, found, seen = nc / 2, 0.0, 0.0
+    begin = max(0, int(mean - 12 * math.sqrt(mean + 1)))
+    for k in range(begin, int(mean + 12 * math.sqrt(mean + 1)) + 40):
+        weight = math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) if mean > 0 else float(k == 0)
+        found += weight * chi_square_below(x, df + 2 * k)
+        seen += weight
+    return found / seen
+
+
+def noncentrality(x, df, p):
+    """The noncentrality at which x lies at the percentile p."""
+    if chi_square_below(x, df) <= p:
+        return 0.0
+    low, high = 0.0, x + 10 * math.sqrt(x) + 10 * df
+    while noncentral_below(x, df, high) > p:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if noncentral_below(x, df, middle) > p else (low, middle)
+    return (low + high) / 2
+
+
+def fisher(table):
+    """Fisher's exact test of a 2 x 2 table, two-sided."""
+    (a, b), (c, d) = table.tolist()
+    row, column, n = a + b, a + c, a + b + c + d
+
+    def chance(k):
+        return math.comb(column, k) * math.comb(n - column, row - k)
+
+    possible = range(max(0, row + column - n), min(row, column) + 1)
+    likely = sum(each for k in possible if (each := chance(k)) <= chance(a) * (1 + 1e-7))
+    return min(1.0, likely / math.comb(n, row))
+
+
+def check_flow(check, asked, question, answer, report):
+    steps = [asked.column(key) for key in question["dimensions"]]
+    within = asked.column(question["by"]) if question["by"] else [frozenset(["all"])] * len(asked.places)
+    whole = [all(as_set(each) for each in values) for values in zip(*steps, within, strict=True)]
+    check("n", answer["n"], sum(whole))
+    for group in answer["groups"]:
+        name = "all" if group["value"] is None else group["value"]
+        here = [at for at, value in enumerate(within) if whole[at] and name in as_set(value)]
+        n = len(here)
+        nodes, bands, paths = Counter(), Counter(), Counter()
+        for at in here:
+            taken = [sorted(as_set(step[at])) for step in steps]
+            for key, categories in zip(question["dimensions"], taken, strict=True):
+                nodes.update((key, each) for each in categories)
+            for place in range(len(steps) - 1):
+                pair = question["dimensions"][place : place + 2]
+                bands.update((pair[0], a, pair[1], b) for a in taken[place] for b in taken[place + 1])
+            ways = [()]
+            for categories in taken:
+                ways = [(*way, each) for way in ways for each in categories]
+            paths.update(ways)
+        check(f"{name}, nodes", len(group["nodes"]), len(nodes))
+        check(f"{name}, bands", len(group["bands"]), len(bands))
+        check(f"{name}, paths", len(group["paths"]), len(paths))
+        for each in group["nodes"]:
+            key = (each["dimension"], each["category"])
+            check_share(check, f"{name}, {' '.join(key)}", each, nodes[key], n)
+        for each in group["bands"]:
+            key = (each["from_dimension"], each["from"], each["to_dimension"], each["to"])
+            check_share(check, f"{name}, {' '.join(key)}", each, bands[key], n)
+            start = nodes[each["from_dimension"], each["from"]]
+            check(f"{name}, {' '.join(key)}, share of from", each["share_of_from"], bands[key] / max(start, 1))
+        for each in group["paths"]:
+            check_share(check, f"{name}, {' '.join(each['categories'])}", each, paths[tuple(each["categories"])], n)
+
+
+def check_numbers(check, asked, question, answer, report):
+    values, of_item = asked.rows.measure(question["measure"], asked.places), answer["counted"] == "item"
+    first = {}
+    for at, item in enumerate(asked.items):
+        first.setdefault(item, at)
+    total = values[sorted(first.values())] if of_item else values
+    check_distribution(check, "all", answer["total"], total, answer["cut"])
+    if not question["by"]:
+        return
+    by, groups, seen = asked.column(question["by"]), defaultdict(list), set()
+    for at, value in enumerate(by):
+        for each in as_set(value):
+            place = (asked.items[at] if of_item else at, each)
+            if place not in seen:
+                seen.add(place)
+                groups[each].append(values[at])
+    check("groups", sorted(each["value"] for each in answer["groups"]), sorted(groups))
+    for each in answer["groups"]:
+        check_distribution(check, each["value"], each, np.array(groups[each["value"]]), answer["cut"])
+    if answer["comparison"] is not None:
+        check_comparison(check, answer["comparison"], {key: np.array(each) for key, each in groups.items()})
+
+
+def check_distribution(check, key, reported, values, cut):
+    known = np.sort(values[~np.isnan(values)])
+    n = len(known)
+    check(f"{key}, n", reported["n"], n)
+    check(f"{key}, not known", reported["n_missing"], len(values) - n)
+    if not n:
+        return
+    for name, value in (("minimum", known[0]), ("maximum", known[-1]), ("mean", known.mean())):
+        check(f"{key}, {name}", reported[name], float(value))
+    check(f"{key}, standard deviation", reported["sd"], float(known.std(ddof=1)) if n > 1 else None)
+    for each in reported["quantiles"]:
+        check(f"{key}, quantile {each['share']}", each["value"], float(np.quantile(known, each["share"])))
+    if cut is not None:
+        check_share(check, f"{key}, at or under {cut}", reported["at_or_under"], int((known <= cut).sum()), n)
+    for each in reported["curve"]:
+        under = int((known <= each["value"]).sum())
+        check(f"{key}, curve at {each['value']}", [each["n"], each["share"]], [under, under / n])
+
+
+def check_comparison(check, reported, groups):
+    groups = {key: each[~np.isnan(each)] for key, each in groups.items()}
+    named = [groups[key] for key in reported["groups"]]
+    check("compared", reported["n"], sum(len(each) for each in named))
+    whole = reported["kruskal_wallis"]
+    if whole["h"] is not None:
+        every = np.concatenate(named)
+        n, ranks = len(every), ranks_of(every)
+        begins = np.cumsum([0, *(len(each) for each in named)])
+        sums = [ranks[a:b].sum() ** 2 / (b - a) for a, b in pairwise(begins)]
+        times = np.unique(every, return_counts=True)[1].astype(float)
+        h = (12 / (n * (n + 1)) * sum(sums) - 3 * (n + 1)) / (1 - (times**3 - times).sum() / (n**3 - n))
+        check("Kruskal-Wallis H", whole["h"], float(h))
+        check("Kruskal-Wallis, degrees of freedom", whole["df"], len(named) - 1)
+        check("Kruskal-Wallis, p-value", whole["p_value"], 1 - chi_square_below(float(h), len(named) - 1))
+        check("epsilon-squared", whole["epsilon_squared"], min(1.0, float(h) / (n - 1)))
+    found = [pair(groups[each["a"]], groups[each["b"]], each["method"]) for each in reported["pairs"]]
+    tested = [at for at, each in enumerate(reported["pairs"]) if each["p_value"] is not None]
+    adjusted = dict(zip(tested, holm([found[at]["p_value"] for at in tested]), strict=True))
+    for at, each in enumerate(reported["pairs"]):
+        key = f"{each['a']} and {each['b']}"
+        for name, value in found[at].items():
+            check(f"{key}, {name}", each[name], value if at in adjusted else None)
+        check(f"{key}, p_holm", each["p_holm"], adjusted.get(at))
+
+
+def ranks_of(values):
+    """Ranks from 1, ties in the middle."""
+    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(times)
+    return (last - (times - 1) / 2)[place]
+
+
+def pair(x, y, method):
+    """Mann and Whitney's U with its p-value, Cliff's delta with its interval."""
+    n, m = len(x), len(y)
+    above, equal = x[:, None] > y[None, :], x[:, None] == y[None, :]
+    u = above.sum() + equal.sum() / 2
+    signs = above.astype(float) - (x[:, None] < y[None, :])
+    delta = float(signs.mean())
+    low = high = None
+    if min(n, m) > 1 and abs(delta) == 1:
+        inner = (min(n, m) - Z**2) / (min(n, m) + Z**2)
+        low, high = (inner, 1.0) if delta > 0 else (-1.0, -inner)
+    elif min(n, m) > 1:
+        of_x, of_y = signs.mean(axis=1), signs.mean(axis=0)
+        of_pairs = max(0.0, 1 - equal.mean() - delta**2)
+        variance = ((m - 1) * of_x.var(ddof=1) + (n - 1) * of_y.var(ddof=1) + of_pairs) / (n * m)
+        half = Z * math.sqrt(variance) * math.sqrt((1 - delta**2) ** 2 + Z**2 * variance)
+        size = 1 - delta**2 + Z**2 * variance
+        low, high = max(-1.0, (delta - delta**3 - half) / size), min(1.0, (delta - delta**3 + half) / size)
+    if method == "exact":
+        p = exact_u(u, n, m)
+    else:
+        times = np.unique(np.concatenate([x, y]), return_counts=True)[1].astype(float)
+        ties = (times**3 - times).sum() / ((n + m) * (n + m - 1))
+        spread = math.sqrt(n * m / 12 * max(n + m + 1 - ties, TINY))
+        p = min(1.0, math.erfc(max(0.0, abs(u - n * m / 2) - 0.5) / spread / math.sqrt(2)))
+    return {"n_a": n, "n_b": m, "u": float(u), "p_value": p, "delta": delta, "ci_low": low, "ci_high": high}
+
+
+def exact_u(u, n, m):
+    """The two-sided p-value of U without ties: how many orders give one as far out."""
+    ways = np.zeros((n + 1, n * m + 1))
+    ways[0, 0] = 1.0
+    for rank in range(1, n + m + 1):  # numbers of x among the first ranks, and the sum of ranks beyond 1 ... n
+        for taken in range(min(n, rank), 0, -1):
+            shift = rank - taken
+            if shift <= m:
+                ways[taken, shift:] += ways[taken - 1, : n * m + 1 - shift]
+    chance = ways[n] / ways[n].sum()
+    return float(min(1.0, 2 * chance[int(max(u, n * m - u)) :].sum()))
+
+
+CHECKS = {
+    "counts": check_counts,
+    "shares": check_marks,
+    "crosstab": check_crosstab,
+    "flow": check_flow,
+    "numbers": check_numbers,
+}
+
+
 def main(folder):
     data, report = Data(folder), Report()
-    check_labels(data, report)
+    waiting = check_labels(data, report)
     check_agreement(data, report)
+    check_analyses(data, report, waiting)
     return told(report)
 
 
@@ -912,6 +1447,7 @@ def told(report):
     for sentence in report.not_recomputed:
         print(f"Not recomputed: {sentence}.")
     for file, key, reported, found in report.differing[:MOST_SHOWN]:
+        found = float(found) if isinstance(found, np.floating) else found
         print(f"DIFFERS  {file}: {key}: reported {reported!r}, recomputed {found!r}")
     if len(report.differing) > MOST_SHOWN:
         print(f"… and {len(report.differing) - MOST_SHOWN} more.")

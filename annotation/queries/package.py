@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import Count, Max
 
 from annotation.answers import digest
@@ -24,16 +25,18 @@ from annotation.models import (
     Study,
 )
 from annotation.queries import results
+from annotation.queries.effort import MEASURES
 from annotation.queries.verdicts import code_order, read_values
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
-from ingest.models import ClosingChange, Snapshot, SnapshotComment
+from ingest.models import ClosingChange
 from taxonomy.models import Category, CategoryChange, TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 CHUNK = 1000
 ITEMS = 500
+MEASURED = "SELECT i.id, ({value})::float8 FROM annotation_item i {joined} WHERE i.study_id = %s AND i.id = ANY(%s)"
 Row = dict[str, Any]
 
 
@@ -134,7 +137,7 @@ def category_rows(trees: Sequence[VersionTree]) -> Iterator[Row]:
 
 
 def item_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]) -> Iterator[Row]:
-    """The items in the order in which they came into the study; six queries for each five hundred."""
+    """The items in the order in which they came into the study; nine queries for each five hundred."""
     rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
     after = 0
     while chunk := list(rows.filter(pk__gt=after).order_by("pk")[:ITEMS]):
@@ -150,23 +153,21 @@ def item_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int])
         changes: dict[int, list[ClosingChange]] = defaultdict(list)
         for change in ClosingChange.objects.filter(issue__in=issues).order_by("issue", "identifier"):
             changes[change.issue_id].append(change)
-        people = _people([each.snapshot for each in chunk if each.snapshot])
+        measured = _measured(study, [each.pk for each in chunk])
         for item in chunk:
             yield _item_row(
-                item, drawn[item.issue_id or 0], held[item.pk], changes[item.issue_id or 0], people, numbers
+                item, drawn[item.issue_id or 0], held[item.pk], changes[item.issue_id or 0], measured, numbers
             )
 
 
-def _people(snapshots: Sequence[Snapshot]) -> dict[int, int]:
-    """How many people wrote in each of these states whose comments are known, apps left out; one query."""
-    known = {each.pk: {each.author_login} for each in snapshots if each.comments_known}
-    links = SnapshotComment.objects.filter(snapshot__in=list(known))
-    for snapshot, author in links.values_list("snapshot", "comment__author_login"):
-        known[snapshot].add(author)
-    return {
-        snapshot: sum(1 for author in authors if author and not author.endswith("[bot]"))
-        for snapshot, authors in known.items()
-    }
+def _measured(study: Study, items: Sequence[int]) -> dict[str, dict[int, float]]:
+    """Of each measure of effort the number of each of these items, as analyses have it; a query for each measure."""
+    found: dict[str, dict[int, float]] = {}
+    with connection.cursor() as cursor:
+        for name, (_, _, value, joined) in MEASURES.items():
+            cursor.execute(MEASURED.format(value=value, joined=joined), [study.pk, list(items)])
+            found[name] = dict(cursor.fetchall())
+    return found
 
 
 def _item_row(
@@ -174,12 +175,11 @@ def _item_row(
     drawn: Sequence[SampleIssue],
     held: Sequence[int],
     changes: Sequence[ClosingChange],
-    people: Mapping[int, int],
+    measured: Mapping[str, Mapping[int, float]],
     numbers: Mapping[int, int],
 ) -> Row:
     repository, number, url = address_of(item.identifier)
     snapshot = item.snapshot
-    merged = [each for each in changes if each.merged_at]
     return {
         "item": item.identifier,
         "repository": repository,
@@ -194,19 +194,10 @@ def _item_row(
         "state": snapshot.state if snapshot else None,
         "created_at": snapshot.created_at if snapshot else None,
         "closed_at": snapshot.closed_at if snapshot else None,
-        "n_comments": snapshot.n_comments if snapshot else None,
-        "participants": people.get(snapshot.pk) if snapshot else None,
-        "additions": _total(merged, "additions"),
-        "deletions": _total(merged, "deletions"),
-        "files": _total(merged, "n_files"),
-        "merged_at": min((each.merged_at for each in merged if each.merged_at), default=None),
+        **{name: numbers_of.get(item.pk) for name, numbers_of in measured.items()},
+        "merged_at": min((each.merged_at for each in changes if each.merged_at), default=None),
         "attributes": item.attributes or None,
     }
-
-
-def _total(merged: Sequence[ClosingChange], name: str) -> int | None:
-    values = [getattr(each, name) for each in merged]
-    return sum(values) if values and None not in values else None
 
 
 def round_item_rows(rounds: Sequence[Round]) -> Iterator[Row]:

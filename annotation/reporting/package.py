@@ -1,20 +1,28 @@
-"""The results of a study as the documents of a package: agreement as JSON and as a flat table."""
+"""The results of a study as the documents of a package: agreement, and answers to the analyses of agreed labels."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from annotation.access import Seat
-from annotation.models import Round
+from annotation.errors import Invalid
+from annotation.models import Analysis, Round
+from annotation.queries.effort import MEASURES
 from annotation.reporting.across import across, rater_codes, visible_rounds
+from annotation.reporting.analysis import Words, answer, plain_answer
+from annotation.reporting.labelled import labelled_for
 from annotation.reporting.numbers import entry
 from annotation.reporting.slices import ask
 
 SEED, RESAMPLES = 0, 1000
 WHENS = ("before", "after")
 FIXED = ("coefficient", "threshold", "metric", "weights", "scale", "fixed_at")
+MOST_PAIRS = 15
+"""Cross tables that are in a package unasked; others are there if they were saved."""
 LEFT = ("words", "left_out_because", "unmapped")
 """What the pages say besides: words for values, and why units are missing."""
 COEFFICIENT = ("value", "se", "ci_low", "ci_high", "p_threshold", "undefined")
@@ -85,3 +93,64 @@ def agreement_rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
                 "coefficient": one["name"],
                 **{name: one[name] for name in COEFFICIENT},
             }
+
+
+def analyses_document(seat: Seat, step: Callable[[str], None], *, without: frozenset[str] = frozenset()) -> Any:
+    """results/analyses.json: answers to the analyses that were saved, and to those that every paper has.
+
+    Of each the title, the words of its address, the question as it was read, and the answer, or why there is none.
+    Questions about attributes `without` are left out, since they name people.
+    """
+    found = []
+    saved = Analysis.objects.filter(study=seat.study).order_by("number")
+    asked: list[tuple[int | None, str, str, Words]] = [
+        (each.number, each.title, each.kind, each.question) for each in saved
+    ]
+    asked += [(None, title, kind, words) for title, kind, words in _usual(seat)]
+    for place, (number, title, kind, words) in enumerate(asked, start=1):
+        step(f"analysis {place} of {len(asked)}")
+        told = {"number": number, "title": title, "kind": kind, "words": dict(words)}
+        try:
+            given = answer(seat, kind, words)
+        except Invalid as error:
+            sentences = [sentence for each in error.fields.values() for sentence in each]
+            found.append({**told, "question": None, "answer": None, "why_not": " ".join([error.message, *sentences])})
+            continue
+        question = given.question
+        named = {each.removeprefix("attribute.").lower() for each in (*question.dimensions, question.by, question.mark)}
+        if not named & without:
+            found.append({**told, "question": asdict(question), "answer": _finite(plain_answer(given))})
+    return {"analyses": found}
+
+
+def _usual(seat: Seat) -> Iterator[tuple[str, str, Words]]:
+    """Counts of each dimension, in all and by repository; cross tables of any two; a flow; marks; effort."""
+    columns = labelled_for(seat).columns
+    titles = {key: each.title for key, each in columns.singles.items()}
+    titles |= {key: each.title for key, each in columns.multis.items()}
+    named = [key for key, each in columns.singles.items() if each.kind != "boolean"]
+    for key, title in titles.items():
+        yield f"Counts of {title}", "counts", {"dimension": key}
+        if "repository" in columns.attributes:
+            yield f"Counts of {title} by repository", "counts", {"dimension": key, "by": "repository"}
+    for rows, across_ in list(combinations(columns.singles, 2))[:MOST_PAIRS]:
+        yield f"{titles[rows]} × {titles[across_]}", "crosstab", {"rows": rows, "columns": across_}
+    steps = [*named, *columns.multis][:3]
+    if len(steps) > 1:
+        yield f"Flow of {', '.join(titles[key] for key in steps)}", "flow", {"dimensions": ",".join(steps)}
+    for key, each in columns.singles.items():
+        if each.kind == "boolean":
+            yield f"Share of {each.title}", "shares", {"mark": key}
+    for measure, (title, *_) in MEASURES.items():
+        yield title, "numbers", {"measure": measure}
+        if named:
+            yield f"{title} by {titles[named[0]]}", "numbers", {"measure": measure, "by": named[0]}
+
+
+def _finite(value: Any) -> Any:
+    """A document without what JSON can't say."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
