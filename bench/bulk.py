@@ -1,7 +1,7 @@
 """Ratings in bulk for benchmarks: one unit is brought in by the import, and the database copies its rows."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import connection, transaction
 
@@ -59,9 +59,10 @@ COUNTS = """
 Given = tuple[int, str, tuple[str, ...]]
 
 
-def bring_in(study: Study, dimension: str, given: Iterable[Given]) -> None:
+def bring_in(study: Study, dimension: str | Mapping[str, str], given: Iterable[Given]) -> None:
     """Stores what raters r1, r2 … (item 0 names all of them) gave to items 0, 1 …: (item, rater, categories).
 
+    Categories are of one dimension, or of those that a mapping by category says.
     The rows of item 0 arrive by an import, all others as copies of what it wrote, in one transaction.
     """
     everything = iter(given)
@@ -72,7 +73,8 @@ def bring_in(study: Study, dimension: str, given: Iterable[Given]) -> None:
             break
         first.append(each)
     lines = ["item,rater,dimension,value"]
-    lines += [f"item-0,{rater},{dimension},{category}" for _, rater, categories in first for category in categories]
+    of = (lambda _: dimension) if isinstance(dimension, str) else dimension.__getitem__
+    lines += [f"item-0,{rater},{of(category)},{category}" for _, rater, categories in first for category in categories]
     import_ratings(user=user("owner"), study=study.slug, file="\n".join(lines).encode(), name="bench.csv")
     if rest is None:
         return

@@ -134,6 +134,18 @@ class Number:
         return replace(self, values=self.values[rows])
 
 
+def n_different(items: Ints) -> int:
+    """How many different items there are; those of one item need not stand side by side."""
+    if len(items) == 0:
+        return 0
+    if bool((items[1:] > items[:-1]).all()):
+        return len(items)
+    lowest, highest = int(items.min()), int(items.max())
+    if highest - lowest < 20 * len(items) + 1_000_000:
+        return int(np.count_nonzero(np.bincount(items - lowest)))
+    return len(np.unique(items))
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Agreed labels as N rows in the order of labelling, one per part of an item.

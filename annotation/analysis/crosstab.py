@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .association import SEED, Association, association
-from .columns import Categories, Floats, Ints, Multi, Single
+from .columns import Categories, Floats, Ints, Multi, Single, n_different
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
@@ -59,7 +59,7 @@ def crosstab(rows: Single | Multi, columns: Single | Multi, items: Ints, *, seed
     row_totals, column_totals = parts_by_category(rows, both), parts_by_category(columns, both)
     kept_rows, kept_columns = np.flatnonzero(row_totals), np.flatnonzero(column_totals)
     n = int(both.sum())
-    n_items = _distinct(items[both] if n < len(both) else items)
+    n_items = n_different(items[both] if n < len(both) else items)
     reason = _why_untested(rows, columns, n, n_items)
     table = table[np.ix_(kept_rows, kept_columns)]
     return Crosstab(
@@ -87,18 +87,6 @@ def _why_untested(rows: Single | Multi, columns: Single | Multi, n: int, n_items
             "to have a test."
         )
     return None
-
-
-def _distinct(items: Ints) -> int:
-    """How many different items there are; those of one item need not stand side by side."""
-    if len(items) == 0:
-        return 0
-    if bool((items[1:] > items[:-1]).all()):
-        return len(items)
-    lowest, highest = int(items.min()), int(items.max())
-    if highest - lowest < 20 * len(items) + 1_000_000:
-        return int(np.count_nonzero(np.bincount(items - lowest)))
-    return len(np.unique(items))
 
 
 def _only(categories: Categories, kept: Ints) -> Categories:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from annotation.access import Seat
-from annotation.analysis.columns import Columns, Flags, Ints, Multi, Number, Single
+from annotation.analysis.columns import Columns, Flags, Ints, Multi, Number, Single, n_different
 from annotation.analysis.combinations import Combinations, combinations
 from annotation.analysis.counts import Counts, counts
 from annotation.analysis.crosstab import Crosstab, crosstab
@@ -115,7 +115,7 @@ def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]
             left_out.append(LeftOut(f"{column.title}: not what was asked for.", n))
         kept &= has
     rows = np.flatnonzero(kept)
-    n_items = len(np.unique(columns.items[rows]))
+    n_items = n_different(columns.items if len(rows) == columns.n_rows else columns.items[rows])
     return rows, Selection(len(rows), n_items, tuple(each for each in left_out if each.n))
 
 

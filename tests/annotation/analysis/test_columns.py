@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.analysis.columns import NOT_AGREED, Categories, Columns, Multi, Number, Single
+from annotation.analysis.columns import NOT_AGREED, Categories, Columns, Multi, Number, Single, n_different
 
 TREE = Categories(
     ("training", "hang", "nccl", "crash", "oom", "slow"),
@@ -59,6 +59,13 @@ def test_rows_that_are_taken_keep_their_sets_and_numbers():
 
 def test_an_item_with_two_parts_is_known_as_such():
     assert columns().in_several_parts.tolist() == [True, True, False, False]
+
+
+def test_different_items_are_counted_in_any_order_and_however_far_apart_their_numbers():
+    assert n_different(codes()) == 0
+    assert n_different(codes(3, 4, 9)) == 3
+    assert n_different(codes(9, 4, 9, 3)) == 3
+    assert n_different(codes(10**12, 4, 10**12)) == 2
 
 
 def test_columns_of_other_lengths_are_refused():
