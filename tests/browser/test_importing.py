@@ -33,8 +33,9 @@ def workbook() -> bytes:
             stage, cause = stages[n % 2], causes[n % 3]
             if name == "Bob" and n % 6 == 0:
                 stage = "setup"
-            row = [f"https://github.com/acme/rocket/issues/{n}", stage, "typpo" if n == 1 and name == "alice" else cause]
-            sheet.append(row)
+            if name == "alice" and n == 1:
+                cause = "typpo"
+            sheet.append([f"https://github.com/acme/rocket/issues/{n}", stage, cause])
         if name == "Bob":
             sheet.append(["https://github.com/acme/rocket/issues/25", "typo", None])
     content = io.BytesIO()
