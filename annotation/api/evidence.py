@@ -22,7 +22,7 @@ from annotation.api.results import (
     format_of,
 )
 from annotation.api.shapes import CURSOR, PAGE_SIZE, pages_of_rows
-from annotation.exports import rows
+from annotation.exports import rows, write
 
 
 class EvidenceOfStudy(APIView):
@@ -53,7 +53,7 @@ class EvidenceOfStudy(APIView):
             after=(0, 0) if format else cursor_of(request),
         )
         if format:
-            return rows.streamed(seat, "evidence", format, found)
+            return rows.sent(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
         size = page_size(request, PAGE, MOST_PER_PAGE)
         gathered: list[dict[str, Any]] = []
         following, last = None, (0, 0)

@@ -146,15 +146,15 @@ class Ratings(APIView):
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
-        found = rows.ratings(
-            seat,
-            round_number=number_in_address(request, "round"),
-            dimension=request.query_params.get("dimension") or None,
-            revision=choice_in_address(request, "revision", ("blind", "current"), None),
-            version=number_in_address(request, "version"),
-            after=(0, 0) if format else cursor_of(request),
-        )
-        return rows.streamed(seat, "ratings", format, found) if format else page_of_items(request, found)
+        asked: dict[str, Any] = {
+            "round_number": number_in_address(request, "round"),
+            "dimension": request.query_params.get("dimension") or None,
+            "revision": choice_in_address(request, "revision", ("blind", "current"), None),
+            "version": number_in_address(request, "version"),
+        }
+        if format:
+            return rows.streamed(seat, "ratings", format, options=asked)
+        return page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
 
     @extend_schema(
         request={
@@ -328,14 +328,14 @@ class Labels(APIView):
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
-        found = rows.labels(
-            seat,
-            round_number=number_in_address(request, "round"),
-            dimension=request.query_params.get("dimension") or None,
-            version=number_in_address(request, "version"),
-            after=(0, 0) if format else cursor_of(request),
-        )
-        return rows.streamed(seat, "labels", format, found) if format else page_of_items(request, found)
+        asked: dict[str, Any] = {
+            "round_number": number_in_address(request, "round"),
+            "dimension": request.query_params.get("dimension") or None,
+            "version": number_in_address(request, "version"),
+        }
+        if format:
+            return rows.streamed(seat, "labels", format, options=asked)
+        return page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
 
 
 class Issues(APIView):
@@ -350,8 +350,9 @@ class Issues(APIView):
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
-        found = rows.issues(seat, after=(0, 0) if format else cursor_of(request))
-        return rows.streamed(seat, "issues", format, found) if format else page_of_items(request, found)
+        if format:
+            return rows.streamed(seat, "issues", format)
+        return page_of_items(request, rows.issues(seat, after=cursor_of(request)))
 
 
 class AgreementOfStudy(APIView):

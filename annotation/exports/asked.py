@@ -50,3 +50,9 @@ class Kind:
     write: Write
     read: Callable[[Seat, Mapping[str, Any]], dict[str, Any]]
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]]
+    takes: Sequence[str] = ()
+    """The names of its options, for the page's form."""
+
+    def fitting(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the fields of a form those that this kind takes."""
+        return {name: value for name, value in given.items() if name in self.takes}

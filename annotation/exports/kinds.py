@@ -1,55 +1,63 @@
-"""The kinds of files that leave a study; a new kind is one line of KINDS."""
+"""The kinds of files that leave a study; a new kind is one entry of KINDS."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from django.db.models import Max
+
 from annotation.access import Seat
 from annotation.errors import Invalid
-from annotation.exports import package, rows
+from annotation.exports import around, package, rows
 from annotation.exports.asked import Asked, Kind, Progress, Write
 from annotation.exports.options import REFUSED, reader
 from annotation.exports.writers import FORMATS, write
-from annotation.models import Round
+from annotation.models import Round, RoundItem
+
+NAMES = {"round": "round_number"}
+"""What options are called where rows are read."""
 
 
-def _of_rows(found: Callable[[Seat, Mapping[str, Any]], rows.Found]) -> Write:
+def write_rows(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+    """Writes labels, ratings, resolutions or issues, and tells about how many rows there will be."""
+    options = {NAMES.get(name, name): value for name, value in asked.options.items()}
+    if asked.what == "ratings":
+        options["whole_only"] = True
+    sizes = _sizes(KINDS[asked.what].rounds(seat, asked.options))
+
+    def tell(n_rows: int, place: tuple[int, int] | None) -> None:
+        if place is None or not n_rows:
+            progress(n_rows)
+            return
+        number, position = place
+        read = sum(size for each, size in sizes.items() if each < number) + position
+        progress(n_rows, n_expected=max(n_rows, round(n_rows * sum(sizes.values()) / max(read, 1))))
+
+    for piece in rows.written(seat, asked.what, asked.format, options, tell):
+        file.write(piece)
+
+
+def _sizes(rounds: Sequence[Round]) -> dict[int, int]:
+    """Number of a round → the last position in it; one query."""
+    found = RoundItem.objects.filter(round__in=[each.pk for each in rounds]).order_by().values("round__number")
+    return {row["round__number"]: row["last"] for row in found.annotate(last=Max("position"))}
+
+
+def _row_by_row(found: Callable[[Seat, Mapping[str, Any]], Iterator[dict[str, Any]]]) -> Write:
     """Writes what a reading gives, row after row."""
 
     def written(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
         def counted() -> Iterator[dict[str, Any]]:
             n_rows = 0
-            for row in rows.flat(seat, found(seat, asked.options)):
-                n_rows += 1
-                if n_rows % 1000 == 0:
-                    progress(n_rows)
+            for n_rows, row in enumerate(found(seat, asked.options), start=1):
                 yield row
+                if n_rows % rows.TOLD_EVERY == 0:
+                    progress(n_rows)
             progress(n_rows)
 
-        for chunk in write(asked.what, asked.format, counted()):
-            file.write(chunk)
+        for piece in write(asked.what, asked.format, counted()):
+            file.write(piece)
 
     return written
-
-
-def _narrowed(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    words = {"round": "round_number"}
-    return {words.get(name, name): options.get(name) for name in names}
-
-
-def _labels(seat: Seat, options: Mapping[str, Any]) -> rows.Found:
-    return rows.labels(seat, **_narrowed(options, "round", "dimension", "version"))
-
-
-def _ratings(seat: Seat, options: Mapping[str, Any]) -> rows.Found:
-    return rows.ratings(seat, whole_only=True, **_narrowed(options, "round", "dimension", "version", "revision"))
-
-
-def _resolutions(seat: Seat, options: Mapping[str, Any]) -> rows.Found:
-    return rows.resolutions(seat, **_narrowed(options, "round", "dimension"))
-
-
-def _issues(seat: Seat, options: Mapping[str, Any]) -> rows.Found:
-    return rows.issues(seat)
 
 
 def rounds_in_sight(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
@@ -62,15 +70,36 @@ def no_rounds(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
     return ()
 
 
+def kind_of_rows(
+    title: str,
+    write: Write,
+    *takes: str,
+    formats: Sequence[str] = FORMATS,
+    rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]] = no_rounds,
+) -> Kind:
+    """A kind of file that holds rows and takes these of the usual options."""
+    return Kind(title, formats, write, reader(*takes), rounds, takes)
+
+
 KINDS: dict[str, Kind] = {
-    "labels": Kind(
-        "Agreed labels", FORMATS, _of_rows(_labels), reader("round", "dimension", "version"), rounds_in_sight
+    "labels": kind_of_rows(
+        "Agreed labels", write_rows, "round", "dimension", "version", "shape", rounds=rounds_in_sight
     ),
-    "ratings": Kind(
-        "Ratings", FORMATS, _of_rows(_ratings), reader("round", "dimension", "version", "revision"), rounds_in_sight
+    "ratings": kind_of_rows(
+        "Ratings", write_rows, "round", "dimension", "version", "revision", "raters", rounds=rounds_in_sight
     ),
-    "resolutions": Kind("Resolutions", FORMATS, _of_rows(_resolutions), reader("round", "dimension"), rounds_in_sight),
-    "issues": Kind("Issues", FORMATS, _of_rows(_issues), reader(), no_rounds),
+    "resolutions": kind_of_rows("Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight),
+    "items": kind_of_rows("Items", _row_by_row(around.items)),
+    "issues": kind_of_rows("Issues with their texts", write_rows),
+    "agreement": kind_of_rows(
+        "Agreement", _row_by_row(around.coefficients), "round", "dimension", rounds=around.agreement_rounds
+    ),
+    "taxonomies": kind_of_rows(
+        "Versions of the taxonomy",
+        _row_by_row(around.taxonomies),
+        "version",
+        formats=("jsonl", "csv", "parquet"),
+    ),
     "package": Kind("Replication package", ("zip",), package.write_package, package.read_options, package.rounds_of),
 }
 

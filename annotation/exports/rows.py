@@ -1,23 +1,32 @@
 """Which rows somebody may take home from a study: the rules that the page of exports and REST share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 from django.db.models import Q
 from django.http import StreamingHttpResponse
 
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_round
+from annotation.exports.batches import write_batches
 from annotation.exports.pseudonyms import Pseudonyms
-from annotation.exports.writers import CONTENT_TYPES, write
+from annotation.exports.wide import wide_columns, widened
+from annotation.exports.writers import COLUMNS, CONTENT_TYPES, write
 from annotation.models import Assignment, Round, Study
 from annotation.queries import results
+from annotation.queries.batches.labels import Batches
+from annotation.queries.batches.labels import label_batches as of_labels
+from annotation.queries.batches.ratings import rating_batches as of_ratings
 from annotation.queries.evidence import evidence_rows
-from annotation.queries.plans.standing import standing_version
+from annotation.queries.plans.standing import label_version, standing_version
 from annotation.queries.telling import told_version
 from annotation.queries.texts import IssueRow, issue_rows
 from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version
 
+TOLD_EVERY = 500
+Tell = Callable[[int, results.Place | None], None]
 Found = Iterable[tuple[results.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
 
@@ -54,16 +63,14 @@ def ratings(
     dimension: str | None = None,
     revision: str | None = None,
     version: int | None = None,
-    whole_only: bool = False,
     after: results.Place = (0, 0),
 ) -> Found:
     """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own.
 
-    As given, or in terms of a version. `whole_only` leaves out blind rounds, one's own answers there too. Raises
-    NotFound, and Invalid for a version that the taxonomy has not.
+    As given, or in terms of a version. Raises NotFound, and Invalid for a version that the taxonomy has not.
     """
     told_in = _told_in(seat, version, round_number)
-    rounds = in_sight(seat, round_number) if whole_only else counting(seat, round_number)
+    rounds = counting(seat, round_number)
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
     found = results.ratings(
@@ -76,6 +83,56 @@ def ratings(
         version=told_in,
     )
     return found if is_own else _seen(seat, found)
+
+
+def label_batches(
+    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
+) -> Batches:
+    """The rows of `labels` as record batches. Raises as it does."""
+    seat.require_reading()
+    told_in = _told_in(seat, version, round_number)
+    rounds = in_sight(seat, round_number)
+    standing = standing_version(seat.study) if told_in is None else None
+    hidden = _arbitrated(seat)
+    return of_labels(rounds, dimension=dimension, version=told_in, standing=standing, hidden=hidden)
+
+
+def rating_batches(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    revision: str | None = None,
+    version: int | None = None,
+    raters: Sequence[str] = (),
+    whole_only: bool = False,
+) -> Batches:
+    """The rows of `ratings` as record batches, or only those of some raters by code. Raises as it does.
+
+    `whole_only` leaves out blind rounds, one's own answers there too.
+    """
+    told_in = _told_in(seat, version, round_number)
+    rounds = in_sight(seat, round_number) if whole_only else counting(seat, round_number)
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    return of_ratings(
+        rounds,
+        dimension=dimension,
+        revision=revision,
+        raters=raters,
+        own=seat if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        version=told_in,
+        hidden=() if is_own else _arbitrated(seat),
+    )
+
+
+def _arbitrated(seat: Seat) -> list[tuple[int, int]]:
+    """Round's number and item's key of each answer that this person still owes as a third rater."""
+    if not seat.arbitrated:
+        return []
+    numbers = {each.pk: each.number for each in Round.objects.filter(study=seat.study)}
+    return [(numbers[round_id], item) for round_id, item in sorted(seat.arbitrated) if round_id in numbers]
 
 
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
@@ -210,8 +267,77 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
             yield said
 
 
-def streamed(seat: Seat, what: str, format: str, found: Found) -> StreamingHttpResponse:
-    """All rows as a file, written while it is sent."""
-    answer = StreamingHttpResponse(write(what, format, flat(seat, found)), content_type=CONTENT_TYPES[format])
+def streamed(seat: Seat, what: str, format: str, *, options: Mapping[str, Any] | None = None) -> StreamingHttpResponse:
+    """All rows as a file, written while it is sent. Raises what the reading of this kind does."""
+    return sent(seat, what, format, written(seat, what, format, options or {}))
+
+
+def sent(seat: Seat, what: str, format: str, pieces: Iterable[bytes]) -> StreamingHttpResponse:
+    """The pieces of a file as an answer."""
+    answer = StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[format])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
     return answer
+
+
+def written(
+    seat: Seat, what: str, format: str, options: Mapping[str, Any], tell: Tell | None = None
+) -> Iterator[bytes]:
+    """The bytes of a file of rows in pieces; `tell` hears how many rows were written, and up to which place.
+
+    Labels and ratings come as batches, all else row by row. Raises what the reading of this kind does.
+    """
+    if what == "labels":
+        asked = {name: value for name, value in options.items() if name != "shape"}
+        batches = _told_batches(seat, label_batches(seat, **asked), tell)
+        if options.get("shape") != "wide":
+            return write_batches(COLUMNS[what], format, batches)
+        dimensions = _dimensions(seat, **asked)
+        return write_batches(wide_columns(dimensions), format, widened(batches, dimensions))
+    if what == "ratings":
+        return write_batches(COLUMNS[what], format, _told_batches(seat, rating_batches(seat, **options), tell))
+    return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))
+
+
+def _dimensions(
+    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
+) -> list[tuple[str, str]]:
+    """Key and kind of the dimensions that labels can have, those of the newest version first."""
+    told_in = _told_in(seat, version, round_number)
+    standing = standing_version(seat.study) if told_in is None else None
+    versions = {told_in or label_version(each, standing) for each in in_sight(seat, round_number)}
+    found: dict[str, str] = {}
+    for each in sorted(versions, key=lambda version: (-version.number, version.pk)):
+        for one in published_version(each.pk).dimensions:
+            found.setdefault(one.key, one.kind)
+    return [(key, kind) for key, kind in found.items() if dimension in (None, key)]
+
+
+def _told_batches(seat: Seat, batches: Batches, tell: Tell | None) -> Iterator[pa.RecordBatch]:
+    n_rows = 0
+    names = pseudonyms_of(seat.study)
+    for place, batch in batches:
+        yield _nobody_named(batch, names) if names else batch
+        n_rows += batch.num_rows
+        if tell:
+            tell(n_rows, place)
+
+
+def _nobody_named(batch: pa.RecordBatch, names: Pseudonyms) -> pa.RecordBatch:
+    """The batch with nobody named in what people wrote, as `flat` has it."""
+    at = batch.schema.get_field_index("memo")
+    if at < 0:
+        return batch
+    memos = batch.column(at)
+    words = pa.array([names.text(word) for word in memos.dictionary.to_pylist()], pa.string())
+    return batch.set_column(at, "memo", pa.DictionaryArray.from_arrays(memos.indices, words))
+
+
+def _told_rows(found: Iterable[dict[str, Any]], tell: Tell | None) -> Iterator[dict[str, Any]]:
+    n_rows = 0
+    for row in found:
+        yield row
+        n_rows += 1
+        if tell and n_rows % TOLD_EVERY == 0:
+            tell(n_rows, None)
+    if tell:
+        tell(n_rows, None)

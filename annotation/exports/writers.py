@@ -20,59 +20,61 @@ CONTENT_TYPES = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
+REPEATED = pa.dictionary(pa.int32(), pa.string())
+"""A word of which there are few different ones: pandas reads it as a category."""
 COMMENT = pa.struct([("author", pa.string()), ("created_at", pa.timestamp("us", tz="UTC")), ("body", pa.string())])
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     "labels": {
         "item": pa.string(),
-        "repository": pa.string(),
+        "repository": REPEATED,
         "number": pa.int64(),
         "part": pa.int32(),
         "round": pa.int32(),
-        "dimension": pa.string(),
+        "dimension": REPEATED,
         "values": pa.list_(pa.string()),
-        "method": pa.string(),
+        "method": REPEATED,
         "taxonomy_version": pa.int32(),
         "resolved_at": pa.timestamp("us", tz="UTC"),
         "raters": pa.list_(pa.string()),
         "original_values": pa.list_(pa.string()),
         "original_version": pa.int32(),
-        "unmapped": pa.string(),
+        "unmapped": REPEATED,
     },
     "ratings": {
         "item": pa.string(),
         "part": pa.int32(),
         "round": pa.int32(),
-        "rater": pa.string(),
-        "dimension": pa.string(),
+        "rater": REPEATED,
+        "dimension": REPEATED,
         "values": pa.list_(pa.string()),
         "memo": pa.string(),
         "seconds": pa.int32(),
-        "revision": pa.string(),
+        "revision": REPEATED,
         "taxonomy_version": pa.int32(),
         "original_values": pa.list_(pa.string()),
         "original_version": pa.int32(),
-        "unmapped": pa.string(),
+        "unmapped": REPEATED,
     },
     "resolutions": {
         "item": pa.string(),
         "part": pa.int32(),
         "round": pa.int32(),
-        "dimension": pa.string(),
+        "dimension": REPEATED,
         "revision": pa.int32(),
         "values": pa.list_(pa.string()),
-        "method": pa.string(),
+        "method": REPEATED,
         "rationale": pa.string(),
-        "decided_by": pa.string(),
+        "decided_by": REPEATED,
         "decided_at": pa.timestamp("us", tz="UTC"),
     },
     "issues": {
         "item": pa.string(),
-        "repository": pa.string(),
+        "repository": REPEATED,
         "number": pa.int64(),
         "title": pa.string(),
         "body": pa.string(),
-        "state": pa.string(),
-        "state_reason": pa.string(),
+        "state": REPEATED,
+        "state_reason": REPEATED,
         "github_labels": pa.list_(pa.string()),
         "author": pa.string(),
         "created_at": pa.timestamp("us", tz="UTC"),
@@ -84,10 +86,64 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "additions": pa.int32(),
         "deletions": pa.int32(),
         "files": pa.int32(),
-        "presence": pa.string(),
-        "screening": pa.string(),
-        "screening_reason": pa.string(),
+        "presence": REPEATED,
+        "screening": REPEATED,
+        "screening_reason": REPEATED,
         "snapshot": pa.string(),
+    },
+}
+AROUND: Mapping[str, Mapping[str, pa.DataType]] = {
+    "items": {
+        "item": pa.string(),
+        "repository": REPEATED,
+        "number": pa.int64(),
+        "screening": REPEATED,
+        "screening_reason": REPEATED,
+        "sample": pa.int64(),
+        "stratum": REPEATED,
+        "drawn": pa.int64(),
+        "rounds": pa.list_(pa.int32()),
+        "state": REPEATED,
+        "state_reason": REPEATED,
+        "github_labels": pa.list_(pa.string()),
+        "created_at": pa.timestamp("us", tz="UTC"),
+        "closed_at": pa.timestamp("us", tz="UTC"),
+        "n_comments": pa.int32(),
+        "merged_at": pa.timestamp("us", tz="UTC"),
+        "additions": pa.int32(),
+        "deletions": pa.int32(),
+        "files": pa.int32(),
+        "presence": REPEATED,
+        "snapshot": pa.string(),
+        "attributes": pa.string(),
+    },
+    "taxonomies": {
+        "taxonomy": REPEATED,
+        "version": pa.int32(),
+        "title": pa.string(),
+        "state": REPEATED,
+        "note": pa.string(),
+        "parent": pa.int32(),
+        "published_at": pa.timestamp("us", tz="UTC"),
+        "document": pa.string(),
+    },
+    "agreement": {
+        "dimension": REPEATED,
+        "round": pa.int32(),
+        "when": REPEATED,
+        "coefficient": REPEATED,
+        "value": pa.float64(),
+        "se": pa.float64(),
+        "ci_low": pa.float64(),
+        "ci_high": pa.float64(),
+        "ci_method": REPEATED,
+        "undefined": REPEATED,
+        "metric": REPEATED,
+        "units": pa.int64(),
+        "raters": pa.int32(),
+        "ratings": pa.int64(),
+        "left_out": pa.int64(),
+        "categories": pa.int32(),
     },
 }
 OF_EVIDENCE: Mapping[str, Mapping[str, pa.DataType]] = {
@@ -95,28 +151,28 @@ OF_EVIDENCE: Mapping[str, Mapping[str, pa.DataType]] = {
         "item": pa.string(),
         "part": pa.int32(),
         "round": pa.int32(),
-        "rater": pa.string(),
-        "dimension": pa.string(),
-        "category": pa.string(),
-        "where": pa.string(),
+        "rater": REPEATED,
+        "dimension": REPEATED,
+        "category": REPEATED,
+        "where": REPEATED,
         "comment": pa.int32(),
         "start": pa.int32(),
         "end": pa.int32(),
         "quote": pa.string(),
         "snapshot": pa.string(),
-        "revision": pa.string(),
+        "revision": REPEATED,
     },
 }
 OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
     "frame": {
         "item": pa.string(),
-        "repository": pa.string(),
+        "repository": REPEATED,
         "number": pa.int64(),
         "stratum": pa.string(),
         "drawn": pa.int64(),
         "snapshot": pa.string(),
         "created_at": pa.timestamp("us", tz="UTC"),
-        "state": pa.string(),
+        "state": REPEATED,
     },
 }
 
@@ -127,7 +183,7 @@ def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator
     In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet would take for a formula gets an
     apostrophe before it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
     """
-    columns = {**COLUMNS, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
+    columns = {**COLUMNS, **AROUND, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
     return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, rows)
 
 
@@ -188,7 +244,7 @@ def _plain(value: object) -> str:
     raise TypeError(f"{value!r} has no place in JSON")
 
 
-class _Drain(io.RawIOBase):
+class Drain(io.RawIOBase):
     """Where Parquet is written to; what has gathered is taken out after every row group."""
 
     def __init__(self) -> None:
@@ -212,7 +268,7 @@ class _Drain(io.RawIOBase):
 
 
 def _parquet(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    drain = _Drain()
+    drain = Drain()
     schema = pa.schema(list(columns.items()))
     with pq.ParquetWriter(drain, schema, compression="zstd") as writer:
         for chunk in _chunks(rows, CHUNK * 10):

@@ -47,7 +47,7 @@ def issue_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, IssueRow]
             row.pk: row for row in Repository.objects.filter(pk__in={i.issue.repository_id for i in items if i.issue})
         }
         threads = _threads([item.snapshot_id for item in items if item.snapshot_id])
-        changes = _changes([item.issue_id for item in items if item.issue_id])
+        changes = closing_changes([item.issue_id for item in items if item.issue_id])
         for item in items:
             yield item.pk, _row(item, names, threads, changes.get(item.issue_id or 0, []))
         after = items[-1].pk
@@ -68,7 +68,8 @@ def _threads(snapshots: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     return threads
 
 
-def _changes(issues: Sequence[int]) -> dict[int, list[ClosingChange]]:
+def closing_changes(issues: Sequence[int]) -> dict[int, list[ClosingChange]]:
+    """Of issues (by key) what closed them; one query."""
     found: dict[int, list[ClosingChange]] = {}
     for change in ClosingChange.objects.filter(issue__in=issues).order_by("issue", "identifier"):
         found.setdefault(change.issue_id, []).append(change)
@@ -102,9 +103,9 @@ def _row(
         comments=threads.get(snapshot.pk, []) if snapshot.comments_known else None,
         closed_by=[change.identifier for change in changes] if issue.changes_known else None,
         merged_at=min((change.merged_at for change in merged if change.merged_at), default=None),
-        additions=_total(merged, "additions"),
-        deletions=_total(merged, "deletions"),
-        files=_total(merged, "n_files"),
+        additions=total(merged, "additions"),
+        deletions=total(merged, "deletions"),
+        files=total(merged, "n_files"),
         presence=issue.presence,
         screening=item.screening,
         screening_reason=item.screening_reason,
@@ -112,7 +113,7 @@ def _row(
     )
 
 
-def _total(changes: Sequence[ClosingChange], name: str) -> int | None:
+def total(changes: Sequence[ClosingChange], name: str) -> int | None:
     """The sum over the merged changes; None where there is none, or one does not say."""
     values = [getattr(change, name) for change in changes]
     return sum(values) if values and None not in values else None

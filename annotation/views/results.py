@@ -1,25 +1,22 @@
-"""What came out: agreement, the items behind its numbers, and the files to take home."""
+"""What came out: agreement, and the items behind its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
-from annotation.errors import Invalid, NotFound
-from annotation.exports import COLUMNS, FORMATS
-from annotation.exports import rows as export_rows
+from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.items import value_words
 from annotation.queries.left_out import BECAUSE
-from annotation.queries.plans.standing import standing_version, way
-from annotation.queries.studies import members_of
+from annotation.queries.plans.standing import way
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
 from annotation.reporting.machines import against_machines
@@ -50,97 +47,6 @@ SLICED = {
     "stratum": ("Stratum", "all of them"),
     "raters": ("Raters", "all of them"),
 }
-TOLD = ("labels", "ratings")
-"""Files whose values can be told in terms of any version."""
-FILES = {
-    "labels": {
-        "title": "Agreed labels",
-        "words": "What counts in the end: a line per item, part and dimension where raters agree or that was decided.",
-        "columns": {
-            "item": "owner/name#number, or the identifier as imported",
-            "repository": "the issue’s repository, where it is one",
-            "number": "the issue’s number",
-            "part": "1 … where an issue holds several",
-            "round": "the round it was agreed in",
-            "dimension": "key",
-            "values": "keys of categories, true or false, a number, a text",
-            "method": "unanimous, single, discussion, third_rater, majority, owner, imported",
-            "taxonomy_version": "the version in whose terms the values are",
-            "resolved_at": "when it was decided, where it was",
-            "raters": "the codes of those who answered",
-            "original_values": "as they were agreed",
-            "original_version": "the version they were agreed under",
-            "unmapped": "why there are no values in this version, where there are none",
-        },
-        "rest": "labels/",
-    },
-    "ratings": {
-        "title": "Ratings",
-        "words": "What each rater gave: the blind answer, and the current one where it was changed in discussion.",
-        "columns": {
-            "item": "as above",
-            "part": "1 …",
-            "round": "number",
-            "rater": "code: R1, R2 …",
-            "dimension": "key",
-            "values": "as above; PENDING where a category was proposed",
-            "memo": "what the rater noted",
-            "seconds": "spent with the page in sight",
-            "revision": "blind or current",
-            "taxonomy_version": "the version in whose terms the values are",
-            "original_values": "as the rater gave them",
-            "original_version": "the version they were given under",
-            "unmapped": "why there are no values in this version, where there are none",
-        },
-        "rest": "ratings/",
-    },
-    "resolutions": {
-        "title": "Resolutions",
-        "words": "Every decision where raters differed, with its rationale; a later revision overrules an earlier one.",
-        "columns": {
-            "item": "as above",
-            "part": "1 …",
-            "round": "number",
-            "dimension": "key",
-            "revision": "1 …",
-            "values": "as above; none: the part has no value there",
-            "method": "discussion, third_rater, majority, owner, imported",
-            "rationale": "why",
-            "decided_by": "user name",
-            "decided_at": "when",
-        },
-        "rest": "disagreements/?state=resolved",
-    },
-    "issues": {
-        "title": "Issues",
-        "words": "Every item with the text that raters read, its comments and what closed it.",
-        "columns": {
-            "item": "as above",
-            "repository": "owner/name",
-            "number": "of the issue",
-            "title": "of the pinned snapshot, as all that follows",
-            "body": "Markdown",
-            "state": "open or closed",
-            "state_reason": "completed, not_planned …",
-            "github_labels": "names of GitHub’s labels",
-            "author": "a pseudonym, unless the settings say otherwise",
-            "created_at": "when it was opened",
-            "closed_at": "when it was closed",
-            "n_comments": "as GitHub counts them",
-            "comments": "author, created_at and body of each; empty where they are not known",
-            "closed_by": "pull requests and commits; empty where they are not known",
-            "merged_at": "when the first of them was merged",
-            "additions": "lines added by those merged, together",
-            "deletions": "lines deleted",
-            "files": "files changed",
-            "presence": "here, deleted, transferred, discussion: where the issue is at GitHub",
-            "screening": "unscreened, in or out",
-            "screening_reason": "why",
-            "snapshot": "SHA-256 of the state that raters read",
-        },
-        "rest": "issues/",
-    },
-}
 
 
 def me(request: HttpRequest) -> User:
@@ -153,7 +59,7 @@ def _page(request: HttpRequest, seat: Seat, template: str, tab: str, **context: 
     return render(request, f"annotation/results/{template}.html", context)
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
+def number_of(request: HttpRequest, name: str) -> int | None:
     given = request.GET.get(name, "")
     if not given:
         return None
@@ -165,11 +71,11 @@ def _number(request: HttpRequest, name: str) -> int | None:
 def asked_for(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
     asked = ask(seat, {name: str(value) for name, value in request.GET.items()})
-    number = _number(request, "round")
+    number = number_of(request, "round")
     round_ = None if number is None else get_round(seat, number)
     if round_ is not None:
         seat.require_sight(round_)
-    asked = replace(asked, version=told_version(seat, _number(request, "version"), round_))
+    asked = replace(asked, version=told_version(seat, number_of(request, "version"), round_))
     return asked, round_, Links(seat.study.slug, {name: request.GET[name] for name in SLICE if request.GET.get(name)})
 
 
@@ -320,47 +226,3 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
         if not behind.b and behind.show in ("compared", "differ", "agree")
         else [],
     )
-
-
-@login_required
-@require_safe
-def exports(request: HttpRequest, slug: str) -> HttpResponse:
-    """Files to take home, what is in them, and how a script gets the same."""
-    seat = get_seat(me(request), slug)
-    seat.require_reading()
-    version = told_version(seat, _number(request, "version"))
-    versions = versions_to_tell_in(seat)
-    blind = [each for each in seat.study.rounds.order_by("number") if each.pk in seat.blind_round_ids]
-    return _page(
-        request,
-        seat,
-        "exports",
-        "exports",
-        files=[{"what": what, "is_told": what in TOLD, **about} for what, about in FILES.items()],
-        version=version,
-        versions=versions if len(versions) > 1 else [],
-        standing=standing_version(seat.study),
-        formats=[(name, {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}[name]) for name in FORMATS],
-        blind=blind,
-        own_only=export_rows.own_only(seat),
-        has_rounds=seat.study.rounds.exclude(state=Round.State.DRAFT).exists(),
-        address=request.build_absolute_uri(f"/api/v1/studies/{slug}/"),
-        n_members=len(members_of(seat.study)),
-    )
-
-
-@login_required
-@require_safe
-def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
-    """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
-    seat = get_seat(me(request), slug)
-    if what not in COLUMNS or format not in FORMATS:
-        raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
-    found = export_rows.of_kind(
-        what,
-        seat,
-        round_number=_number(request, "round"),
-        dimension=request.GET.get("dimension") or None,
-        version=_number(request, "version"),
-    )
-    return export_rows.streamed(seat, what, format, found)

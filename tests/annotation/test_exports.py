@@ -249,11 +249,11 @@ def test_what_breaks_while_writing_leaves_the_old_file(study: Study, tmp_path: P
     path = tmp_path / "x.csv"
     path.write_text("old")
 
-    def broken(*args: object) -> Any:
-        yield b"half"
+    def broken(asked: Any, seat: Any, file: Any, progress: Any) -> None:
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("annotation.management.commands.export.write", broken)
+    monkeypatch.setattr("annotation.management.commands.export.write_file", broken)
     with pytest.raises(CommandError, match="No space left"):
         run("export", "study", "--out", str(path))
     assert path.read_text() == "old" and [each.name for each in tmp_path.iterdir()] == ["x.csv"]

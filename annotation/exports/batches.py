@@ -1,0 +1,145 @@
+"""Writes record batches as CSV, JSON Lines or Parquet: each different word is made a cell once; pure."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from accounts.spreadsheets import FORMULA, defused
+from annotation.exports.writers import Drain, word
+
+ROWS_MOST = 100_000
+"""Rows of one piece, and of one row group."""
+_QUOTED = re.compile(r'[",\r\n]')
+_DOUBTFUL_CELL = "^[" + re.escape("".join(FORMULA)) + r']|[",\r\n]'
+_DOUBTFUL_TEXT = r'["\\\x00-\x1f]'
+
+
+def write_batches(
+    columns: Mapping[str, pa.DataType], format: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    """The bytes of a file in pieces, as `writers.write` makes them of rows.
+
+    The batches have these columns. Where one is a list they have dictionaries of JSON texts of lists; a text may be a
+    dictionary. Raises KeyError for an unknown format.
+    """
+    return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, _pieces(batches))
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS_MOST):
+            yield batch.slice(start, ROWS_MOST)
+
+
+def _csv(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    yield (",".join(_cell(name) for name in columns) + "\n").encode()
+    for batch in batches:
+        cells: list[Any] = []
+        for place, (name, kind) in enumerate(columns.items()):
+            cells += [_cells(batch[name], kind), "," if place < len(columns) - 1 else "\n"]
+        yield _bytes(cells)
+
+
+def _jsonl(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    heads = [f"{', ' if place else '{'}{json.dumps(name)}: " for place, name in enumerate(columns)]
+    for batch in batches:
+        cells: list[Any] = []
+        for head, (name, kind) in zip(heads, columns.items(), strict=True):
+            cells += [head, _texts(batch[name], kind)]
+        yield _bytes([*cells, "}\n"])
+
+
+def _bytes(cells: list[Any]) -> bytes:
+    """All cells of a piece, row after row: a column of texts lies in memory as one text."""
+    rows = pc.binary_join_element_wise(*(pa.scalar(each) if isinstance(each, str) else each for each in cells), "")
+    start, end = (int(np.frombuffer(rows.buffers()[1], dtype=np.int32)[at + rows.offset]) for at in (0, len(rows)))
+    found: bytes = rows.buffers()[2][start:end].to_pybytes()
+    return found
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind))
+
+
+def _cells(column: Any, kind: pa.DataType) -> Any:
+    """A column as cells of CSV."""
+    if isinstance(column, pa.DictionaryArray):
+        words = column.dictionary.to_pylist()
+        made = [_cell(";".join(word(each) for each in json.loads(text)) if _is_list(kind) else text) for text in words]
+        return _taken(column, made, "")
+    if pa.types.is_string(column.type):
+        return _mended(pc.fill_null(column, ""), _DOUBTFUL_CELL, _cell)
+    return pc.fill_null(_plain(column), "")
+
+
+def _cell(text: str) -> str:
+    """A text as a harmless cell, in quotes where it needs them."""
+    text = defused(text)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+
+
+def _texts(column: Any, kind: pa.DataType) -> Any:
+    """A column as JSON."""
+    if isinstance(column, pa.DictionaryArray):
+        words = column.dictionary.to_pylist()
+        return _taken(column, words if _is_list(kind) else [_text(each) for each in words], "null")
+    if pa.types.is_string(column.type):
+        quoted = pc.binary_join_element_wise(pa.scalar('"'), column, pa.scalar('"'), "")
+        doubtful = pc.match_substring_regex(column, _DOUBTFUL_TEXT)
+        if pc.any(doubtful).as_py():
+            made = [None if each is None else _text(each) for each in column.to_pylist()]
+            quoted = pa.array(made, pa.string())
+        return pc.fill_null(quoted, "null")
+    if pa.types.is_timestamp(column.type):
+        return pc.fill_null(pc.binary_join_element_wise(pa.scalar('"'), _plain(column), pa.scalar('"'), ""), "null")
+    return pc.fill_null(_plain(column), "null")
+
+
+def _text(word: str) -> str:
+    return json.dumps(word, ensure_ascii=False)
+
+
+def _mended(column: Any, doubtful: str, mend: Any) -> Any:
+    if not pc.any(pc.match_substring_regex(column, doubtful)).as_py():
+        return column
+    return pa.array([mend(each) for each in column.to_pylist()], pa.string())
+
+
+def _plain(column: Any) -> Any:
+    """Numbers, marks and times as texts, none where there is none; times as `datetime.isoformat` has them."""
+    if pa.types.is_timestamp(column.type):
+        said = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S+00:00")
+        return pc.replace_substring(said, ".000000", "")
+    if pa.types.is_floating(column.type):
+        return pa.array([None if each is None else word(each) for each in column.to_pylist()], pa.string())
+    return pc.cast(column, pa.string())
+
+
+def _taken(column: Any, words: list[str], nothing: str) -> Any:
+    indices = pc.fill_null(column.indices, len(words))
+    return pa.array([*words, nothing], pa.string()).take(indices)
+
+
+def _parquet(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    drain, schema = Drain(), pa.schema(list(columns.items()))
+    with pq.ParquetWriter(drain, schema, compression="zstd") as writer:
+        for batch in batches:
+            arrays = [_packed(batch[name], kind) for name, kind in columns.items()]
+            writer.write_table(pa.table(arrays, schema=schema))
+            yield drain.take()
+    yield drain.take()
+
+
+def _packed(column: Any, kind: pa.DataType) -> Any:
+    if not isinstance(column, pa.DictionaryArray) or pa.types.is_dictionary(kind):
+        return column
+    if not _is_list(kind):
+        return column.dictionary_decode()
+    lists = [[word(each) for each in json.loads(text)] for text in column.dictionary.to_pylist()]
+    return pa.array(lists, kind).take(column.indices)

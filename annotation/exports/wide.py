@@ -1,0 +1,93 @@
+"""Agreed labels as a wide table: one row for each part of an item, one column for each dimension; pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from annotation.exports.writers import REPEATED
+
+PLACE: Mapping[str, pa.DataType] = {
+    "item": pa.string(),
+    "repository": REPEATED,
+    "number": pa.int64(),
+    "part": pa.int32(),
+    "round": pa.int32(),
+    "taxonomy_version": pa.int32(),
+}
+KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
+
+
+def wide_columns(dimensions: Sequence[tuple[str, str]]) -> dict[str, pa.DataType]:
+    """The columns of dimensions (key and kind): the place, their values, and by which method they were agreed."""
+    names = _names(dimensions)
+    values = {names[key]: KINDS.get(kind, REPEATED) for key, kind in dimensions}
+    return {**PLACE, **values, **{f"{name}.method": REPEATED for name in values}}
+
+
+def _names(dimensions: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Of dimensions the name of their column: their key, unless the place has it."""
+    return {key: f"{key}.label" if key in PLACE else key for key, _ in dimensions}
+
+
+def widened(batches: Iterable[pa.RecordBatch], dimensions: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    """Long batches as wide ones; the rows of a part stand together in them."""
+    for batch in batches:
+        if batch.num_rows:
+            yield _widened(batch, dimensions)
+
+
+def _widened(batch: pa.RecordBatch, dimensions: Sequence[tuple[str, str]]) -> pa.RecordBatch:
+    items = batch["item"].dictionary_encode().indices.to_numpy()
+    parts = batch["part"].to_numpy()
+    is_first = np.ones(batch.num_rows, dtype=bool)
+    is_first[1:] = (items[1:] != items[:-1]) | (parts[1:] != parts[:-1])
+    rows, firsts = np.cumsum(is_first) - 1, pa.array(np.flatnonzero(is_first))
+    n = len(firsts)
+    columns = {name: batch[name].take(firsts) for name in ("item", "repository", "number", "part")}
+    for name in ("round", "taxonomy_version"):
+        newest = np.zeros(n, dtype=np.int32)
+        np.maximum.at(newest, rows, batch[name].to_numpy())
+        columns[name] = pa.array(newest)
+    known = batch["dimension"].dictionary.to_pylist()
+    which = batch["dimension"].indices.to_numpy()
+    methods: dict[str, Any] = {}
+    for key, kind in dimensions:
+        mine = np.flatnonzero(which == known.index(key)) if key in known else np.zeros(0, dtype=np.int64)
+        name = _names([(key, kind)])[key]
+        columns[name] = _values(batch["values"], _at(batch["values"], mine, rows, n), kind)
+        at = _at(batch["method"], mine, rows, n)
+        methods[f"{name}.method"] = pa.DictionaryArray.from_arrays(at, batch["method"].dictionary)
+    columns |= methods
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _at(column: Any, mine: np.ndarray, rows: np.ndarray, n: int) -> pa.Array:
+    """Of each wide row the number of its word in a long column, null for none."""
+    indices = np.full(n, -1, dtype=np.int32)
+    if len(mine):
+        indices[rows[mine]] = column.indices.fill_null(-1).to_numpy()[mine]
+    return pa.array(indices, mask=indices < 0)
+
+
+def _values(column: Any, indices: pa.Array, kind: str) -> Any:
+    """The values of a dimension, of the type of its column; sets stay JSON texts of lists, as writers take them."""
+    if kind == "multi":
+        return pa.DictionaryArray.from_arrays(indices, column.dictionary)
+    lists = [json.loads(each) for each in column.dictionary.to_pylist()]
+    if kind in KINDS:
+        return pa.array([_one(each, kind) for each in lists], KINDS[kind]).take(indices)
+    words = [";".join(str(each) for each in one) for one in lists]
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+
+
+def _one(values: Sequence[Any], kind: str) -> Any:
+    """The mark, number or words of a list; None for what other dimensions have given."""
+    value = values[0] if values else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    if kind == "number":
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,211 @@
+"""Ratings as record batches: what raters gave, told once for each different value."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from django.db.models import QuerySet
+
+from annotation.access import Seat
+from annotation.models import Membership, Round
+from annotation.queries.batches.labels import KEPT_MOST, LIMITS, Batches
+from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches
+from annotation.queries.batches.words import Column, listed, of_words
+from annotation.queries.binary import read_binary
+from annotation.queries.telling import Telling
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version
+
+BLIND, CURRENT = range(2)
+REVISIONS = ("blind", "current")
+_SECONDS = """
+    SELECT x.id::bigint, coalesce(x.seconds, -1)::int FROM annotation_annotation x
+    JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %s AND a.item_id = ANY(%s)"""
+_MEMOS = """
+    SELECT x.id, x.memo, array_to_json(x.part_memos)::text FROM annotation_annotation x
+    JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %s AND a.item_id = ANY(%s)
+        AND (x.memo <> '' OR x.part_memos <> '{}')"""
+
+
+def rating_batches(
+    rounds: Sequence[Round],
+    *,
+    dimension: str | None = None,
+    revision: str | None = None,
+    raters: Collection[str] = (),
+    own: Seat | None = None,
+    own_round_ids: frozenset[int] = frozenset(),
+    version: TaxonomyVersion | None = None,
+    hidden: Collection[tuple[int, int]] = (),
+) -> Batches:
+    """The rows of `results.ratings`, in its order, without those of items (round's number, item's key) that are hidden.
+
+    With `raters` only those of these codes. Lists are dictionaries of JSON texts. Cost: six queries for every ITEMS
+    items.
+    """
+    for round_ in rounds:
+        everybody = raters_of(round_.study_id)
+        chosen = np.array([not raters or code.upper() in raters for code in everybody.codes], dtype=bool)
+        if own is not None and (not own_round_ids or round_.pk in own_round_ids):
+            chosen &= _own(own, everybody)
+        kept = _Kept(round_, Telling(version or round_.taxonomy_version), everybody, chosen, dimension, revision)
+        without = [item for number, item in hidden if number == round_.number]
+        for stretch in stretches(round_, counting=False):
+            yield (round_.number, stretch.last), kept.rows(stretch, without)
+
+
+def _own(own: Seat, everybody: Raters) -> np.ndarray:
+    mine: QuerySet[Any, Any] = Membership.objects.filter(study=own.study, user=own.user).values_list("pk", flat=True)
+    found = np.zeros(len(everybody.codes), dtype=bool)
+    found[everybody.places_of(np.array(list(mine), dtype=np.int64))] = True
+    return found
+
+
+class _Kept:
+    """What is kept while a round is read: its raters, and what values are in terms of the version."""
+
+    def __init__(
+        self,
+        round_: Round,
+        telling: Telling,
+        raters: Raters,
+        chosen: np.ndarray,
+        dimension: str | None,
+        revision: str | None,
+    ) -> None:
+        self.round, self.telling, self.raters, self.chosen = round_, telling, raters, chosen
+        self.tree = published_version(round_.taxonomy_version_id)
+        self.only = self.tree.by_key.get(dimension or "")
+        self.is_narrowed, self.revision = dimension is not None, revision
+        self.dimensions = [each.id for each in self.tree.dimensions]
+        self.positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
+        self.has_free = any(each.kind in ("number", "text") for each in self.tree.dimensions)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.known: dict[bytes, int] = {}
+        self.values = Values(self.tree)
+        self.keys, self.told, self.given, self.unmapped = Column(), Column(), Column(), Column()
+
+    def rows(self, stretch: Stretch, without: Collection[int]) -> pa.RecordBatch:
+        """The rows of a stretch of the round."""
+        if max(len(self.known), len(self.values.words)) > KEPT_MOST:
+            self._forget()
+        annotations, rows, raters, revisions = self._listed(stretch, without)
+        order = np.argsort(annotations)
+        annotations, rows, raters, revisions = (each[order] for each in (annotations, rows, raters, revisions))
+
+        ratings = stretch.ratings(self.values, self.dimensions, has_free=self.has_free)
+        if self.is_narrowed:
+            place = self.dimensions.index(self.only.id) if self.only else -1
+            ratings = ratings[ratings["dimension"] == place]
+        at = np.searchsorted(annotations, ratings["annotation"])
+        at = np.minimum(at, max(len(annotations) - 1, 0))
+        is_listed = annotations[at] == ratings["annotation"] if len(annotations) else np.zeros(len(at), dtype=bool)
+        ratings, at = ratings[is_listed], at[is_listed]
+
+        # One row for each part and dimension of an annotation; its values are the tokens.
+        dimensions = ratings["dimension"]
+        whole = (at.astype(np.int64) << 23) | (ratings["part"].astype(np.int64) << 9) | dimensions
+        places, owners = np.unique(whole, return_inverse=True)
+        tokens = (dimensions.astype(np.int64) << 32) | ratings["value"]
+        different, which = grouped(owners, tokens, len(places))
+        told = np.array([self._told(each) for each in different], dtype=np.int64)[which]
+        at, parts, dimensions = places >> 23, (places >> 9) & (1 << 14) - 1, places & LIMITS["dimensions"] - 1
+        order = np.lexsort((revisions[at], raters[at], self.positions[dimensions], parts, rows[at]))
+        at, parts, told = at[order], parts[order], told[order]
+        return self._batch(stretch, annotations[at], rows[at], raters[at], revisions[at], parts, told)
+
+    def _listed(self, stretch: Stretch, without: Collection[int]) -> tuple[np.ndarray, ...]:
+        """The annotations whose ratings are listed: of which row, by whom, blind or current."""
+        answers = stretch.answers()
+        raters = self.raters.places_of(answers["rater"])
+        is_wanted = (answers["current"] >= 0) & self.chosen[raters]
+        if without:
+            is_wanted &= ~np.isin(answers["item"], np.array(sorted(without), dtype=np.int64))
+        answers, raters = answers[is_wanted], raters[is_wanted]
+        rows = stretch.rows_of(answers["item"])
+        blind, current = answers["blind"], answers["current"]
+        has_blind = (blind >= 0) & (self.revision != "current")
+        has_current = np.full(len(current), self.revision == "current")
+        if self.revision is None:
+            has_current = current != blind
+        return (
+            np.concatenate([blind[has_blind], current[has_current]]),
+            np.concatenate([rows[has_blind], rows[has_current]]),
+            np.concatenate([raters[has_blind], raters[has_current]]),
+            np.concatenate([np.full(has_blind.sum(), BLIND), np.full(has_current.sum(), CURRENT)]),
+        )
+
+    def _told(self, tokens: np.ndarray) -> int:
+        """What a set of values on a dimension is in terms of the version; told where it is met for the first time."""
+        key = tokens.tobytes()
+        if key not in self.known:
+            self.known[key] = len(self.known)
+            dimension = self.tree.dimensions[int(tokens[0]) >> 32].key
+            numbers = [int(token) & (1 << 32) - 1 for token in tokens]
+            given = tuple(sorted((self.values.words[number] for number in numbers if number), key=str))
+            told = self.telling.tell(self.round.taxonomy_version_id, dimension, given)
+            self.keys.add(dimension)
+            self.told.add(None if isinstance(told, str) else listed(told))
+            self.given.add(listed(given))
+            self.unmapped.add(told if isinstance(told, str) else None)
+        return self.known[key]
+
+    def _batch(
+        self,
+        stretch: Stretch,
+        annotations: np.ndarray,
+        rows: np.ndarray,
+        raters: np.ndarray,
+        revisions: np.ndarray,
+        parts: np.ndarray,
+        told: np.ndarray,
+    ) -> pa.RecordBatch:
+        asked = [self.round.pk, stretch.items.tolist()]
+        spent = read_binary(_SECONDS, asked, annotation="bigint", seconds="int")
+        order = np.argsort(spent["annotation"])
+        seconds = spent["seconds"][order[np.searchsorted(spent["annotation"], annotations, sorter=order)]]
+        n = len(rows)
+
+        def same(number: int) -> pa.Array:
+            return pa.array(np.full(n, number, dtype=np.int32))
+
+        columns = {
+            "item": stretch.table["identifier"].take(pa.array(rows)),
+            "part": pa.array(parts.astype(np.int32)),
+            "round": same(self.round.number),
+            "rater": of_words(self.raters.codes, raters),
+            "dimension": self.keys.taken(told),
+            "values": self.told.taken(told),
+            "memo": _memos(asked, annotations, parts),
+            "seconds": pa.array(seconds.astype(np.int32), mask=seconds < 0),
+            "revision": of_words(REVISIONS, revisions),
+            "taxonomy_version": same(self.telling.version.number),
+            "original_values": self.given.taken(told),
+            "original_version": same(self.round.taxonomy_version.number),
+            "unmapped": self.unmapped.taken(told),
+        }
+        whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in columns.values()]
+        return pa.RecordBatch.from_arrays(whole, names=list(columns))
+
+
+def _memos(asked: list[Any], annotations: np.ndarray, parts: np.ndarray) -> pa.DictionaryArray:
+    """What was noted beside each part, else beside the whole answer."""
+    table = copied(_MEMOS, asked, {"annotation": pa.int64(), "memo": pa.string(), "parts": pa.string()})
+    words = Column()
+    nothing = words.number("")
+    said = np.full(len(annotations), nothing, dtype=np.int64)
+    keys = table["annotation"].to_numpy()
+    noted = np.flatnonzero(np.isin(annotations, keys))
+    if len(noted):
+        memos = dict(
+            zip(keys.tolist(), zip(table["memo"].to_pylist(), table["parts"].to_pylist(), strict=True), strict=True)
+        )
+        for at in noted.tolist():
+            memo, own = memos[int(annotations[at])]
+            listed_own, part = json.loads(own), int(parts[at])
+            said[at] = words.number((listed_own[part - 1] if part <= len(listed_own) else "") or memo)
+    return words.of(said)
