@@ -79,7 +79,7 @@ def _serve() -> None:
     import django
 
     django.setup()
-    from annotation import moving, ruling  # so that each fork has them already
+    from annotation import exporting, moving, ruling  # so that each fork has them already
     from annotation.actions import workbooks
     from ingest import files, indexing, sync
     from ingest.tables import issues
@@ -92,6 +92,7 @@ def _serve() -> None:
         "plan": moving.work,
         "rules": ruling.rule_round,
         "workbook": workbooks.import_workbook,
+        "export": exporting.work,
     }
     for line in sys.stdin:
         order = json.loads(line)

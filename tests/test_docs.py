@@ -73,6 +73,10 @@ def of_language(*languages: str) -> list[Any]:
     ]
 
 
+WITH_A_WORKER = ("docs/scripts.md",)
+"""Guides that wait for what a worker does."""
+
+
 def runs(name: str) -> bool:
     return any(block.language in ("sh", "python") and not block.is_skipped for block in blocks(name))
 
@@ -126,8 +130,12 @@ def environment(live_server: LiveServer, github: GitHub) -> dict[str, str]:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [name for name in NAMES if runs(name)])
-def test_the_commands_and_the_code_of_a_guide_run(name: str, folder: Path, environment: dict[str, str]) -> None:
+def test_the_commands_and_the_code_of_a_guide_run(
+    name: str, folder: Path, environment: dict[str, str], request: pytest.FixtureRequest
+) -> None:
     script = as_script(name, folder)
+    if name in WITH_A_WORKER:
+        request.getfixturevalue("live_worker")
     if "curl" in script.removeprefix(PRELUDE) and not shutil.which("curl"):
         pytest.skip(f"{name} uses curl, which is not installed.")
     done = subprocess.run(

@@ -39,6 +39,7 @@ from annotation.api.shapes import (
 )
 from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
+from annotation.exports.options import REVISIONS, SHAPES
 from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
 from annotation.queries.telling import told_version
@@ -149,7 +150,7 @@ class Ratings(APIView):
         asked: dict[str, Any] = {
             "round_number": number_in_address(request, "round"),
             "dimension": request.query_params.get("dimension") or None,
-            "revision": choice_in_address(request, "revision", ("blind", "current"), None),
+            "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
         if format:
@@ -322,7 +323,15 @@ class Labels(APIView):
     content_negotiation_class = AnyAccept
 
     @extend_schema(
-        parameters=[ROUND, DIMENSION, VERSION, FORMAT, CURSOR, PAGE_SIZE],
+        parameters=[
+            ROUND,
+            DIMENSION,
+            VERSION,
+            FORMAT,
+            OpenApiParameter("shape", str, enum=list(SHAPES), description="Of a file: wide has a row for each part."),
+            CURSOR,
+            PAGE_SIZE,
+        ],
         responses={200: pages_of_rows("labels")},
     )
     def get(self, request: Request, slug: str) -> Any:
@@ -333,8 +342,9 @@ class Labels(APIView):
             "dimension": request.query_params.get("dimension") or None,
             "version": number_in_address(request, "version"),
         }
+        shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            return rows.streamed(seat, "labels", format, options=asked)
+            return rows.streamed(seat, "labels", format, options={**asked, "shape": shape})
         return page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
 
 

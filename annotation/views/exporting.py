@@ -83,10 +83,9 @@ def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[
             for one in published_version(each.taxonomy_version_id).dimensions:
                 dimensions.setdefault(one.key, one.title)
     raters = Membership.objects.filter(study=seat.study, roles__contains=[RATER], code__isnull=False).order_by("pk")
-    formats = list(dict.fromkeys(format for kind in KINDS.values() for format in kind.formats))
     choices = {
-        "what": [(name, kind.title) for name, kind in KINDS.items()],
-        "format": [(name, FORMAT_WORDS.get(name, name.upper())) for name in formats],
+        "what": [(name, kind.title) for name, kind in KINDS.items() if set(kind.formats) <= {*FORMATS}],
+        "format": [(name, FORMAT_WORDS[name]) for name in FORMATS],
         "round": [("", "all of them"), *((str(each.number), f"round {each.number}") for each in seen)],
         "dimension": [("", "all of them"), *dimensions.items()],
         "version": [("", "as the study stands"), *((str(each.number), f"version {each.number}") for each in versions)],

@@ -20,13 +20,11 @@ from taxonomy.queries import published_version
 
 BLIND, CURRENT = range(2)
 REVISIONS = ("blind", "current")
-_SECONDS = """
-    SELECT x.id::bigint, coalesce(x.seconds, -1)::int FROM annotation_annotation x
-    JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %s AND a.item_id = ANY(%s)"""
+_SAID = """
+    SELECT x.id::bigint, coalesce(x.seconds, -1)::int, (x.memo <> '' OR x.part_memos <> '{}')::int
+    FROM annotation_annotation x WHERE x.id = ANY(%s)"""
 _MEMOS = """
-    SELECT x.id, x.memo, array_to_json(x.part_memos)::text FROM annotation_annotation x
-    JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %s AND a.item_id = ANY(%s)
-        AND (x.memo <> '' OR x.part_memos <> '{}')"""
+    SELECT x.id, x.memo, array_to_json(x.part_memos)::text FROM annotation_annotation x WHERE x.id = ANY(%s)"""
 
 
 def rating_batches(
@@ -164,10 +162,10 @@ class _Kept:
         parts: np.ndarray,
         told: np.ndarray,
     ) -> pa.RecordBatch:
-        asked = [self.round.pk, stretch.items.tolist()]
-        spent = read_binary(_SECONDS, asked, annotation="bigint", seconds="int")
-        order = np.argsort(spent["annotation"])
-        seconds = spent["seconds"][order[np.searchsorted(spent["annotation"], annotations, sorter=order)]]
+        said = read_binary(_SAID, [np.unique(annotations).tolist()], annotation="bigint", seconds="int", notes="int")
+        said.sort(order="annotation")
+        seconds = said["seconds"][np.searchsorted(said["annotation"], annotations)]
+        noting = said["annotation"][said["notes"] > 0]
         n = len(rows)
 
         def same(number: int) -> pa.Array:
@@ -180,7 +178,7 @@ class _Kept:
             "rater": of_words(self.raters.codes, raters),
             "dimension": self.keys.taken(told),
             "values": self.told.taken(told),
-            "memo": _memos(asked, annotations, parts),
+            "memo": _memos(noting, annotations, parts),
             "seconds": pa.array(seconds.astype(np.int32), mask=seconds < 0),
             "revision": of_words(REVISIONS, revisions),
             "taxonomy_version": same(self.telling.version.number),
@@ -192,20 +190,18 @@ class _Kept:
         return pa.RecordBatch.from_arrays(whole, names=list(columns))
 
 
-def _memos(asked: list[Any], annotations: np.ndarray, parts: np.ndarray) -> pa.DictionaryArray:
-    """What was noted beside each part, else beside the whole answer."""
-    table = copied(_MEMOS, asked, {"annotation": pa.int64(), "memo": pa.string(), "parts": pa.string()})
+def _memos(noting: np.ndarray, annotations: np.ndarray, parts: np.ndarray) -> pa.DictionaryArray:
+    """What was noted beside each part, else beside the whole answer; `noting` are the annotations with any note."""
     words = Column()
-    nothing = words.number("")
-    said = np.full(len(annotations), nothing, dtype=np.int64)
-    keys = table["annotation"].to_numpy()
-    noted = np.flatnonzero(np.isin(annotations, keys))
+    said = np.full(len(annotations), words.number(""), dtype=np.int64)
+    noted = np.flatnonzero(np.isin(annotations, noting))
     if len(noted):
-        memos = dict(
-            zip(keys.tolist(), zip(table["memo"].to_pylist(), table["parts"].to_pylist(), strict=True), strict=True)
-        )
+        kinds = {"annotation": pa.int64(), "memo": pa.string(), "parts": pa.string()}
+        table = copied(_MEMOS, [noting.tolist()], kinds)
+        both = zip(table["memo"].to_pylist(), table["parts"].to_pylist(), strict=True)
+        memos = dict(zip(table["annotation"].to_pylist(), both, strict=True))
         for at in noted.tolist():
             memo, own = memos[int(annotations[at])]
-            listed_own, part = json.loads(own), int(parts[at])
-            said[at] = words.number((listed_own[part - 1] if part <= len(listed_own) else "") or memo)
+            of_parts, part = json.loads(own), int(parts[at])
+            said[at] = words.number((of_parts[part - 1] if part <= len(of_parts) else "") or memo)
     return words.of(said)
