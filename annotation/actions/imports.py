@@ -183,6 +183,9 @@ def import_gathered(
         report = work.run()
         if new is None and not report.is_something:
             transaction.set_rollback(True)
+        elif new is not None and new.taxonomy and not report.is_something:
+            why = report.refusals[0].reason if report.refusals else "The sheets hold no answers."
+            raise Invalid(f"Nothing fits the taxonomy that was chosen, so no study was made. {why}", code="nothing")
     return report
 
 

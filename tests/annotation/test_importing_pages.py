@@ -232,6 +232,14 @@ def test_a_ready_made_taxonomy_takes_stage_and_leaf_as_the_levels_of_its_symptom
     assert values("made") == {("i1", "bob", "fault"), ("i1", "bob", "import-error")}
 
 
+def test_no_study_is_made_where_nothing_fits_the_taxonomy_that_was_chosen() -> None:
+    client = visitor()
+    address = upload(client, [file("item,rater,colour\ni1,bob,red\n")])
+    found = imported(client, address, taxonomy="ready-made:liu-2023", slug="made")
+    assert found.state == "failed" and "has no dimension “colour”" in found.error
+    assert not Study.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
