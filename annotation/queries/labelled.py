@@ -16,7 +16,7 @@ from django.db.models import Count, Max, Min, Q
 from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Ints, Multi, Number, Single
 from annotation.answers import applies
 from annotation.consensus import Answer, Values, verdicts
-from annotation.models import Assignment, Round
+from annotation.models import Assignment, Resolution, Round
 from annotation.queries.binary import read_binary
 from annotation.queries.plans.standing import label_version
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
@@ -128,7 +128,10 @@ def _round(round_: Round, rounds: Sequence[Round], telling: Telling, asking: Map
     if round_.kind == Round.Kind.RELABEL:
         apart = ready
     else:
-        apart = np.intersect1d(ready, np.fromiter(disputed_items(round_).values_list("item", flat=True), np.int64))
+        disputed = np.fromiter(disputed_items(round_).values_list("item", flat=True), np.int64)
+        # A sheet may bring decisions on items that nobody rated.
+        decided = np.fromiter(Resolution.objects.filter(round=round_).values_list("item", flat=True), np.int64)
+        apart = np.intersect1d(ready, np.concatenate([disputed, decided]))
     plain = ready[~np.isin(ready, apart)]
     place = {int(item): at for at, item in enumerate(items)}
     tree = published_version(round_.taxonomy_version_id)

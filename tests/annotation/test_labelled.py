@@ -1,5 +1,6 @@
 """Agreed labels as columns: whatever happens in a study, they say what `results.labels` says, and nothing else."""
 
+import io
 import random
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.access import get_round
+from annotation.actions.imports import import_ratings
 from annotation.actions.matching import match_parts
 from annotation.actions.resolving import reopen, resolve
 from annotation.actions.rounds import close_round
@@ -240,3 +242,11 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
         "state": (("open",), [0, 0]),
         "kernel": (("5.4",), [NONE, 0]),
     }
+
+
+def test_what_a_sheet_decided_of_items_that_nobody_rated_is_in_the_columns() -> None:
+    study = make.study()
+    rated = "item,rater,dimension,value\nacme/rocket#1,bob,symptom,crash\nacme/rocket#1,carol,symptom,crash\n"
+    sheet = io.BytesIO(f"{rated}acme/rocket#2,final,symptom,hang\n".encode())
+    import_ratings(user=make.user("olga"), study=study.slug, file=sheet)
+    assert same(study).n_rows == 2
