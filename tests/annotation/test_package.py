@@ -15,6 +15,7 @@ import pytest
 from django.db import transaction
 from ruamel.yaml import YAML
 
+from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.studies import add_member, change_study
 from annotation.drawing import draw
@@ -29,6 +30,7 @@ from annotation.reporting import package as reporting_package
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.packing import EVERYTHING, labelled, package, recompute, unpacked
+from tests.annotation.test_imports_liu import DATA, import_liu
 
 pytestmark = pytest.mark.django_db  # of all, or a run of a few has no database to make packages in
 
@@ -327,3 +329,14 @@ def test_a_figure_drawn_twice_as_pdf_is_the_same_to_the_byte() -> None:
     assert drawn[0] == drawn[1] == drawn[2] == in_order(drawn[0])
     with pytest.raises(NotSimple):
         in_order(b"%PDF-1.7 nothing else")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_the_package_of_real_sheets_is_recomputed_whole(tmp_path: Path) -> None:
+    """Liu et al., TOSEM 2023: five rounds of two raters, several bugs in an issue, proposals, final labels."""
+    if not DATA.is_dir():
+        pytest.skip(f"The labels of Liu et al. are not at {DATA}.")
+    import_liu(create=True)
+    status, said = recompute(unpacked(package(get_seat(make.user("olga"), "liu")), tmp_path))
+    assert status == 0, said
