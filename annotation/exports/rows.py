@@ -288,11 +288,12 @@ def written(
     """
     if what == "labels":
         asked = {name: value for name, value in options.items() if name != "shape"}
-        batches = _told_batches(seat, label_batches(seat, **asked), tell)
+        found = label_batches(seat, **asked)
         if options.get("shape") != "wide":
-            return write_batches(COLUMNS[what], format, batches)
+            return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
         dimensions = _dimensions(seat, **asked)
-        return write_batches(wide_columns(dimensions), format, widened(batches, dimensions))
+        wide = ((place, each) for place, batch in found for each in widened([batch], dimensions))
+        return write_batches(wide_columns(dimensions), format, _told_batches(seat, wide, tell))
     if what == "ratings":
         return write_batches(COLUMNS[what], format, _told_batches(seat, rating_batches(seat, **options), tell))
     return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))

@@ -80,7 +80,9 @@ def test_the_page_and_the_command_give_the_wide_table_too(study: Study, tmp_path
     client.force_login(study.created_by)
     answer = client.get("/studies/study/exports/labels.csv?shape=wide")
     sent = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
-    call_command("export", "study", "--shape", "wide", "--out", str(tmp_path / "wide.csv"), stdout=io.StringIO())
+    said = io.StringIO()
+    call_command("export", "study", "--shape", "wide", "--out", str(tmp_path / "wide.csv"), stdout=said)
+    assert ": 3 rows, SHA-256" in said.getvalue()
     assert (
         sent == (tmp_path / "wide.csv").read_bytes() == written(make.owner_seat(study), "labels", "csv", shape="wide")
     )
