@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.studies import add_member, change_study
+from annotation.charts import SCHEMA
 from annotation.drawing import draw
 from annotation.errors import Conflict, Invalid
 from annotation.exports import package as exports_package
@@ -320,6 +321,7 @@ def test_a_file_goes_into_an_archive_once() -> None:
 
 def test_a_figure_drawn_twice_as_pdf_is_the_same_to_the_byte() -> None:
     spec = {
+        "$schema": SCHEMA,
         "title": "Bold",
         "data": {"values": [{"a": 1, "b": 2}]},
         "mark": "bar",
