@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accounts.wording import listed
+
 from .columns import Flags, Ints, Multi, Single
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
@@ -91,15 +93,16 @@ def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) 
     notes: tuple[str, ...] = ()
     for column in every:
         notes += overlap(column, parts_by_category(column, whole), n)
+    titles = listed([column.title.lower() for column in steps])
     if within is None:
-        words = f"of the {n} parts with a value of {_listed(steps)}"
+        words = f"of the {n} parts with a value of {titles}"
         groups = [_group(steps, np.flatnonzero(whole), None, "All", Denominator("all", words, n))]
     else:
         groups = []
         for code, (key, name) in enumerate(zip(within.categories.keys, within.categories.names, strict=True)):
             rows = np.flatnonzero(_has(within, code) & whole)
             if len(rows):
-                words = f"of the {len(rows)} parts with {within.title.lower()} “{name}” and a value of {_listed(steps)}"
+                words = f"of the {len(rows)} parts with {within.title.lower()} “{name}” and a value of {titles}"
                 groups.append(_group(steps, rows, key, name, Denominator("group", words, len(rows))))
     return Flow(n, len(whole), tuple(groups), left_out, notes)
 
@@ -163,8 +166,3 @@ def _has(column: Single | Multi, code: int) -> Flags:
 
 def _state(column: Single | Multi) -> Ints:
     return column.codes if isinstance(column, Single) else column.state
-
-
-def _listed(columns: Sequence[Single | Multi]) -> str:
-    titles = [column.title.lower() for column in columns]
-    return f"{', '.join(titles[:-1])} and {titles[-1]}"

@@ -62,14 +62,16 @@ class Answer:
     found: Found
 
 
-def answer(seat: Seat, kind: str, words: Words) -> Answer:
+def answer(seat: Seat, kind: str, words: Words, *, labels: Labelled | None = None) -> Answer:
     """What agreed labels say to a question of a kind (`questions.NEEDED`), asked in the words of an address.
 
-    Only labels that this person may see count. Raises Invalid for words that can't be read or name what there is not,
-    KeyError for an unknown kind, and what `labelled_for` raises. Cost: its queries, and one for a measure of effort.
+    Only labels that this person may see count; `labels` are those of the round and version asked for, if they are read.
+    Raises Invalid for words that can't be read or name what there is not, KeyError for an unknown kind, and what
+    `labelled_for` raises. Cost: its queries, and one for a measure of effort.
     """
     question = read_question(kind, words)
-    labels = labelled_for(seat, round_number=question.round, version=question.version)
+    if labels is None:
+        labels = labelled_for(seat, round_number=question.round, version=question.version)
     if not labels.rounds:
         labels = replace(labels, columns=_without_rounds(seat, labels))
     fields: dict[str, list[str]] = {}

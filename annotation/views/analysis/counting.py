@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, cast
 
+from accounts.wording import counted
 from annotation.analysis.columns import Single
 from annotation.analysis.combinations import Combinations
 from annotation.analysis.counts import Counts, Group
@@ -13,14 +14,14 @@ from annotation.charts import HeatCell, HeatMap, Look, heat_map
 from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
 from annotation.reporting.analysis import Answer as Told
 from annotation.views.analysis.question import STEPS, Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, many, p_words, percent
+from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
 from annotation.views.analysis.stating import left_out, nothing
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20
 
 
-def counted(asked: Asked) -> Answer:
+def tallied(asked: Asked) -> Answer:
     """How often each category was agreed on, in all or by another dimension or attribute."""
     if not asked.dimensions:
         return nothing("Counts")
@@ -29,7 +30,7 @@ def counted(asked: Asked) -> Answer:
     (key,), by = told.question.dimensions, told.question.by
     column = told.columns[key]
     title = f"{column.title} by {told.columns[by].title.lower()}" if by else column.title
-    sentences = [f"{many(found.n, 'part')} of {found.n_parts:,} have an agreed value of {column.title.lower()}."]
+    sentences = [f"{counted(found.n, 'part')} of {found.n_parts:,} have an agreed value of {column.title.lower()}."]
     sentences += _most(found.total)
     sentences.append(_of_words(told, found))
     if by and len(found.groups) > MOST_PANELS:
@@ -54,7 +55,7 @@ def _unused(found: Counts, title: str) -> list[str]:
     if not n:
         return []
     are = "is" if n == 1 else "are"
-    return [f"{many(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
+    return [f"{counted(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
 
 
 def _most(group: Group) -> list[str]:
@@ -267,7 +268,7 @@ def profiled(asked: Asked) -> Answer:
     heads = [of.title, "and", "Categories", "Spearman’s rho", "p"]
     sentences = [
         "Spearman’s rank correlation of the categories’ counts, over the categories that either of two groups has; "
-        f"{many(len(found.counts.groups), 'group')}."
+        f"{counted(len(found.counts.groups), 'group')}."
     ]
     for each in found.correlations[:3]:
         if each.rho is not None:
@@ -389,8 +390,9 @@ def combined(asked: Asked) -> Answer:
     return Answer(
         title=title,
         sentences=[
-            f"{many(found.n_found, 'combination')} of two to four values that at least {many(found.least, 'part')} "
-            f"{'has' if found.least == 1 else 'have'}.{listed} Shares are {found.denominator.words}.",
+            f"{counted(found.n_found, 'combination')} of two to four values that at least "
+            f"{counted(found.least, 'part')} {'has' if found.least == 1 else 'have'}.{listed} "
+            f"Shares are {found.denominator.words}.",
             "Lift says how many times as often values come together as they would if nothing hung together.",
         ],
         sections=[Section("", [], figure, table)],

@@ -4,6 +4,7 @@ from typing import cast
 
 import numpy as np
 
+from accounts.wording import counted
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow, FlowGroup
 from annotation.charts import HeatCell, HeatMap, heat_map
@@ -11,7 +12,7 @@ from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.reporting.analysis import Answer as Told
 from annotation.views.analysis.counting import slanted
 from annotation.views.analysis.question import STEPS, Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, many, p_words, percent
+from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
 from annotation.views.analysis.stating import left_out, nothing
 
 OF = {"row": "of the row", "column": "of the column", "all": "of all"}
@@ -53,7 +54,7 @@ def crossed(asked: Asked) -> Answer:
 
 def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     """What the table says in sentences that a reader understands."""
-    said = [f"{many(found.n, 'part')} of {many(found.n_items, 'item')} have a value of both."]
+    said = [f"{counted(found.n, 'part')} of {counted(found.n_items, 'item')} have a value of both."]
     if found.untested:
         return [*said, f"Not tested: {found.untested[0].lower()}{found.untested[1:]}"]
     association = found.association
@@ -89,7 +90,7 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     n_marked = int((_marks(found) != 0).sum())
     if n_marked:
         said.append(
-            f"{MORE} and {FEWER} mark the {many(n_marked, 'cell')} with more or fewer parts than independence gives "
+            f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than independence gives "
             "(adjusted residuals, p < 0.05 after Holm)."
         )
     return said
@@ -118,7 +119,7 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
                 continue
             sign = {1: MORE, -1: FEWER, 0: ""}[int(marks[row, place])]
             heat = sum(share >= least for least in HEATS)
-            words = f"{name}, {other_name}: {many(n, 'part')}, {percent(share)} {denominator.words}"
+            words = f"{name}, {other_name}: {counted(n, 'part')}, {percent(share)} {denominator.words}"
             url = asked.items_url(told, (rows_key, key), (columns_key, other)) if n else ""
             cells.append(HeatCell(row, place, f"{n}{sign}", heat, words, url))
     drawn = HeatMap(
@@ -212,7 +213,7 @@ def flowed(asked: Asked) -> Answer:
     sections = [
         Section(
             group.name if within else "",
-            [f"{many(group.denominator.n or 0, 'part')}; shares are {group.denominator.words}."],
+            [f"{counted(group.denominator.n or 0, 'part')}; shares are {group.denominator.words}."],
             _sankey(asked, told, title, steps, group, place),
             _paths(asked, told, group, place),
         )
@@ -237,7 +238,7 @@ def flowed(asked: Asked) -> Answer:
 
 
 def _said(found: Flow) -> list[str]:
-    return [f"{many(found.n, 'part')} of {found.n_parts:,} have a value in every step and are drawn."]
+    return [f"{counted(found.n, 'part')} of {found.n_parts:,} have a value in every step and are drawn."]
 
 
 def _labels(told: Told, group: FlowGroup, *values: tuple[int, str]) -> list[tuple[str, str]]:
@@ -258,7 +259,7 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
             node.category,
             node.name,
             node.share.n,
-            f"{node.name}: {many(node.share.n, 'part')}, {percent(node.share.share)}",
+            f"{node.name}: {counted(node.share.n, 'part')}, {percent(node.share.share)}",
             asked.items_url(told, *_labels(told, group, (node.step, node.category))),
         )
         for node in group.nodes
@@ -269,7 +270,7 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
             band.start,
             band.end,
             band.share.n,
-            f"{names[band.step, band.start]} → {names[band.step + 1, band.end]}: {many(band.share.n, 'part')}, "
+            f"{names[band.step, band.start]} → {names[band.step + 1, band.end]}: {counted(band.share.n, 'part')}, "
             f"{percent(band.of_start.share)} of {names[band.step, band.start]}",
             asked.items_url(told, *_labels(told, group, (band.step, band.start), (band.step + 1, band.end))),
         )

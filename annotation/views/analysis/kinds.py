@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from annotation.errors import NotFound
-from annotation.views.analysis.counting import combined, counted, marked, profiled
+from annotation.views.analysis.counting import combined, marked, profiled, tallied
 from annotation.views.analysis.crossing import crossed, flowed
 from annotation.views.analysis.measuring import measured, saturated
 from annotation.views.analysis.question import Asked
@@ -28,7 +28,7 @@ KINDS = {
             "counts",
             "Counts",
             "How often each category was agreed on, in all and by group.",
-            counted,
+            tallied,
         ),
         Kind(
             "crosstab",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
+from accounts.wording import counted
 from annotation.analysis.comparison import Comparison
 from annotation.analysis.numbers import Distribution, Numbers
 from annotation.analysis.saturation import Saturation
@@ -12,7 +13,7 @@ from annotation.queries.effort import MEASURES
 from annotation.reporting.analysis import Answer as Told
 from annotation.views.analysis.counting import rounded, said_of
 from annotation.views.analysis.question import Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, many, p_words, percent
+from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
 from annotation.views.analysis.stating import left_out, nothing
 
 CUTS = {"lines": 10.0}
@@ -72,11 +73,11 @@ def measured(asked: Asked) -> Answer:
 def _first(found: Numbers, unit: str) -> list[str]:
     total = found.total
     if total.undefined:
-        return [f"Of none of the {many(total.n_missing, found.counted)} it is known."]
+        return [f"Of none of the {counted(total.n_missing, found.counted)} it is known."]
     quantiles = dict(total.quantiles)
     said = [
-        f"Known of {many(total.n, found.counted)}{f', not of {total.n_missing:,}' if total.n_missing else ''}: median "
-        f"{quantiles[0.5]:.3g} {unit}, a quarter up to {quantiles[0.25]:.3g}, three quarters up to "
+        f"Known of {counted(total.n, found.counted)}{f', not of {total.n_missing:,}' if total.n_missing else ''}: "
+        f"median {quantiles[0.5]:.3g} {unit}, a quarter up to {quantiles[0.25]:.3g}, three quarters up to "
         f"{quantiles[0.75]:.3g}."
     ]
     if total.at_or_under is not None and found.cut is not None:
@@ -243,7 +244,7 @@ def saturated(asked: Asked) -> Answer:
         ]
         for each in found.first_seen
     ]
-    after = [(many(point.n_items, "item"), point) for point in found.curve]
+    after = [(counted(point.n_items, "item"), point) for point in found.curve]
     drawn = Curves(
         title,
         "items labelled",
@@ -263,7 +264,7 @@ def saturated(asked: Asked) -> Answer:
         position=asked.position(key),
     )
     sentences = [
-        f"{many(found.n_items, 'item')} brought {many(found.n_categories, 'category', 'categories')}; "
+        f"{counted(found.n_items, 'item')} brought {counted(found.n_categories, 'category', 'categories')}; "
         f"{found.n_unseen:,} of the taxonomy did not occur."
     ]
     if found.first_seen:
@@ -271,7 +272,7 @@ def saturated(asked: Asked) -> Answer:
         sentences.append(f"The last new one was “{last.name}”, with item {last.place:,} of {found.n_items:,}.")
     if found.chance_new is not None:
         sentences.append(
-            f"{many(found.n_once, 'category', 'categories')} occurred in one item only, so about "
+            f"{counted(found.n_once, 'category', 'categories')} occurred in one item only, so about "
             f"{percent(found.chance_new)} of further items would bring a category that no item had (Good and Turing)."
         )
     heads = [column.title, "With item", "Which", "Items that have it"]

@@ -73,7 +73,7 @@ class Asked:
         """The answer; `defaults` are words where the address has none. Raises what `answer` raises."""
         words: dict[str, Any] = {name: [value] for name, value in defaults.items() if value}
         self.asked_words = words | {name: [*each] for name, each in self.question.words.items()}
-        found = answer(self.seat, self.question.kind, self.asked_words)
+        found = answer(self.seat, self.question.kind, self.asked_words, labels=self.labelled)
         self.answers.append(found)
         return found
 

@@ -146,8 +146,3 @@ def p_words(p: float | None) -> str:
 
 def thousands(n: int) -> str:
     return f"{n:,}"
-
-
-def many(n: int, one: str, more: str = "") -> str:
-    """`1 part`, `3 parts`."""
-    return f"{n:,} {one if n == 1 else more or one + 's'}"

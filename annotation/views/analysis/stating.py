@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from accounts.wording import counted, listed
 from annotation.analysis.columns import WHY_NONE
 from annotation.analysis.shares import LeftOut
 from annotation.reporting.analysis import Answer as Told
 from annotation.views.analysis.question import Asked
-from annotation.views.analysis.shown import Answer, many
+from annotation.views.analysis.shown import Answer
 
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 
@@ -18,14 +19,14 @@ def nothing(title: str, words: str = "") -> Answer:
 
 def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[str, int, str]]:
     """(why, how many parts, where their items stand, if that can be said) of what is left out."""
-    listed = [(each.why, each.n, "") for each in told.selection.left_out]
-    listed += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
+    out = [(each.why, each.n, "") for each in told.selection.left_out]
+    out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
     waiting, hidden = asked.labelled.n_waiting, asked.labelled.n_hidden
     if waiting:
-        listed.append((f"{many(waiting, 'item')} that raters are not done with.", waiting, ""))
+        out.append(("Items that raters are not done with.", waiting, ""))
     if hidden:
-        listed.append((f"{many(hidden, 'item')} hidden until you answered as a third rater.", hidden, ""))
-    return listed
+        out.append(("Items that are hidden until you answered as a third rater.", hidden, ""))
+    return out
 
 
 def _url(asked: Asked, told: Told, why: str) -> str:
@@ -43,22 +44,22 @@ def from_which(asked: Asked) -> list[str]:
     rounds = [each.number for each in labels.rounds]
     found = []
     if rounds:
-        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {_listed(rounds)}"
+        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {listed(rounds)}"
         versions = sorted(set(labels.versions.values()))
-        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {_listed(versions)}"
-        parts = f"{many(labels.columns.n_rows, 'part')} of {many(labels.n_items, 'item')}"
+        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {listed(versions)}"
+        parts = f"{counted(labels.columns.n_rows, 'part')} of {counted(labels.n_items, 'item')}"
         found.append(f"Agreed labels of {which}, in terms of {of} of the taxonomy: {parts}.")
     for told in asked.answers[-1:]:
         if told.question.where or told.question.parts == "single":
             selected = told.selection
-            found.append(f"Looked at were {many(selected.n_parts, 'part')} of {many(selected.n_items, 'item')}.")
+            found.append(f"Looked at were {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}.")
         levels = asked.levels(told)
         words = {"parent": "one level up", "root": "by the roots of their tree"}
         found += [f"{told.columns[key].title} is told {words[level]}." for key, level in levels.items()]
         for key, folded in told.folded.items():
             if folded.categories:
                 n = len(folded.categories)
-                rare = many(n, "rare category", "rare categories")
+                rare = counted(n, "rare category", "rare categories")
                 is_are = "is" if n == 1 else "are"
                 found.append(
                     f"Of {told.columns[key].title.lower()}, {rare} {is_are} told as others ({folded.n:,} parts)."
@@ -66,8 +67,3 @@ def from_which(asked: Asked) -> list[str]:
         if told.question.left_out:
             found.append(f"Left out on request: {', '.join(told.question.left_out)}.")
     return found
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    """`1, 2 and 4`."""
-    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
