@@ -3,6 +3,7 @@
 from django.urls import path
 
 from annotation.views import (
+    analysis,
     calibration,
     changes,
     choosing,
@@ -23,7 +24,6 @@ from annotation.views import (
     studies,
     usage,
 )
-from annotation.views.analysis import pages as analysis
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"

@@ -28,7 +28,13 @@ from annotation.queries import package as queries
 from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import issue_rows
 from annotation.reporting.methods import methods
-from annotation.reporting.package import RESAMPLES, agreement_document, agreement_rows, analyses_document
+from annotation.reporting.package import (
+    RESAMPLES,
+    agreement_document,
+    agreement_rows,
+    analyses_document,
+    saved_figures,
+)
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
 from taxonomy import schema
@@ -360,7 +366,10 @@ class _Package:
             descriptor.as_json(analyses_document(self.seat, step, without=without)),
             "counts, cross tables, flows, marks and effort over the agreed labels, and the analyses that were saved",
         )
-        self._draw(agreement_figures(found["entries"], titles, self.seat.study.primary), step)
+        figures, tables = saved_figures(self.seat, without=without)
+        for name, text in tables.items():
+            self._add(f"tables/{name}.tex", text, "a table of a saved analysis, for LaTeX with booktabs")
+        self._draw({**agreement_figures(found["entries"], titles, self.seat.study.primary), **figures}, step)
 
     def _draw(self, figures: Mapping[str, Mapping[str, Any]], step: Callable[[str], None]) -> None:
         wanted = [(name, spec, format) for name, spec in figures.items() for format in ("svg", "pdf")]

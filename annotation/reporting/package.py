@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 
 from annotation.access import Seat
+from annotation.charts import PRINT, on_paper
+from annotation.charts.analysis import PAGE
 from annotation.errors import Invalid
-from annotation.models import Analysis, Round
+from annotation.models import Round
+from annotation.queries.analyses import saved_analyses
 from annotation.queries.effort import MEASURES
 from annotation.reporting.across import across, rater_codes, visible_rounds
+from annotation.reporting.analysis import Question as Read
 from annotation.reporting.analysis import Words, answer, plain_answer
 from annotation.reporting.labelled import labelled_for
 from annotation.reporting.numbers import entry
+from annotation.reporting.shown.kinds import KINDS
+from annotation.reporting.shown.question import Asked, Question
+from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
 
 SEED, RESAMPLES = 0, 1000
@@ -102,9 +109,8 @@ def analyses_document(seat: Seat, step: Callable[[str], None], *, without: froze
     Questions about attributes `without` are left out, since they name people.
     """
     found = []
-    saved = Analysis.objects.filter(study=seat.study).order_by("number")
     asked: list[tuple[int | None, str, str, Words]] = [
-        (each.number, each.title, each.kind, each.question) for each in saved
+        (each.number, each.title, each.kind, each.question) for each in saved_analyses(seat)
     ]
     asked += [(None, title, kind, words) for title, kind, words in _usual(seat)]
     for place, (number, title, kind, words) in enumerate(asked, start=1):
@@ -116,11 +122,43 @@ def analyses_document(seat: Seat, step: Callable[[str], None], *, without: froze
             sentences = [sentence for each in error.fields.values() for sentence in each]
             found.append({**told, "question": None, "answer": None, "why_not": " ".join([error.message, *sentences])})
             continue
-        question = given.question
-        named = {each.removeprefix("attribute.").lower() for each in (*question.dimensions, question.by, question.mark)}
-        if not named & without:
-            found.append({**told, "question": asdict(question), "answer": _finite(plain_answer(given))})
+        if not _named(given.question) & without:
+            found.append({**told, "question": asdict(given.question), "answer": _finite(plain_answer(given))})
     return {"analyses": found}
+
+
+def saved_figures(
+    seat: Seat, *, without: frozenset[str] = frozenset()
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
+    """Of the saved analyses the figures, as specifications as wide as a page, and the tables for LaTeX; by name.
+
+    Those that can't be answered any more, or that ask about attributes `without`, have none.
+    """
+    figures: dict[str, Mapping[str, Any]] = {}
+    tables: dict[str, str] = {}
+    for each in saved_analyses(seat):
+        kind = KINDS.get(each.kind)
+        if kind is None:
+            continue
+        asked = Asked(seat, Question.saved(each))
+        try:
+            shown = kind.answer(asked)
+        except Invalid:
+            continue
+        if any(_named(told.question) & without for told in asked.answers):
+            continue
+        name = f"analysis-{each.number}"
+        figures |= {f"{name}-{key}": on_paper(one.draw(PRINT, PAGE)) for key, one in shown.figures.items()}
+        tables |= {
+            f"{name}-{key}": one.as_latex(" ".join([f"{each.title}.", *shown.sentences, *from_which(asked)]))
+            for key, one in shown.tables.items()
+        }
+    return figures, tables
+
+
+def _named(question: Read) -> set[str]:
+    """What a question asks about, as attributes are named."""
+    return {each.removeprefix("attribute.").lower() for each in (*question.dimensions, question.by, question.mark)}
 
 
 def _usual(seat: Seat) -> Iterator[tuple[str, str, Words]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Analysis, AuditEvent, Study
-from annotation.views.analysis.kinds import KINDS
+from annotation.reporting.shown.kinds import KINDS
 from tests import builders as make
 from tests.annotation.test_result_pages import get, visitor, words_of
 

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from annotation.access import get_seat
 from annotation.actions import rounds
+from annotation.actions.analyses import save_analysis
 from annotation.actions.studies import add_member, change_study
 from annotation.charts import SCHEMA
 from annotation.drawing import draw
@@ -63,6 +64,10 @@ def made_up() -> Study:
     study.items.filter(identifier="acme/rocket#1").update(
         snapshot=snapshot, attributes={"author": "octocat", "said": "@octocat: no", "stage": "begin"}
     )
+    seat = make.owner_seat(study)
+    save_analysis(seat=seat, title="Counts of symptoms", kind="counts", question={"dimension": ["symptom"]})
+    words = {"dimension": ["symptom"], "by": ["author"]}
+    save_analysis(seat=seat, title="Counts of whose symptoms", kind="counts", question=words)
     return study
 
 
@@ -114,7 +119,7 @@ def replaced(path: Path, old: str, new: str, *, nth: int = 0) -> None:
         ("data/ratings.csv", ",kind,fault,", ",kind,how-to,", "results/agreement.json: kind, "),
         ("data/labels.csv", ",unanimous,", ",discussion,", "data/labels.csv: acme/rocket#"),
         ("data/labels_wide.csv", ",fault,", ",how-to,", "data/labels_wide.csv: acme/rocket#"),
-        ("results/analyses.json", '"share": 0.', '"share": 0.0', "results/analyses.json: Counts of "),
+        ("results/analyses.json", '"share": 0.', '"share": 0.9', "results/analyses.json: Counts of "),
         ("data/resolutions.csv", ",discussion,", ",owner,", "data/labels.csv: acme/rocket#"),
     ],
 )
@@ -255,6 +260,14 @@ def test_the_papers_hold_methods_checklist_and_documents(made: dict[str, bytes])
     assert YAML(typ="safe").load(files["taxonomy/everything-v1.yaml"].decode())["slug"] == "everything"
     assert files["recompute.py"] == exports_package.RECOMPUTE.read_bytes()
     assert "figures/trend.svg" in files and "figures/confusion-symptom.pdf" in files
+
+
+def test_saved_analyses_leave_as_figures_and_tables_unless_they_name_people(made: dict[str, bytes]) -> None:
+    files, named = files_of(made["first"]), files_of(made["names"])
+    assert "figures/analysis-1-counts.svg" in files and "\\toprule" in files["tables/analysis-1-counts.tex"].decode()
+    assert "Counts of symptoms" in files["tables/analysis-1-counts.tex"].decode()
+    assert not [name for name in files if "analysis-2" in name]
+    assert "tables/analysis-2-counts.tex" in named
 
 
 def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotation.access import Seat
 from annotation.analysis.columns import Multi, Single
 from annotation.analysis.folding import parts_by_category
+from annotation.models import Analysis
 from annotation.reporting.analysis import ALSO, COMMON, NEEDED, Answer, answer
 from annotation.reporting.label_filters import LabelFilter
 from annotation.reporting.labelled import Labelled, labelled_for
@@ -35,6 +36,12 @@ class Question:
         if "dimensions" in known and (steps := [str(given[name]) for name in STEPS if given.get(name)]):
             words["dimensions"] = [",".join(dict.fromkeys(steps))]
         return cls(kind, {name: values for name, values in words.items() if values})
+
+    @classmethod
+    def saved(cls, analysis: Analysis) -> "Question":
+        """The question that is kept with the study, read as if it stood in an address."""
+        words = [(name, value) for name, values in analysis.question.items() for value in values]
+        return cls.read(analysis.kind, QueryDict(urlencode(words)))
 
     def one(self, name: str) -> str:
         return self.words[name][-1].strip() if name in self.words else ""

@@ -11,10 +11,10 @@ from annotation.charts.analysis import Box, Boxes, Curve, Curves, boxes, curves
 from annotation.models import Item
 from annotation.queries.effort import MEASURES
 from annotation.reporting.analysis import Answer as Told
-from annotation.views.analysis.counting import rounded, said_of
-from annotation.views.analysis.question import Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
-from annotation.views.analysis.stating import left_out, nothing
+from annotation.reporting.shown.counting import rounded, said_of
+from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.question import Asked
+from annotation.reporting.shown.stating import left_out, nothing
 
 CUTS = {"lines": 10.0}
 """What the share at or under is asked of where no cut is given: the small fixes of Yu et al."""

@@ -1,12 +1,10 @@
 """The pages of analysis, their figures and tables as files, and those that are saved."""
 
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -24,11 +22,11 @@ from annotation.models import Analysis
 from annotation.queries.analyses import get_analysis, saved_analyses
 from annotation.queries.telling import versions_to_tell_in
 from annotation.reporting.labelled import labelled_for
+from annotation.reporting.shown.kinds import KINDS, Kind, get_kind
+from annotation.reporting.shown.parts import Answer, Choice
+from annotation.reporting.shown.question import Asked, Question
+from annotation.reporting.shown.stating import from_which
 from annotation.views.agreement_charts import FORMATS, Chart
-from annotation.views.analysis.kinds import KINDS, Kind, get_kind
-from annotation.views.analysis.question import Asked, Question
-from annotation.views.analysis.shown import Answer, Choice
-from annotation.views.analysis.stating import from_which
 from annotation.views.study_page import me, study_page
 from taxonomy.models import TaxonomyVersion
 
@@ -76,11 +74,7 @@ def saved_analysis(request: HttpRequest, slug: str, number: int) -> HttpResponse
     seat.require_reading()
     saved = get_analysis(seat, number)
     kind = get_kind(saved.kind)
-    return _page(request, seat, kind, Question.read(kind.key, _given(saved.question)), saved)
-
-
-def _given(question: dict[str, Any]) -> QueryDict:
-    return QueryDict(urlencode([(name, value) for name, values in question.items() for value in values]))
+    return _page(request, seat, kind, Question.saved(saved), saved)
 
 
 @login_required

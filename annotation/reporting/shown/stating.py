@@ -6,8 +6,8 @@ from accounts.wording import counted, listed
 from annotation.analysis.columns import WHY_NONE
 from annotation.analysis.shares import LeftOut
 from annotation.reporting.analysis import Answer as Told
-from annotation.views.analysis.question import Asked
-from annotation.views.analysis.shown import Answer
+from annotation.reporting.shown.parts import Answer
+from annotation.reporting.shown.question import Asked
 
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 

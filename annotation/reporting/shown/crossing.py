@@ -10,10 +10,10 @@ from annotation.analysis.flow import Flow, FlowGroup
 from annotation.charts import HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.reporting.analysis import Answer as Told
-from annotation.views.analysis.counting import slanted
-from annotation.views.analysis.question import STEPS, Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
-from annotation.views.analysis.stating import left_out, nothing
+from annotation.reporting.shown.counting import slanted
+from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.question import STEPS, Asked
+from annotation.reporting.shown.stating import left_out, nothing
 
 OF = {"row": "of the row", "column": "of the column", "all": "of all"}
 HEATS = (0.02, 0.1, 0.25, 0.5, 0.75)

@@ -13,9 +13,9 @@ from annotation.analysis.shares import Share
 from annotation.charts import HeatCell, HeatMap, Look, heat_map
 from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
 from annotation.reporting.analysis import Answer as Told
-from annotation.views.analysis.question import STEPS, Asked
-from annotation.views.analysis.shown import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
-from annotation.views.analysis.stating import left_out, nothing
+from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.question import STEPS, Asked
+from annotation.reporting.shown.stating import left_out, nothing
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from annotation.errors import NotFound
-from annotation.views.analysis.counting import combined, marked, profiled, tallied
-from annotation.views.analysis.crossing import crossed, flowed
-from annotation.views.analysis.measuring import measured, saturated
-from annotation.views.analysis.question import Asked
-from annotation.views.analysis.shown import Answer
+from annotation.reporting.shown.counting import combined, marked, profiled, tallied
+from annotation.reporting.shown.crossing import crossed, flowed
+from annotation.reporting.shown.measuring import measured, saturated
+from annotation.reporting.shown.parts import Answer
+from annotation.reporting.shown.question import Asked
 
 
 @dataclass(frozen=True)

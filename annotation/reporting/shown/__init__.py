@@ -1,0 +1,1 @@
+"""Analyses as they are shown: sentences, tables and figures, for pages, files and packages."""
