@@ -58,6 +58,12 @@ function byKeyboard(place, view, cells) {
   });
 }
 
+/** What is wider than its place is scrolled by keyboard, too. */
+function reach(place) {
+  if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+  else place.removeAttribute("tabindex");
+}
+
 async function draw(figure) {
   if (figure.dataset.drawn) return;
   figure.dataset.drawn = "begun";
@@ -77,6 +83,7 @@ async function draw(figure) {
   });
   view.addEventListener("click", (event, item) => open(item?.datum?.url, event));
   if (figure.dataset.chart === "map") byKeyboard(place, view, spec.data.values);
+  else new ResizeObserver(() => reach(place)).observe(place);
   figure.dataset.drawn = "done";
 }
 

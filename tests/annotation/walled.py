@@ -12,12 +12,15 @@ from django.test import Client
 from django.urls import URLPattern
 
 from accounts.actions import make_token
-from annotation import api, urls
+from annotation import api, exporting, urls
 from annotation.access import get_item
 from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
+from annotation.actions.analyses import save_analysis
+from annotation.actions.exporting import request_export
 from annotation.actions.workbooks import take_workbook
 from annotation.models import (
     Assignment,
+    Export,
     InboxLine,
     Item,
     Plan,
@@ -27,6 +30,7 @@ from annotation.models import (
     Study,
     Workbook,
 )
+from annotation.reporting.shown.kinds import KINDS
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 
@@ -72,6 +76,9 @@ def walled() -> Study:
     for seat in (make.owner_seat(study), None):
         sheet = ContentFile(f"item,rater,symptom\nacme/rocket#4,bob,{OF_OPEN['memo']}\n".encode(), "more.csv")
         take_workbook(user=make.user("ida"), files=[sheet], seat=seat and make.seat(study, "ida"))
+    ida = make.seat(study, "ida")
+    exporting.work(request_export(seat=ida, what="ratings", format="csv", send=False).pk)
+    save_analysis(seat=ida, title=OF_OPEN["memo"], kind="counts", question={"dimension": ["symptom"]})
     make.study("other", owner="mallory", raters=("eve",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
     return study
 
@@ -287,7 +294,20 @@ OF_STUDY = {
     "import_into_progress": in_study("import/{import}/progress/"),
     "import_into_throw_away": in_study("import/{import}/throw-away/"),
     "import_into_refusals": in_study("import/{import}/refusals.csv"),
+    "analyses": in_study("analysis/"),
+    "analysis_kind": each([f"analysis/{kind}/" for kind in KINDS], "", "?round=1", "?round=2", "?round=3"),
+    "saved_analysis": in_study("analysis/1/"),
+    "save_analysis": in_study("analysis/counts/save/"),
+    "remove_analysis": in_study("analysis/1/remove/"),
+    "analysis_figure": in_study("analysis/counts/figure/counts.svg?dimension=symptom"),
+    "analysis_table": in_study("analysis/counts/table/counts.csv", "analysis/counts/table/counts.tex?round=2"),
     "exports": in_study("exports/"),
+    "package": in_study("exports/package/"),
+    "make_export": in_study("exports/make/"),
+    "export_state": in_study("exports/1/state/"),
+    "download_export": in_study("exports/1/download/"),
+    "cancel_export": in_study("exports/1/cancel/"),
+    "remove_export": in_study("exports/1/remove/"),
     "download": each(["exports/labels.csv", "exports/ratings.csv", "exports/resolutions.csv"], "", *AT_ROUNDS)
     + in_study("exports/ratings.parquet", "exports/resolutions.jsonl", "exports/issues.csv", "exports/evidence.csv"),
 }
@@ -299,6 +319,7 @@ API_EVERYBODYS = {
     "api_selections": ["selections/"],
     "api_fetch_selection": ["selections/nonsense/fetch/"],
 }
+AND_ROUNDS = ("", "&round=1", "&round=2", "&round=3")
 FORMATS = ("", "?format=csv", "?format=jsonl", "?format=parquet")
 ROWS = (*FORMATS, *AT_ROUNDS, *(f"{at}&format=csv" for at in AT_ROUNDS))
 
@@ -350,6 +371,18 @@ API_OF_STUDY = {
     "api_undo_plan": in_study("plans/{plan}/undo/"),
     "api_agreement": each(["agreement/"], *SLICES),
     "api_methods": in_study("agreement/methods/"),
+    "api_counts": each(["analysis/counts/?dimension=symptom"], *AND_ROUNDS),
+    "api_shares": in_study("analysis/shares/?mark=only"),
+    "api_crosstab": each(["analysis/crosstab/?rows=symptom&columns=repository"], *AND_ROUNDS),
+    "api_flow_of_labels": in_study("analysis/flow/?dimensions=symptom,repository"),
+    "api_numbers": each(["analysis/numbers/?measure=comments&by=symptom"], *AND_ROUNDS),
+    "api_profiles": in_study("analysis/profiles/?dimension=symptom&by=repository"),
+    "api_saturation": in_study("analysis/saturation/?dimension=symptom"),
+    "api_combinations": in_study("analysis/combinations/?dimensions=symptom,repository"),
+    "api_exports": in_study("exports/"),
+    "api_export": ["exports/{export}/"],
+    "api_cancel_export": ["exports/{export}/cancel/"],
+    "api_export_download": ["exports/{export}/download/"],
 }
 
 
@@ -378,6 +411,7 @@ def ids() -> dict[str, object]:
         found[f"line {line.member.user and line.member.user.username}"] = line.pk
     plan = Plan.objects.get()
     uploads = {"import": Workbook.objects.get(study__slug="study").pk, "upload": Workbook.objects.get(study=None).pk}
+    uploads["export"] = Export.objects.get().pk
     return found | uploads | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}
 
 
