@@ -36,6 +36,7 @@ class NewStudy:
     title: str = ""
     taxonomy: str = ""
     several: Sequence[str] = ()
+    levels: Sequence[str] = ()
 
 
 def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
@@ -49,7 +50,7 @@ def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
 def _from_values(user: User, new: NewStudy, title: str, sheet: Gathered, name: str) -> str:
     note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
     slug = _free_slug(new.slug)
-    document = document_from_values(sheet, slug=slug, title=title, note=note, several=new.several)
+    document = document_from_values(sheet, slug=slug, title=title, note=note, several=new.several, levels=new.levels)
     publish_version(user=user, version=load_document(user=user, text=json.dumps(document)))
     return slug
 

@@ -28,7 +28,7 @@ from annotation.sheets.books import Book, open_book
 from annotation.sheets.choices import Choices, NewStudyAsked
 from annotation.sheets.gathering import Gathered, gather
 from annotation.sheets.guessing import guess_book
-from annotation.sheets.mapping import BookReader, check_mapping
+from annotation.sheets.mapping import BookReader, check_mapping, dimensions_in_levels
 from annotation.sheets.shifts import doubts
 from annotation.sheets.spellings import respelled
 from taxonomy.schema import key_of
@@ -248,7 +248,8 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
     new = None
     if workbook.study is None:
         _check_study(asked)
-        new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several())
+        levels = dimensions_in_levels(choices.book)
+        new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several(), levels)
     return import_gathered(
         user=workbook.created_by,
         study=workbook.study.slug if workbook.study else asked.slug,

@@ -19,7 +19,7 @@ from annotation.queries.studies import usable_taxonomies
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader, document_from_values, gather, read_answer
 from annotation.sheets.books import Book, open_book
 from annotation.sheets.choices import Choices
-from annotation.sheets.mapping import BookReader, SheetCount, check_mapping
+from annotation.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
 from annotation.sheets.reading import loose, read_decisions
 from annotation.sheets.shifts import Doubt, Vocabulary, doubts
 from annotation.sheets.spellings import Values, new_values, respelled, unknown_values
@@ -117,7 +117,9 @@ def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:
         found.values = new_values(given, meanings, choices.several())
         sheet = gather(respelled(rows, meanings, choices.several()), choices.book.final)
         try:
-            text = json.dumps(document_from_values(sheet, slug="new", title="New", several=choices.several()))
+            levels = dimensions_in_levels(choices.book)
+            made = document_from_values(sheet, slug="new", title="New", several=choices.several(), levels=levels)
+            text = json.dumps(made)
             tree = tree_of(load(text))
         except ConcordError as error:
             found.problem = error

@@ -212,6 +212,13 @@ def answer_groups(mapping: SheetMapping) -> dict[str, dict[str, list[int]]]:
     return groups
 
 
+def dimensions_in_levels(book: BookMapping) -> list[str]:
+    """The dimensions of which a sheet has several columns for one rater: the levels of a tree."""
+    sheets = [sheet for sheet in book.sheets if sheet.is_used]
+    groups = [group for sheet in sheets for group in answer_groups(sheet).values()]
+    return sorted({name for group in groups for name, places in group.items() if len(places) > 1})
+
+
 def _joined(cells: Sequence[str]) -> str:
     texts = [text for cell in cells if (text := cell.strip())]
     return next((text for text in texts if len(texts) > 1 and ASKS.fullmatch(text)), SEPARATOR.join(texts))

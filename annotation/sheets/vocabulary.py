@@ -7,6 +7,7 @@ from typing import Any
 from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
+from annotation.sheets.mapping import SEPARATOR
 from annotation.sheets.reading import ASKS, NAME_MAX, loose, words_of
 from taxonomy.schema import is_key, key_of
 
@@ -22,10 +23,12 @@ def document_from_values(
     title: str,
     note: str = "",
     several: Collection[str] = (),
+    levels: Collection[str] = (),
 ) -> dict[str, Any]:
     """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
 
-    The dimensions named by `several` are multi, and their cells hold several values.
+    The dimensions named by `several` are multi, and their cells hold several values; the values of those named by
+    `levels` are paths, whose steps become a tree.
 
     A dimension that is answered just where another one has certain values hangs on it (`_conditions`).
 
@@ -34,7 +37,7 @@ def document_from_values(
     is left out. Raises Invalid where nothing is left, or where a column is no vocabulary but free text.
     """
     names: dict[str, str] = {}
-    multi = {loose(name) for name in several}
+    multi, trees = ({loose(name) for name in some} for some in (several, levels))
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in _rows(sheet):
         for dimension, text in row.values:
@@ -56,10 +59,10 @@ def document_from_values(
                 "title": _title(name),
                 "kind": "multi" if of_sheet in multi else "single",
                 "required": False,
-                "categories": _categories(found[of_sheet]),
+                "categories": (_tree if of_sheet in trees else _categories)(found[of_sheet]),
             }
     for name, (above, values) in _conditions(sheet, names, list(made), multi).items():
-        by_value = {category["name"].casefold(): category["key"] for category in made[above]["categories"]}
+        by_value = dict(_by_value(made[above]["categories"]))
         made[name]["applies_when"] = {"dimension": made[above]["key"], "is": sorted(by_value[each] for each in values)}
     document = {"slug": slug, "title": title, "dimensions": list(made.values())}
     return {**document, "note": note} if note else document
@@ -130,6 +133,46 @@ def _categories(values: dict[str, Counter[str]]) -> list[dict[str, str]]:
         taken.add(key)
         found.append({"key": key, "name": spelled.most_common(1)[0][0]})
     return found
+
+
+def _tree(values: dict[str, Counter[str]]) -> list[dict[str, Any]]:
+    """The same of paths: each step is a category below the one before it, and can be chosen by itself.
+
+    As in `_categories` a whole value that is a key itself is the key of what it names.
+    """
+    named: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for spelled in values.values():
+        for text, n in spelled.items():
+            steps = text.split(SEPARATOR)
+            for depth, step in enumerate(steps, start=1):
+                named[tuple(each.casefold() for each in steps[:depth])][step] += n
+    below: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for path, _ in sorted(named.items(), key=lambda each: -each[1].total()):
+        below[path[:-1]].append(path)
+    taken = {root for (root,) in below[()] if is_key(root)}
+
+    def made(path: tuple[str, ...]) -> dict[str, Any]:
+        name = named[path].most_common(1)[0][0]
+        key = key_of(name) or "category"
+        if len(path) == 1 and is_key(path[0]):
+            key = path[0]
+        else:
+            if key in taken and len(path) > 1:
+                key = key_of(" ".join(path[-2:])) or key
+            key = _free(key, taken)
+        taken.add(key)
+        children = [made(each) for each in below[path]]
+        return {"key": key, "name": name, **({"categories": children} if children else {})}
+
+    return [made(path) for path in below[()]]
+
+
+def _by_value(categories: Sequence[Mapping[str, Any]], above: str = "") -> Iterable[tuple[str, str]]:
+    """Value as a sheet gives it, without case, and the key of each category."""
+    for each in categories:
+        path = f"{above}{each['name']}"
+        yield path.casefold(), each["key"]
+        yield from _by_value(each.get("categories", ()), path + SEPARATOR)
 
 
 def _free(key: str, taken: set[str]) -> str:

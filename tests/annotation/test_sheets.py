@@ -1,6 +1,7 @@
 """Files become rows of text, rows become answers, and what can't be taken is refused with its line and the reason."""
 
 import io
+import json
 from collections.abc import Sequence
 
 import openpyxl
@@ -22,6 +23,8 @@ from annotation.sheets import (
     read_decisions,
 )
 from annotation.sheets.columns import rows_of
+from annotation.sheets.trees import tree_of
+from taxonomy.checking import load
 from taxonomy.schema import AppliesWhen
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
@@ -434,3 +437,22 @@ def test_what_the_final_rater_decided_left_blank_or_left_pending() -> None:
     ]
     assert [each.dimension for each in blanks] == ["cause"]
     assert refused == [4] and not found["b"][0] and "kind" not in {each.dimension for each in found["b"][1]}
+
+
+def test_values_that_are_paths_become_a_tree_whose_steps_can_be_chosen() -> None:
+    values = ["Training / Hang", "training / hang", "Training / OOM", "Setup / Hang", "hang", "Training"]
+    rows = "".join(f"{n},a,{value}\n" for n, value in enumerate(values, start=1))
+    sheet = gathered(f"item,rater,s\n{rows}", ["s"])
+    (dimension,) = document_from_values(sheet, slug="s", title="S", levels=["s"])["dimensions"]
+    assert dimension["categories"] == [
+        {
+            "key": "training",
+            "name": "Training",
+            "categories": [{"key": "training-hang", "name": "Hang"}, {"key": "oom", "name": "OOM"}],
+        },
+        {"key": "setup", "name": "Setup", "categories": [{"key": "setup-hang", "name": "Hang"}]},
+        {"key": "hang", "name": "hang"},
+    ]
+    reader = ValueReader(tree_of(load(json.dumps(document_from_values(sheet, slug="s", title="S", levels=["s"])))))
+    found = [reader.read(reader.tree.by_key["s"], value) for value in values]
+    assert found == [("training-hang",), ("training-hang",), ("oom",), ("setup-hang",), ("hang",), ("training",)]
