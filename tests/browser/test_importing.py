@@ -1,12 +1,13 @@
 """From a workbook to the agreement page in a real browser, with a worker that imports."""
 
 import io
+import re
 import subprocess
 from typing import Any
 
 import openpyxl
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Study
 from taxonomy.queries import forget_trees
@@ -60,13 +61,20 @@ def test_a_workbook_becomes_a_study_whose_agreement_is_one_click_away(
     expect(page.get_by_label("Line of the head of alice")).to_have_value("2")
     expect(page.get_by_label("Rater of Final")).to_have_value("final")
     assert_accessible(page)
+    held: list[Route] = []
+    page.route(re.compile(r"/import/\d+/$"), lambda route: route.continue_() if held else held.append(route))
     page.get_by_label("What typpo stands for").select_option(label="the same as “typo”")
+    page.get_by_label("Address").fill("from-labels")  # while the page is being drawn anew
+    page.evaluate("document.querySelector('#workbook').dataset.old = 'yes'")
+    held[0].continue_()
+    expect(page.locator("#workbook[data-old]")).to_have_count(0)
+    expect(page.get_by_label("Address")).to_have_value("from-labels")
+    expect(page.get_by_label("Address")).to_be_focused()
     shifted = page.get_by_label("What to do with row 27 of Bob")
     shifted.focus()
     shifted.select_option(label="shift it back")
     expect(page.get_by_text("25 items, 97 ratings by 2 raters")).to_be_visible()
     expect(shifted).to_be_focused()
-    page.get_by_label("Address").fill("from-labels")
     page.get_by_role("button", name="Make the study").click()
     expect(page.get_by_role("link", name="See how far they agree")).to_be_visible(timeout=60_000)
     assert_accessible(page)
