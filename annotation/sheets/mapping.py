@@ -8,7 +8,7 @@ from typing import Any
 from annotation.errors import Invalid
 from annotation.sheets.books import Book, Sheet
 from annotation.sheets.columns import SheetRow
-from annotation.sheets.gathering import Refusal, item_name
+from annotation.sheets.gathering import item_name
 from annotation.sheets.reading import ASKS
 from ingest.tables.opening import TableRow
 
@@ -311,7 +311,3 @@ def problems(mapping: SheetMapping) -> list[str]:
     if any(not each.rater for each in answers) and mapping.place("rater") < 0 and not mapping.rater:
         found.append("Nothing says whose answers these are; choose the column of the rater, or write a name.")
     return found
-
-
-def as_refusal(row: SheetRow, reason: str) -> Refusal:
-    return Refusal(row.line, reason, sheet=row.sheet)

@@ -142,7 +142,3 @@ def p_words(p: float | None) -> str:
     if p is None:
         return "no p-value"
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def thousands(n: int) -> str:
-    return f"{n:,}"
