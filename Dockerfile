@@ -21,5 +21,5 @@ RUN DATA_DIR=/tmp/build DATABASE_URL=postgresql://nobody@nowhere/none REDIS_URL=
 USER concord
 VOLUME /data
 EXPOSE 8000
-CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", "--workers", "2", \
-     "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--access-logfile", "-"]
+CMD ["gunicorn", "--config", "python:config.gunicorn", "--bind", "0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm", \
+     "config.wsgi"]

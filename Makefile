@@ -13,13 +13,14 @@ MISSING_PACKAGE := The packages could not be installed (pip's words stand above)
 export PORT DATA_DIR
 unexport DJANGO_SETTINGS_MODULE
 
-.PHONY: help run test check soak bench lock browser descriptions clean
+.PHONY: help run test check audit soak bench lock browser descriptions clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
 	@echo 'make test    make check, then all tests, those in a browser included'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
+	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
 	@echo 'make soak    the long tests, N=5 times each'
 	@echo 'make bench   measure'
 	@echo 'make lock    choose the newest versions of all packages that pyproject.toml allows'
@@ -70,6 +71,9 @@ test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+audit: .venv/.installed-dev
+	@$(BIN)/python -m tests.audited
 
 soak: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser

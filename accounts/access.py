@@ -3,9 +3,10 @@
 from typing import cast
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from accounts.errors import NotFound
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, PasswordLink, User, digest
 
 
 def who(request: HttpRequest) -> User:
@@ -19,6 +20,17 @@ def get_own_token(user: User, token_id: int) -> ApiToken:
     if token is None:
         raise NotFound("There is no such token.")
     return token
+
+
+def get_password_link(plaintext: str) -> PasswordLink:
+    """The link that an address stands for; raises NotFound for one that was used, has ended or never was."""
+    rows = PasswordLink.objects.select_related("user").filter(used_at=None, expires_at__gt=timezone.now())
+    link = rows.filter(digest=digest(plaintext), user__is_active=True).first()
+    if link is None:
+        raise NotFound(
+            "This link for a new password was used already, or has ended. Whoever sent it to you can make a new one."
+        )
+    return link
 
 
 def get_user(username: str) -> User:

@@ -1,23 +1,22 @@
 """What changes people and tokens; pages, API and commands call these."""
 
-import hashlib
 import secrets
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.errors import Conflict, Invalid
-from accounts.models import ApiToken, User
+from accounts.auditing import record
+from accounts.errors import Conflict, Invalid, NotFound
+from accounts.keys import read_keys
+from accounts.models import ApiToken, PasswordLink, Session, User, digest
+from accounts.naming import wrong_in, wrong_in_user_name
 
 TOKEN_MARK = "concord_"
-
-
-def digest(plaintext: str) -> str:
-    """The SHA-256 that stands for a token; a token is random and long, so no salt and no slow hash are needed."""
-    return hashlib.sha256(plaintext.encode()).hexdigest()
 
 
 def add_user(
@@ -36,10 +35,14 @@ def add_user(
         is_staff=is_staff,
     )
     first_password = password or secrets.token_urlsafe(12)
+    wrong = {"username": wrong_in_user_name(user.username), "full_name": wrong_in(full_name.strip())}
+    fields = {name: [sentence] for name, sentence in wrong.items() if sentence}
     try:
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
-        raise Invalid("This person can't be added.", fields=error.message_dict) from error
+        fields = error.message_dict | fields
+    if fields:
+        raise Invalid("This person can't be added.", fields=fields)
     if password:
         _check_password(password, user, field="password")
     user.set_password(first_password)
@@ -50,11 +53,14 @@ def add_user(
         raise Conflict(
             f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
         ) from error
+    record(verb="person added", about=user, staff=is_staff)
     return user, first_password
 
 
 def rename_user(*, user: User, full_name: str, email: str) -> User:
-    """Changes how a person is called; raises Invalid for an address that is none."""
+    """Changes how a person is called; raises Invalid for a name that misleads and an address that is none."""
+    if wrong := wrong_in(full_name.strip()):
+        raise Invalid("This name can't be used.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
     user.first_name, user.last_name = first_name, last_name.strip()
     user.email = User.objects.normalize_email(email.strip())
@@ -70,13 +76,139 @@ def rename_user(*, user: User, full_name: str, email: str) -> User:
     return user
 
 
-def change_password(*, user: User, old: str, new: str) -> None:
-    """Sets a new password for who knows the old one; every other session of theirs ends. Raises Invalid."""
+def change_password(*, user: User, old: str, new: str, keep: str | None = None) -> None:
+    """Sets a new password for who knows the old one; every session but the one to keep ends. Raises Invalid."""
     if not user.check_password(old):
         raise Invalid("The password was not changed.", fields={"old": ["This is not your present password."]})
     _check_password(new, user, field="new")
+    _set_password(user, new, keep=keep)
+
+
+@transaction.atomic
+def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
+    """Also ends links for a password that are out, and every session but the one to keep."""
     user.set_password(new)
     user.save(update_fields=["password"])
+    now = timezone.now()
+    PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
+    end_other_sessions(user=user, keep=keep)
+    record(verb="password changed", user=user)
+
+
+def first_password(*, user: User, new: str, keep: str | None = None) -> None:
+    """Sets a password for somebody who has none and signs in by a provider. Raises Invalid, Conflict."""
+    if user.has_usable_password():
+        raise Conflict("You have a password already; change it with the present one.")
+    _check_password(new, user, field="new")
+    _set_password(user, new, keep=keep)
+
+
+def make_password_link(
+    *, user: User, made_by: User | None = None, holds: timedelta = timedelta(hours=24)
+) -> tuple[PasswordLink, str]:
+    """A link for choosing a new password and its plaintext, which nobody can read again; earlier ones end.
+
+    Whether `made_by` may is for the caller to know. Raises Conflict for somebody who may not sign in.
+    """
+    if not user.is_active:
+        raise Conflict(f"{user.display_name} has closed this account, or may not sign in any more.")
+    plaintext, now = secrets.token_urlsafe(32), timezone.now()
+    with transaction.atomic():
+        PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
+        link = PasswordLink.objects.create(user=user, made_by=made_by, digest=digest(plaintext), expires_at=now + holds)
+        record(verb="password link made", user=made_by, about=user)
+    return link, plaintext
+
+
+def use_password_link(*, link: PasswordLink, new: str) -> User:
+    """Sets the password of the link's person, once; every session of theirs ends. Raises Invalid, NotFound."""
+    _check_password(new, link.user, field="new")
+    now = timezone.now()
+    with transaction.atomic():
+        living = PasswordLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now)
+        if not living.update(used_at=now):
+            raise NotFound("This link was used meanwhile, or has ended. Ask for a new one.")
+        _set_password(link.user, new)
+    return link.user
+
+
+def told_of_links(*, user: User) -> list[PasswordLink]:
+    """The links that somebody else made for this person and that they were not told of; from now on they are."""
+    with transaction.atomic():
+        found = PasswordLink.objects.filter(user=user, made_by__isnull=False, told_at=None).exclude(made_by=user)
+        links = list(found.select_related("made_by").order_by("created_at"))
+        if links:
+            PasswordLink.objects.filter(pk__in=[each.pk for each in links]).update(told_at=timezone.now())
+    return links
+
+
+def end_session(*, user: User, number: str) -> None:
+    """Signs somebody out of one browser; raises NotFound for a session that is not theirs."""
+    for each in Session.objects.filter(user=user):
+        if each.number == number:
+            each.delete()
+            return
+    raise NotFound("There is no such session; it may have ended.")
+
+
+def end_other_sessions(*, user: User, keep: str | None) -> int:
+    """Signs somebody out everywhere but in the session with this key; how many there were."""
+    return Session.objects.filter(user=user).exclude(pk=keep or "").delete()[0]
+
+
+def choose_theme(*, user: User, theme: str) -> None:
+    """Light, dark or as the system says; it follows the person to every browser. Raises Invalid."""
+    if theme not in User.Theme.values:
+        raise Invalid("The theme was not changed.", fields={"theme": [f"Write {', '.join(User.Theme.values)}."]})
+    user.theme = theme
+    user.save(update_fields=["theme"])
+
+
+def choose_keys(*, user: User, keys: Mapping[str, object]) -> None:
+    """The keys of the labelling page that differ from the usual ones, and whether they are on. Raises Invalid."""
+    user.keys = read_keys(keys)
+    user.save(update_fields=["keys"])
+
+
+@transaction.atomic
+def end_account(*, user: User) -> None:
+    """Nobody signs in as this person any more: tokens, sessions, links and providers end, the e-mail address goes.
+
+    The row stays, with the name: what they did is told by it. Their studies are left before.
+    """
+    now = timezone.now()
+    user.is_active, user.is_staff, user.is_superuser, user.email = False, False, False, ""
+    user.set_unusable_password()
+    user.save(update_fields=["is_active", "is_staff", "is_superuser", "email", "password"])
+    ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=now)
+    PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
+    SocialAccount.objects.filter(user=user).delete()
+    end_other_sessions(user=user, keep=None)
+    record(verb="account closed", user=user)
+
+
+def connect_provider(*, user: User, provider: str, uid: str, called: str) -> None:
+    """Joins an account at a provider to a person, once. Raises Conflict where it is another's."""
+    found, is_new = SocialAccount.objects.get_or_create(
+        provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
+    )
+    if found.user_id != user.pk:
+        raise Conflict("This account belongs to somebody else here.")
+    if is_new:
+        record(verb="provider connected", user=user, provider=provider)
+
+
+def disconnect_provider(*, user: User, account_id: int) -> None:
+    """Takes an account at a provider off a person. Raises NotFound, Conflict where nothing else signs them in."""
+    with transaction.atomic():
+        mine = list(SocialAccount.objects.select_for_update().filter(user=user))
+        found = next((each for each in mine if each.pk == account_id), None)
+        if found is None:
+            raise NotFound("There is no such connection.")
+        if len(mine) == 1 and not user.has_usable_password():
+            raise Conflict("Without this connection you couldn't sign in any more. Set a password first.")
+        found.delete()
+        record(verb="provider disconnected", user=user, provider=found.provider)
 
 
 def make_token(
@@ -99,6 +231,7 @@ def make_token(
     token = ApiToken.objects.create(
         user=user, name=name, scope=scope, expires_at=expires_at, digest=digest(plaintext), prefix=plaintext[:12]
     )
+    record(verb="token made", user=user, name=name, scope=str(scope))
     return token, plaintext
 
 
@@ -107,6 +240,7 @@ def revoke_token(*, token: ApiToken) -> ApiToken:
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
+        record(verb="token revoked", about=token.user, name=token.name)
     return token
 
 

@@ -3,7 +3,6 @@
 import time
 from typing import Any
 
-from django.core.cache import cache
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from redis.exceptions import RedisError
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
@@ -15,7 +14,9 @@ from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 from accounts.actions import digest, touch_token
+from accounts.addresses import block, client_address
 from accounts.errors import Forbidden
+from accounts.limits import counted_up
 from accounts.models import ApiToken, User
 from accounts.queries import living_token
 
@@ -83,7 +84,7 @@ class TokenThrottle(BaseThrottle):
         window = int(now // period)
         key = f"throttle:{self._who(request)}:{window}"
         try:
-            n_made = _counted_up(key, period)
+            n_made = counted_up(key, period)
         except (RedisError, ValueError, OSError):
             return True
         self.wait_seconds = (window + 1) * period - now
@@ -97,15 +98,7 @@ class TokenThrottle(BaseThrottle):
             return f"token:{request.auth.pk}"
         if request.user is not None and request.user.is_authenticated:
             return f"user:{request.user.pk}"
-        return f"address:{request.META.get('REMOTE_ADDR', '')}"
-
-
-def _counted_up(key: str, period: int) -> int:
-    """How many there are now; the first of a window makes the key, which goes with the window."""
-    try:
-        return cache.incr(key)
-    except ValueError:
-        return 1 if cache.add(key, 1, period) else cache.incr(key)
+        return f"address:{block(client_address(request))}"
 
 
 def rate(text: str) -> tuple[int, int]:

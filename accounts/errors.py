@@ -1,5 +1,6 @@
 """What can go wrong, as one family: every app's errors are these, and pages and API answer them alike."""
 
+import errno
 from collections.abc import Mapping, Sequence
 
 
@@ -52,3 +53,21 @@ class Invalid(ConcordError):
 
     status = 422
     code = "invalid"
+
+
+class TooMany(ConcordError):
+    """Tried too often; after `wait_seconds` it may be tried again."""
+
+    status = 429
+    code = "throttled"
+
+    def __init__(self, message: str, *, wait_seconds: int) -> None:
+        super().__init__(message)
+        self.wait_seconds = wait_seconds
+
+
+class StorageAway(OSError):
+    """The storage of files does not answer; the same goes well later. No refusal, but an outage like a full disk."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EIO, "the storage of files does not answer")

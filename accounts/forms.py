@@ -1,13 +1,19 @@
 """Forms of sign-in and a person's own page."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils import timezone
 
-from accounts.models import ApiToken
+from accounts.auditing import AuditAsked
+from accounts.errors import ConcordError
+from accounts.keys import SINGLE, WORDS, keys_of
+from accounts.limits import count_sign_in, give_back, in_minutes
+from accounts.models import ApiToken, User
+from accounts.passwords import REFUSED, is_refused
 
 
 class SignInForm(AuthenticationForm):
@@ -18,9 +24,33 @@ class SignInForm(AuthenticationForm):
         "inactive": "This person may no longer sign in.",
     }
 
+    wait_seconds = 0
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["username"].label = "User name"
+
+    def clean(self) -> dict[str, Any]:
+        """Counts the try before the password is looked at; `wait_seconds` says how long to wait."""
+        assert self.request is not None
+        name = self.cleaned_data.get("username")
+        if name is None or self.cleaned_data.get("password") is None:
+            return super().clean()
+        counted = count_sign_in(self.request, name)
+        self.wait_seconds = counted.wait_seconds
+        if self.wait_seconds:
+            raise forms.ValidationError(
+                f"There were too many tries to sign in. Wait {in_minutes(self.wait_seconds)}, then try again."
+            )
+        cleaned = super().clean()
+        give_back(counted)
+        return cleaned
+
+    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+        super().confirm_login_allowed(cast(User, user))
+        assert self.request is not None
+        if is_refused(self.cleaned_data["password"], self.request):
+            raise forms.ValidationError(REFUSED)
 
 
 class ProfileForm(forms.Form):
@@ -42,6 +72,73 @@ class PasswordForm(forms.Form):
     )
 
 
+class FirstPasswordForm(forms.Form):
+    new = PasswordForm.declared_fields["new"]
+
+
+class CloseForm(forms.Form):
+    typed = forms.CharField(
+        label="Your user name", max_length=150, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+
+class EmailForm(forms.Form):
+    email = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+
+
+class NewAccountForm(forms.Form):
+    """Who accepts an invitation and has no account; without a password where they come by a provider."""
+
+    username = forms.CharField(
+        label="User name",
+        max_length=150,
+        help_text="Letters, digits and @ . + - _",
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    full_name = forms.CharField(
+        label="Name", max_length=250, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    email = forms.EmailField(label="E-mail", required=False, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+    password = PasswordForm.declared_fields["new"]
+
+    def __init__(self, *args: Any, with_password: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].label = "Password"
+        if not with_password:
+            del self.fields["password"]
+
+
+class KeysForm(forms.Form):
+    """A key for each action of the labelling page."""
+
+    single = forms.BooleanField(
+        label="Single keys on",
+        required=False,
+        help_text="Off, only Tab, arrows, Enter and Ctrl Enter do something: for screen readers and speech input.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for action, words in WORDS.items():
+            field = forms.CharField(label=words.capitalize(), max_length=1, required=False)
+            field.widget.attrs |= {
+                "class": "one-key mono",
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "size": "2",
+            }
+            self.fields[action] = field
+
+    @staticmethod
+    def of(user: User) -> dict[str, Any]:
+        """What the form shows at first."""
+        return {**keys_of(user.keys), SINGLE: user.keys.get(SINGLE, True)}
+
+    @property
+    def keys(self) -> list[forms.BoundField]:
+        return [self[action] for action in WORDS]
+
+
 class TokenForm(forms.Form):
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("never", "Never"))
     SCOPES = (
@@ -58,3 +155,28 @@ class TokenForm(forms.Form):
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["days"]
         return None if days == "never" else timezone.now() + timedelta(days=int(days))
+
+
+class AuditForm(forms.Form):
+    """Narrows an audit; what is left empty narrows nothing."""
+
+    who = forms.CharField(max_length=150, required=False)
+    what = forms.CharField(max_length=60, required=False)
+    since = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    of = forms.CharField(max_length=300, required=False)
+
+    def asked(self) -> AuditAsked:
+        """What was asked; a field that can't be read narrows nothing, and says so beside it."""
+        self.is_valid()
+        return AuditAsked(**self.cleaned_data)
+
+
+def explain(form: forms.Form, error: ConcordError) -> None:
+    """Puts what an action refused beside the fields it speaks of."""
+    placed = {name: sentences for name, sentences in error.fields.items() if name in form.fields}
+    for name, sentences in placed.items():
+        for sentence in sentences:
+            form.add_error(name, sentence)
+    if not placed:
+        form.add_error(None, error.message)

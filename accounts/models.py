@@ -1,12 +1,42 @@
-"""People who sign in, and the tokens of their scripts."""
+"""People who sign in, their sessions and links for a password, and the tokens of their scripts."""
 
+import json
+from hashlib import sha256
+
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils import timezone
+
+from accounts.keys import SINGLE, keys_of
+
+
+def digest(plaintext: str) -> str:
+    """The SHA-256 that stands for a token or a link; it is random and long, so no salt and no slow hash are needed."""
+    return sha256(plaintext.encode()).hexdigest()
 
 
 class User(AbstractUser):
-    """Someone who signs in; what they may do in a study stands in their membership there."""
+    """Someone who signs in; what they may do in a study stands in their membership there.
+
+    Who came along with a study of another server (`elsewhere`) only stands by their name beside what they did.
+    """
+
+    elsewhere = models.CharField(
+        max_length=150, blank=True, db_default="", help_text="The user name on the server that a study came from."
+    )
+
+    class Theme(models.TextChoices):
+        SYSTEM = "system"
+        LIGHT = "light"
+        DARK = "dark"
+
+    theme = models.CharField(max_length=10, choices=Theme.choices, blank=True, default="")
+    keys = models.JSONField(
+        default=dict, blank=True, help_text="What differs from the usual keys of the labelling page."
+    )
 
     class Meta:
         constraints = [
@@ -14,8 +44,18 @@ class User(AbstractUser):
         ]
 
     @property
+    def all_keys(self) -> str:
+        """The keys of the labelling page as its script reads them."""
+        return json.dumps({**keys_of(self.keys), SINGLE: self.keys.get(SINGLE, True)})
+
+    @property
     def display_name(self) -> str:
-        return self.get_full_name() or self.username
+        return self.get_full_name() or self.told_name
+
+    @property
+    def told_name(self) -> str:
+        """The user name, as it is told beside what somebody did; of people of another server as it was there."""
+        return self.elsewhere or self.username
 
 
 class ApiToken(models.Model):
@@ -38,3 +78,73 @@ class ApiToken(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+
+    @property
+    def is_over(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+
+class Session(AbstractBaseSession):
+    """A browser in which somebody is signed in, or a visitor's; the row is the session."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
+    browser = models.CharField(max_length=300, blank=True, help_text="As it names itself.")
+    address = models.CharField(max_length=45, blank=True, help_text="Where it was last seen, shortened.")
+    begun_at = models.DateTimeField()
+    seen_at = models.DateTimeField(help_text="To the hour.")
+
+    class Meta:
+        indexes = [models.Index(fields=["user"], condition=models.Q(user__isnull=False), name="sessions_of_a_person")]
+
+    @property
+    def number(self) -> str:
+        """What it is called in an address; its key would be the session itself."""
+        return sha256(self.pk.encode()).hexdigest()[:16]
+
+    @classmethod
+    def get_session_store_class(cls) -> type:
+        from accounts.sessions import SessionStore
+
+        return SessionStore
+
+
+class PasswordLink(models.Model):
+    """A link by which somebody chooses a new password, once; only its digest is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="password_links")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+",
+        help_text="None: asked for by e-mail, or made in the shell.",
+    )  # fmt: skip
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True, help_text="When its person was told that somebody else had made it.")
+
+    class Meta:
+        ordering = ["-created_at"]
+
+
+class ServerEvent(models.Model):
+    """Who did what on this server outside of studies, and when; only ever appended."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+",
+        help_text="None: nobody was signed in, or it was done in the shell.",
+    )  # fmt: skip
+    about = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+",
+        help_text="Whom it concerns.",
+    )  # fmt: skip
+    verb = models.CharField(max_length=60)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["verb", "-id"], name="server_audit_by_verb"),
+            models.Index(fields=["user", "-id"], name="server_audit_by_user"),
+            models.Index(fields=["about", "-id"], name="server_audit_by_person"),
+        ]

@@ -1,17 +1,68 @@
 """What is read about people and tokens."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from accounts.browsers import browser_named
 from accounts.compiled import Compiled
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, PasswordLink, Session, User
+
+LINES = 5
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
     """A person's tokens that were not revoked, newest first; expired ones included."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-created_at")
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    """A browser in which somebody is signed in."""
+
+    session: Session
+    browser: str
+    is_this: bool
+
+
+def sessions_of(user: User, this: str | None) -> list[SessionLine]:
+    """Where somebody is signed in, this browser first, then the last seen."""
+    rows = Session.objects.filter(user=user, expire_date__gt=timezone.now()).order_by("-seen_at", "-begun_at")
+    lines = [SessionLine(each, browser_named(each.browser), each.pk == this) for each in rows]
+    return sorted(lines, key=lambda line: not line.is_this)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An account at a provider by which somebody signs in."""
+
+    pk: int
+    key: str
+    provider: str
+    called: str
+    at: datetime
+
+
+def connections_of(user: User) -> list[Connection]:
+    """Where else somebody says who they are; also at providers that are not configured any more."""
+    rows = SocialAccount.objects.filter(user=user).order_by("date_joined")
+    names = settings.SIGN_IN_PROVIDERS
+    return [
+        Connection(
+            each.pk, each.provider, names.get(each.provider, each.provider), each.extra_data["called"], each.date_joined
+        )
+        for each in rows
+    ]
+
+
+def password_links_of(user: User) -> QuerySet[PasswordLink]:
+    """The newest links for a new password that somebody else made for this person."""
+    rows = PasswordLink.objects.select_related("made_by").filter(user=user, made_by__isnull=False)
+    return rows.exclude(made_by=user).order_by("-created_at")[:LINES]
 
 
 def living_token(digest: str) -> ApiToken | None:

@@ -1,5 +1,6 @@
-"""What of a JSON value Postgres can't hold: U+0000 and halves of surrogate pairs, and nesting without end."""
+"""What of a JSON value Postgres can't hold: U+0000, halves of surrogate pairs, infinity, and nesting without end."""
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,10 @@ UNSTORABLE = re.compile("[\\0\\ud800-\\udfff]")
 
 
 def check_storable(value: Any) -> None:
-    """Raises Invalid with the place of each text that can't be stored, Unreadable where it is nested too deeply."""
+    """Raises Invalid with the place of each text that can't be stored.
+
+    Raises Unreadable where it is nested too deeply, or holds a number beyond all bounds, as 1e999 is.
+    """
     fields: dict[str, list[str]] = {}
     for path, text in texts(value):
         if len(path) > DEEPEST:
@@ -24,7 +28,7 @@ def check_storable(value: Any) -> None:
 
 
 def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every string of a JSON value, keys included, with where it stands; numbers and the like as empty strings."""
+    """Every string of a JSON value, keys included, with where it stands; raises Unreadable for what is not finite."""
     waiting: list[tuple[tuple[str, ...], Any]] = [(path, value)]
     while waiting:
         where, here = waiting.pop()
@@ -38,6 +42,8 @@ def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
             waiting.extend(((*where, str(number)), inner) for number, inner in enumerate(here))
         elif isinstance(here, str):
             yield where, here
+        elif isinstance(here, float) and not math.isfinite(here):
+            raise Unreadable("The JSON holds a number that is too large to be kept, or none at all.")
 
 
 def unstorable(text: str) -> str | None:

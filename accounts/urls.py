@@ -2,15 +2,26 @@
 
 from django.urls import path
 
-from accounts import views
+from accounts.views import me, passwords, providers, signing_in
 
 urlpatterns = [
-    path("sign-in/", views.SignIn.as_view(), name="sign_in"),
-    path("sign-in/again/", views.SignInAgain.as_view(), name="sign_in_again"),
-    path("sign-out/", views.SignOut.as_view(), name="sign_out"),
-    path("me/", views.me, name="me"),
-    path("me/profile/", views.change_profile, name="change_profile"),
-    path("me/password/", views.change_password, name="change_password"),
-    path("me/tokens/", views.make_token, name="make_token"),
-    path("me/tokens/<int:token_id>/revoke/", views.revoke_token, name="revoke_token"),
+    path("sign-in/", signing_in.SignIn.as_view(), name="sign_in"),
+    path("sign-in/again/", signing_in.SignInAgain.as_view(), name="sign_in_again"),
+    path("sign-in/with/<slug:key>/", providers.sign_in_with, name="sign_in_with"),
+    path("sign-in/with/github/back/", providers.come_back, {"provider_id": "github"}, name="github_callback"),
+    path("sign-in/with/<slug:provider_id>/back/", providers.come_back, name="openid_connect_callback"),
+    path("sign-in/lost-password/", passwords.lost_password, name="lost_password"),
+    path("new-password/<str:token>/", passwords.new_password, name="new_password"),
+    path("sign-out/", signing_in.SignOut.as_view(), name="sign_out"),
+    path("me/", me.me, name="me"),
+    path("me/profile/", me.change_profile, name="change_profile"),
+    path("me/password/", me.change_password, name="change_password"),
+    path("me/theme/", me.choose_theme, name="choose_theme"),
+    path("me/keys/", me.choose_keys, name="choose_keys"),
+    path("me/sessions/end-others/", me.end_other_sessions, name="end_other_sessions"),
+    path("me/sessions/<slug:number>/end/", me.end_session, name="end_session"),
+    path("me/providers/<slug:key>/connect/", providers.connect, name="connect_provider"),
+    path("me/providers/<int:account_id>/disconnect/", me.disconnect, name="disconnect_provider"),
+    path("me/tokens/", me.make_token, name="make_token"),
+    path("me/tokens/<int:token_id>/revoke/", me.revoke_token, name="revoke_token"),
 ]

@@ -1,5 +1,8 @@
 """The only road from an address to an object of a study: found and allowed, or 404, or 403."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,13 +12,16 @@ from django.db.models import OuterRef, Q, QuerySet
 
 from accounts.compiled import Compiled
 from accounts.models import User
-from annotation.errors import Blind, Forbidden, NotFound
+from annotation.errors import Blind, Forbidden, NotFound, WrongState
 from annotation.models import (
+    Arrival,
     Assignment,
     Export,
+    Invitation,
     Item,
     Membership,
     Plan,
+    ReaderLink,
     Round,
     RoundItem,
     RoundRater,
@@ -26,14 +32,46 @@ from annotation.models import (
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
+_changing: ContextVar[bool] = ContextVar("changing", default=False)
+
+
+def set_changing(is_so: bool) -> None:
+    """Says, inside `changing`, whether what is asked for changes studies."""
+    _changing.set(is_so)
+
+
+@contextmanager
+def changing(is_so: bool = True) -> Iterator[None]:
+    """While something is asked for that changes studies, or not: one that is archived gives no seat for it."""
+    token = _changing.set(is_so)
+    try:
+        yield
+    finally:
+        _changing.reset(token)
+
+
+def require_at_work(study: Study) -> None:
+    """Raises WrongState for a study that is archived."""
+    if study.archived_at is not None:
+        raise WrongState(
+            f"The study “{study.slug}” is archived, so it is only read. Its owner can take it out of the archive in "
+            "its settings.",
+            code="archived",
+        )
+
 
 @dataclass
 class Seat:
-    """Somebody's place at a study: who they are there, what they may do, and what is hidden from them."""
+    """Somebody's place at a study: who they are there, what they may do, and what is hidden from them.
+
+    Who came by a reader link is nobody known: `user` and `membership` stand for no row, and what is not closed is
+    hidden, for it may be a rater of it.
+    """
 
     user: User
     study: Study
     membership: Membership | None
+    link: ReaderLink | None = None
 
     def has_role(self, *roles: str) -> bool:
         return self.membership is not None and self.membership.has_role(*roles)
@@ -49,6 +87,16 @@ class Seat:
         if self.membership is None and not self.user.is_staff:
             raise Forbidden("Results are for members of the study.")
 
+    @property
+    def sees_issues(self) -> bool:
+        """Whether titles, bodies, comments and quotes of issues may be shown."""
+        return self.link is None or self.link.with_issues
+
+    def require_issues(self) -> None:
+        """Raises Forbidden for who came by a link that leaves out the texts of issues."""
+        if not self.sees_issues:
+            raise Forbidden("The link by which you read leaves out the texts of issues.")
+
     @cached_property
     def blind_round_ids(self) -> frozenset[int]:
         """Open rounds in which this person has an assignment; nothing that others said there may reach them.
@@ -56,9 +104,13 @@ class Seat:
         A pool's raters are blind in it before they take their first item, too: the next one may be any of them. Who
         left a round stays blind in it with an answer there; without one, they have no way back to it.
         """
-        if self.membership is None or not self._may_be_blind:
+        if self.link is not None:
+            under_way = Round.objects.filter(study=self.study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
+            return frozenset(under_way.order_by().values_list("pk", flat=True))
+        if self.user.pk is None or not self._may_be_blind:
             return frozenset()
-        own = {"rater__study": self.study, "rater__user": self.user, "round__state": Round.State.OPEN}
+        whose = "rater__user" if self.membership else "rater__former_user"  # staff see a study that they left
+        own = {"rater__study": self.study, whose: self.user, "round__state": Round.State.OPEN}
         given = Assignment.objects.filter(**own).exclude(state=Assignment.State.WITHDRAWN)
         in_pools = RoundRater.objects.filter(round__mode=Round.Mode.POOL, left_at__isnull=True, **own)
         rounds = given.order_by().values_list("round_id", flat=True)
@@ -71,6 +123,8 @@ class Seat:
     def require_sight(self, round_: Round) -> None:
         """Raises Blind when the person rates in this round while it is open."""
         if round_.pk in self.blind_round_ids:
+            if self.link is not None:
+                raise Blind(f"By a link only closed rounds are read, and round {round_.number} is {round_.state}.")
             raise Blind(
                 f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
             )
@@ -115,15 +169,32 @@ class Seat:
 
 
 def get_seat(user: User, slug: str) -> Seat:
-    """The study and the person's place in it; staff see every study. Raises NotFound."""
+    """The study and the person's place in it; staff see every study. Raises NotFound.
+
+    It raises WrongState where something is asked for that would change a study which is archived.
+    """
     membership = _membership.first(slug, user.pk)
     if membership is not None:
         membership.user = user
-        return Seat(user, membership.study, membership)
-    study = Study.objects.select_related("taxonomy").filter(slug=slug).first() if user.is_staff else None
+        study: Study | None = membership.study
+    else:
+        here = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None)
+        study = here.first() if user.is_staff else None
     if study is None:
         raise NotFound(f"There is no study “{slug}”, or you are not a member of it.")
-    return Seat(user, study, None)
+    if _changing.get():
+        require_at_work(study)
+    return Seat(user, study, membership)
+
+
+def get_seat_by_link(pk: int, slug: str) -> Seat:
+    """The place of who came by a reader link of this study; one query. Raises NotFound where it holds no more."""
+    rows = ReaderLink.objects.select_related("study__taxonomy").filter(pk=pk, study__slug=slug, study__deleted_at=None)
+    link = rows.first()
+    if link is None or not link.holds:
+        raise NotFound("The link by which you read was withdrawn or has ended. Ask who gave it to you for another.")
+    reader = Membership(pk=0, study=link.study, name="Reviewer", roles=[READER])
+    return Seat(User(pk=0), link.study, reader, link)
 
 
 _membership = Compiled(
@@ -137,7 +208,7 @@ _membership = Compiled(
 
 def get_whole_study(slug: str) -> Seat:
     """A study as the operator of the shell sees it, blind in no round. Raises NotFound."""
-    study = Study.objects.select_related("taxonomy").filter(slug=slug).first()
+    study = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).first()
     if study is None:
         raise NotFound(f"There is no study “{slug}”.")
     return Seat(User(is_staff=True), study, None)
@@ -185,6 +256,15 @@ def get_member_at(seat: Seat, pk: int) -> Membership:
     found = Membership.objects.select_related("user").filter(study=seat.study, pk=pk).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no such member.")
+    return found
+
+
+def get_invitation(seat: Seat, pk: int) -> Invitation:
+    """An invitation of the study, for its owners; raises Forbidden, NotFound."""
+    seat.require(OWNER)
+    found = Invitation.objects.filter(study=seat.study, pk=pk).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such invitation.")
     return found
 
 
@@ -279,6 +359,14 @@ def get_own_workbook(user: User, number: int) -> Workbook:
     found = Workbook.objects.select_related("created_by", "study").filter(created_by=user, pk=number).first()
     if found is None:
         raise NotFound(f"You have no upload {number}.")
+    return found
+
+
+def get_arrival(user: User, number: int) -> Arrival:
+    """A study's file that this very person brought; raises NotFound."""
+    found = Arrival.objects.select_related("study", "created_by").filter(created_by=user, pk=number).first()
+    if found is None:
+        raise NotFound(f"You have no import {number} of a study.")
     return found
 
 

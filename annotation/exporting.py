@@ -14,7 +14,7 @@ from django.core.files import File
 from django.db import InterfaceError, OperationalError, connections, transaction
 from django.utils import timezone
 
-from accounts.errors import ConcordError
+from accounts.errors import ConcordError, StorageAway
 from annotation.access import OWNER, get_seat
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, write_file
@@ -26,6 +26,7 @@ PULSE_SECONDS = 15
 STALE_SECONDS = 60
 CLAIMS_MOST = 5
 PIECE = 1 << 20
+WAITS_FOR_STORAGE = "waiting: the storage of files does not answer"
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +51,16 @@ def work(export_id: int) -> None:
         return
     except (OperationalError, InterfaceError):
         raise
+    except StorageAway:
+        log.warning("Export %s waits: the storage of files does not answer", export.pk)
+        with suppress(ClaimLost):
+            _note(export, step=WAITS_FOR_STORAGE)
     except ConcordError as error:
         details = [sentence for each in error.fields.values() for sentence in each]
         _fail(export, " ".join([error.message, *details]))
+    except OSError as error:
+        log.warning("Export %s failed: %s", export.pk, error.strerror)
+        _fail(export, f"The file could not be written: {error.strerror}. Make it again once there is room for it.")
     except Exception as error:
         log.exception("Export %s failed", export.pk)
         _fail(export, f"The file could not be made ({type(error).__name__}). The server's log says more.")
@@ -144,6 +152,8 @@ def _store(export: Export, file: IO[bytes]) -> None:
     _note(export, file=name, step="storing the file")
     try:
         stored = storage.save(name, File(file), max_length=300)
+    except StorageAway:
+        raise
     except Exception as error:
         log.exception("Export %s could not be stored", export.pk)
         said = getattr(error, "strerror", None) or type(error).__name__
@@ -202,7 +212,7 @@ def pick_up(stale_seconds: int = STALE_SECONDS, lost_seconds: int = STALE_SECOND
         ]
         for each in found:
             each.state, each.worked_at = Export.State.QUEUED, now
-            if each.n_claims >= CLAIMS_MOST:
+            if each.n_claims >= CLAIMS_MOST and each.step != WAITS_FOR_STORAGE:
                 each.state, each.done_at = Export.State.FAILED, now
                 each.error = f"The worker stopped {CLAIMS_MOST} times while it made the file; ask for a smaller one."
             each.save(update_fields=["state", "worked_at", "done_at", "error"])

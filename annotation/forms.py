@@ -220,6 +220,14 @@ def suitable(dimension: TreeDimension) -> list[str]:
     return [name for name in COEFFICIENTS if ordered or name not in {"weighted_kappa", "gwet_ac2"}]
 
 
+ROLES = (
+    (Membership.Role.OWNER, "owner: changes the study, its members and rounds"),
+    (Membership.Role.ADJUDICATOR, "adjudicator: decides where raters differ"),
+    (Membership.Role.RATER, "rater: labels issues, under a code"),
+    (Membership.Role.READER, "reader: looks at results"),
+)
+
+
 class MemberForm(forms.Form):
     username = forms.CharField(
         label="User name",
@@ -227,12 +235,7 @@ class MemberForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     roles = forms.MultipleChoiceField(
-        choices=[
-            (Membership.Role.OWNER, "owner: changes the study, its members and rounds"),
-            (Membership.Role.ADJUDICATOR, "adjudicator: decides where raters differ"),
-            (Membership.Role.RATER, "rater: labels issues, under a code"),
-            (Membership.Role.READER, "reader: looks at results"),
-        ],
+        choices=ROLES,
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Give at least one role."},
     )
@@ -258,6 +261,31 @@ class MemberForm(forms.Form):
         machine = {name: cleaned[f"machine_{name}"] for name in ("name", "version", "prompt")}
         chosen = {name: cleaned[name] for name in ("username", "roles", "kind")}
         return chosen | {"machine": machine if any(machine.values()) else None}
+
+
+class InvitationForm(forms.Form):
+    """A link by which people become members; it stands beside `MemberForm`, so its fields have ids of their own."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **{"auto_id": "invitation_%s", **named})
+
+    roles = forms.MultipleChoiceField(
+        choices=ROLES,
+        initial=[Membership.Role.RATER],
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Give at least one role."},
+    )
+    note = forms.CharField(
+        label="For whom", max_length=200, required=False, help_text="So that you know the link by; owners see it."
+    )
+    email = forms.EmailField(label="E-mail", required=False)
+    days = forms.TypedChoiceField(
+        label="Holds",
+        coerce=int,
+        choices=[(1, "1 day"), (3, "3 days"), (7, "a week"), (14, "two weeks"), (30, "30 days"), (90, "90 days")],
+        initial=14,
+    )
+    n_most = forms.IntegerField(label="People", min_value=1, max_value=200, initial=1)
 
 
 class RoundForm(forms.Form):

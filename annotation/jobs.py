@@ -1,8 +1,8 @@
-"""What workers do by calling actions: workbooks are imported, lost ones sent again, old files removed."""
+"""What workers do by calling actions: workbooks and studies are imported, lost ones sent again, old files removed."""
 
 from celery import shared_task
 
-from annotation.actions import workbooks
+from annotation.actions import arriving, workbooks
 
 LOST_SECONDS = 30
 
@@ -24,3 +24,22 @@ def pick_up_workbooks() -> None:
 def remove_old_workbooks() -> None:
     """Removes files of workbooks that are not needed any more."""
     workbooks.remove_old_workbooks()
+
+
+@shared_task
+def take_study_in(arrival_id: int) -> None:
+    """Stores the study of one file; nothing for one that is done."""
+    arriving.take_in(arrival_id)
+
+
+@shared_task
+def pick_up_arrivals() -> None:
+    """Sends studies' files whose message or worker was lost to workers again."""
+    for arrival_id in arriving.lost(LOST_SECONDS):
+        take_study_in.delay(arrival_id)
+
+
+@shared_task
+def remove_old_arrivals() -> None:
+    """Removes studies' files that are not needed any more."""
+    arriving.remove_old_files()

@@ -1,8 +1,8 @@
-"""What workers do for studies: one plan, round or export to a task, and the clock's look after what nobody works on."""
+"""What workers do for studies: one plan, round, file or deletion to a task; the clock sends again what was lost."""
 
 from celery import shared_task
 
-from annotation import exporting, moving, ruling
+from annotation import deleting, exporting, moving, ruling
 
 LOST_SECONDS = 30
 
@@ -44,3 +44,16 @@ def pick_up_exports() -> None:
     """Sends exports whose message or worker was lost to workers again."""
     for export_id in exporting.pick_up():
         make_export.delay(export_id)
+
+
+@shared_task
+def delete_study(deletion_id: int) -> None:
+    """Takes one deleted study away; nothing for one that is gone."""
+    deleting.work(deletion_id)
+
+
+@shared_task
+def pick_up_deletions() -> None:
+    """Sends deletions whose message or worker was lost to workers again."""
+    for deletion_id in deleting.lost(LOST_SECONDS):
+        delete_study.delay(deletion_id)

@@ -188,7 +188,7 @@ def _web() -> Iterator[int]:
         ends_at = time.monotonic() + 60
         while True:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20):
                     break
             except (OSError, urllib.error.HTTPError):
                 assert time.monotonic() < ends_at, "the web processes do not answer"

@@ -19,7 +19,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
-from accounts.errors import ConcordError, NotFound
+from accounts.errors import ConcordError, NotFound, TooMany
+from config.outages import outage_of
 
 CODES = {
     400: "unreadable",
@@ -32,6 +33,7 @@ CODES = {
     415: "unsupported_media_type",
     422: "invalid",
     429: "throttled",
+    503: "unavailable",
 }
 
 
@@ -50,9 +52,16 @@ def error_answer(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _answer(error: Exception) -> Response | None:
+    if not isinstance(error, ConcordError) and (outage := outage_of(error)) is not None:
+        answer = shape(503, outage.message)
+        answer["Retry-After"] = str(outage.retry_seconds)
+        return answer
     match error:
         case ConcordError():
-            return shape(error.status, error.message, code=error.code, fields=error.fields)
+            answer = shape(error.status, error.message, code=error.code, fields=error.fields)
+            if isinstance(error, TooMany):
+                answer["Retry-After"] = str(error.wait_seconds)
+            return answer
         case exceptions.ValidationError():
             return shape(422, "Some fields are not valid.", fields=flat(error.detail))
         case ValidationError():

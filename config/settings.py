@@ -7,11 +7,14 @@ from pathlib import Path
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
 
-from config import embedded, env
+from config import embedded, env, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-CONCORD_VERSION = "0.1.0"  # as in pyproject.toml and CITATION.cff
+CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
 PORT = env.whole("PORT", 8000, least=1, most=65535)
@@ -43,10 +46,24 @@ def _secret_key() -> str:
         ) from error
 
 
+def _former_keys() -> list[str]:
+    """SECRET_KEY_FALLBACKS: what was signed with them is still read, and nothing is signed with them any more."""
+    former = env.words("SECRET_KEY_FALLBACKS")
+    if any(len(key) < 32 for key in former):
+        raise ImproperlyConfigured("A key in SECRET_KEY_FALLBACKS is shorter than 32 characters; write whole keys.")
+    return former
+
+
 SECRET_KEY = _secret_key()
+SECRET_KEY_FALLBACKS = _former_keys()
 ALLOWED_HOSTS = [*env.words("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 HTTPS = env.flag("HTTPS")
+TRUSTED_PROXIES = env.whole("TRUSTED_PROXIES", 0, most=10)
+LOOPBACK_ONLY = (
+    not (env.words("ALLOWED_HOSTS") or HTTPS or TRUSTED_PROXIES)
+    and env.text("BIND", "127.0.0.1") in env.LOOPBACK  # nobody else's machine is meant to reach this one
+)
 
 INSTALLED_APPS = [
     "config",
@@ -61,23 +78,35 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "django_htmx",
+    "django_structlog",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]
 MIDDLEWARE = [
+    "config.requests.RequestLog",
+    "config.headers.Headers",
+    "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.middleware.SeenSessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.limits.BodyLimits",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.middleware.ErrorPages",
+    "config.middleware.Archive",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -98,15 +127,28 @@ TEMPLATES = [
 
 DATABASES = {
     "default": env.database(env.text("DATABASE_URL") or embedded.database_url(DATA_DIR))
-    | {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
+    | {
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+        "ATOMIC_REQUESTS": False,
+        "DISABLE_SERVER_SIDE_CURSORS": env.flag("PGBOUNCER"),
+    }
 }
+DIRECT_DATABASE = env.database(env.text("DIRECT_DATABASE_URL")) if env.text("DIRECT_DATABASE_URL") else None
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or embedded.redis_url(DATA_DIR)
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "config.patience.PatientCache",
         "LOCATION": REDIS_URL.replace("redis+socket://", "unix://"),
         "KEY_PREFIX": "concord",
+        "OPTIONS": {
+            "socket_connect_timeout": 1,
+            "socket_timeout": 1,
+            "retry": Retry(
+                NoBackoff(), 1, supported_errors=(RedisConnectionError,)
+            ),  # once: it may have been restarted
+        },
     }
 }
 
@@ -117,9 +159,10 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long Redis is away, the worker waits for it
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 5, "socket_keepalive": True}
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 3, "socket_timeout": 3, "socket_keepalive": True}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 CELERY_TIMEZONE = "UTC"
-CELERY_IMPORTS = ("annotation.jobs",)
+CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs")
 PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 10, least=1, most=600)
 CELERY_BEAT_SCHEDULE = {
     "pick up fetches that are due, stale or lost": {
@@ -132,10 +175,14 @@ CELERY_BEAT_SCHEDULE = {
     "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": 30.0},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
     "pick up workbooks that were lost": {"task": "annotation.jobs.pick_up_workbooks", "schedule": 30.0},
+    "pick up studies that were lost on their way in": {"task": "annotation.jobs.pick_up_arrivals", "schedule": 30.0},
+    "pick up deletions that were lost": {"task": "annotation.tasks.pick_up_deletions", "schedule": 30.0},
+    "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {
         "task": "annotation.jobs.remove_old_workbooks",
         "schedule": 3600.0,
     },
+    "remove sessions and links that are over": {"task": "accounts.jobs.remove_what_is_over", "schedule": 3600.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
 
@@ -155,10 +202,12 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "accounts.passwords.NotTheDemos"}]
+SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
-SESSION_COOKIE_NAME = f"concord_{PORT}"
-CSRF_COOKIE_NAME = f"concord_csrf_{PORT}"
+SESSION_COOKIE_NAME = "__Host-concord" if HTTPS else f"concord_{PORT}"
+CSRF_COOKIE_NAME = "__Host-concord_csrf" if HTTPS else f"concord_csrf_{PORT}"
+CSRF_FAILURE_VIEW = "config.views.forged"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -174,29 +223,48 @@ STATICFILES_FINDERS = [
     "config.vega.VegaFinder",
 ]
 WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/vega/vega-[\w.]+\.js$"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": DATA_DIR / "files"}},
+    "default": env.files(DATA_DIR / "files"),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 UPLOAD_BYTES_MAX = env.whole("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
+BACKUPS_KEPT = env.whole("BACKUPS_KEPT", 5, least=1, most=1000)
 UPLOADS_KEPT_DAYS = env.whole("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # the columns of a workbook's sheets, and values to decide on
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 GITHUB_API_URL = env.text("GITHUB_API_URL", "https://api.github.com").rstrip("/")
 GITHUB_TOKENS = env.words("GITHUB_TOKENS")
 GITHUB_WEBHOOK_SECRET = env.text("GITHUB_WEBHOOK_SECRET")
 
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
+SOCIALACCOUNT_ADAPTER = "accounts.providers.ProviderAdapter"
+SOCIALACCOUNT_QUERY_EMAIL = False  # so that GitHub is asked for nothing but who somebody is
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"  # of the address that a provider sends people back to
+SIGN_IN_PROVIDERS, SOCIALACCOUNT_PROVIDERS = env.sign_in_providers(GITHUB_API_URL)
+
+_email = env.email("EMAIL_URL")
+SENDS_EMAIL = bool(_email)
+EMAIL_HOST = str(_email.get("EMAIL_HOST", ""))
+EMAIL_PORT = int(str(_email.get("EMAIL_PORT", 25)))
+EMAIL_HOST_USER = str(_email.get("EMAIL_HOST_USER", ""))
+EMAIL_HOST_PASSWORD = str(_email.get("EMAIL_HOST_PASSWORD", ""))
+EMAIL_USE_TLS, EMAIL_USE_SSL = bool(_email.get("EMAIL_USE_TLS")), bool(_email.get("EMAIL_USE_SSL"))
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Concord <concord@localhost>")
+
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # asked from beside, not through the proxy
     SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
+    # HSTS for the hosts below this one, and for good in browsers, is for whoever owns the domain: the proxy sends it.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -208,6 +276,7 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
+        "upgrade-insecure-requests": HTTPS,
     }
 }
 
@@ -233,6 +302,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PlanState": "annotation.models.Plan.State",
         "ExportState": "annotation.models.Export.State",
+        "InvitationState": "annotation.api.inviting.STATES",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -242,10 +312,16 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
-}
+METRICS_TOKEN = env.secret("METRICS_TOKEN", least=16)
+if METRICS_TOKEN:
+    MIDDLEWARE.insert(1, "django_prometheus.middleware.PrometheusBeforeMiddleware")
+    MIDDLEWARE.append("config.metrics.Counting")
+SLOW_REQUEST_MS = env.whole("SLOW_REQUEST_MS", 1000, least=1)
+LOGGING = logs.settings_of(
+    env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
+    env.choice("LOG_FORMAT", "text", ("text", "json")),
+    [str(each["task"]) for each in CELERY_BEAT_SCHEDULE.values()],
+)
+logs.begin()
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_CELERY_TASK_START_LOG_LEVEL = 10

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 WITHOUT_SERVERS = {
@@ -20,8 +20,8 @@ WITHOUT_SERVERS = {
     "up",
     "version",
 }
-MIGRATING = 0x0C0C07D  # any number, as long as it is the same everywhere
 WITHOUT_TABLES = {
+    "backup",
     "dbshell",
     "flush",
     "migrate",
@@ -30,6 +30,7 @@ WITHOUT_TABLES = {
     "sqlflush",
     "sqlmigrate",
     "sqlsequencereset",
+    "upgrade",
 }
 
 
@@ -52,14 +53,17 @@ def run(arguments: Sequence[str]) -> None:
         execute_from_command_line(list(arguments))
         return
 
+    from config.database import UnfitDatabase
     from config.embedded import ServersUnavailable
 
     try:
         with _servers():
             if command not in WITHOUT_TABLES:
                 _make_tables_once()
+            elif command == "migrate":
+                _refuse_unfit()
             execute_from_command_line(list(arguments))
-    except ServersUnavailable as error:
+    except (ServersUnavailable, UnfitDatabase) as error:
         sys.exit(str(error))
 
 
@@ -78,28 +82,40 @@ def _servers() -> AbstractContextManager[object]:
     return embedded.servers(settings.DATA_DIR)
 
 
-def migrate() -> None:
-    """Bring the tables up to date; processes that want to at the same moment do so one after another."""
-    from django.core.management import call_command
-    from django.db import connection
+def migrate(before: Callable[[], None] = lambda: None) -> None:
+    """Bring the tables up to date; processes that want to at the same moment do so one after another.
 
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
-        try:
-            call_command("migrate", verbosity=0, interactive=False)
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])
+    What `before` does is done in its turn, too; where it raises, nothing is migrated. Raises UnfitDatabase.
+    """
+    from django.core.management import call_command
+
+    from config import database
+
+    with database.turn_at_tables():
+        database.refuse_unfit()
+        before()
+        call_command("migrate", verbosity=0, interactive=False)
+
+
+def _refuse_unfit() -> None:
+    import django
+
+    from config import database
+
+    django.setup()
+    database.refuse_unfit()
 
 
 def _make_tables_once() -> None:
     import django
     from django.db import connection
 
+    from config import database
+
     django.setup()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [MIGRATING])  # another process may be making them
-        cursor.execute("SELECT to_regclass('django_migrations'), pg_advisory_unlock_shared(%s)", [MIGRATING])
-        found, _ = cursor.fetchone()
+    with database.turn_at_tables(shared=True), connection.cursor() as cursor:  # another process may be making them
+        cursor.execute("SELECT to_regclass('django_migrations')")
+        (found,) = cursor.fetchone()
     if not found:
         migrate()
     connection.close()

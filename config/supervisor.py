@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ RESTART_SECONDS_FIRST = 0.5
 RESTART_SECONDS_MOST = 30.0
 STEADY_SECONDS = 30.0  # a child that lived this long starts again at once when it dies
 LOG_BYTES_MOST = 10 * 1024 * 1024
+TRIM_SECONDS = 60.0
 PR_SET_PDEATHSIG = 1
 
 
@@ -100,19 +102,32 @@ def open_log(path: Path):  # type: ignore[no-untyped-def]  # a binary file, open
     return path.open("ab", buffering=0)
 
 
+def trim_log(path: Path) -> None:
+    """A log that has grown too large while it is written to goes to `….old`, and begins anew."""
+    with suppress(OSError):
+        if path.stat().st_size > LOG_BYTES_MOST:
+            shutil.copyfile(path, path.with_suffix(".old"))
+            os.truncate(path, 0)  # whoever writes appends, and so goes on at the beginning
+
+
 class Supervisor:
     """Runs children until told to stop. One thread; `tick` has to be called a few times a second."""
 
     def __init__(self, children: Sequence[Child], *, say: Callable[[str], None] = lambda _: None) -> None:
         self._running = [_Running(child) for child in children]
         self._say = say
+        self._trimmed_at = time.monotonic()
 
     def start(self) -> None:
         for running in self._running:
             running.start()
 
     def tick(self) -> None:
-        """Take note of what died, and start again what is due."""
+        """Take note of what died, start again what is due, and keep logs short."""
+        if time.monotonic() - self._trimmed_at > TRIM_SECONDS:
+            self._trimmed_at = time.monotonic()
+            for running in self._running:
+                trim_log(running.child.log)
         for running in self._running:
             process = running.process
             if process and process.poll() is not None:

@@ -2,10 +2,15 @@
 
 from django.urls import include, path
 
-from config import views
+from config import metrics, operating, views
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("operations/", operating.operations, name="operations"),
+    path("operations/audit/", operating.server_audit, name="server_audit"),
+    path("operations/audit/audit.<str:format>", operating.server_audit_file, name="server_audit_file"),
     path("api/v1/", include("config.api")),
     path("", include("accounts.urls")),
     path("", include("taxonomy.urls")),

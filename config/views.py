@@ -1,35 +1,39 @@
 """Pages of the house itself: health, and what is shown when something is not there or breaks."""
 
 import logging
+import sys
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import get_template
-from redis import Redis
-from redis.exceptions import RedisError
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config import health
+from config.middleware import unavailable
+from config.outages import outage_of
+from config.requests import number_of
 
 logger = logging.getLogger(__name__)
 
 
+@require_safe
+@never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while Postgres and Redis answer, else 503 saying which does not."""
-    found = {"database": "ok", "redis": "ok"}
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        logger.exception("Postgres does not answer")
-        found["database"] = "does not answer"
-    try:
-        address = settings.REDIS_URL.replace("redis+socket://", "unix://")
-        with Redis.from_url(address, socket_timeout=2, socket_connect_timeout=2) as redis:
-            redis.ping()
-    except (RedisError, OSError):
-        logger.exception("Redis does not answer")
-        found["redis"] = "does not answer"
-    return JsonResponse(found, status=200 if set(found.values()) == {"ok"} else 503)
+    """200 as long as this process answers; it asks nobody else."""
+    return JsonResponse({"process": health.OK})
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 while each part answers, else 503; `?need=database,migrations` looks at those alone."""
+    found = health.states()
+    needed = set(request.GET.get("need", "").split(",")) & set(found) or set(found)
+    is_ready = all(found[part] == health.OK for part in needed)
+    return JsonResponse(found, status=200 if is_ready else 503)
 
 
 def is_api(request: HttpRequest) -> bool:
@@ -54,12 +58,42 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return error_page(request, 400, "Not understood", "The request can't be read.", "unreadable")
+    if isinstance(exception, RequestDataTooBig):
+        return too_large(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    message = next((words for kind, words in _REFUSED.items() if isinstance(exception, kind)), "")
+    return error_page(request, 400, "Not understood", message or "The request can't be read.", "unreadable")
+
+
+_REFUSED = {
+    DisallowedHost: "This site is not known by the name in the address; its operator names it in ALLOWED_HOSTS.",
+    TooManyFieldsSent: f"The form has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields; send it in parts.",
+    TooManyFilesSent: f"There are more than {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files; send them in a zip.",
+}
+
+
+def too_large(request: HttpRequest, most: int) -> HttpResponse:
+    message = f"The request is larger than the {most >> 20} MB that are taken here; send it in parts."
+    return error_page(request, 413, "Too large", message, "too_large")
+
+
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Where the token is missing that shows that a form is ours."""
+    message = (
+        "This form did not come from a page of this site, or its page was open while somebody signed in or out. Go "
+        "back, load the page again and send it once more; the browser has to keep this site's cookies."
+    )
+    return error_page(request, 403, "Not sent", message, "forbidden")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A page that needs neither database nor session, since either may be what broke."""
+    """A page that needs neither database nor session, since either may be what broke; 503 where something is away."""
+    if (outage := outage_of(sys.exc_info()[1])) is not None:
+        return unavailable(request, outage)
+    logger.exception("broke")
+    number = number_of(request)
     message = "Something broke on the server. What you saved before is safe; try again in a moment."
     if is_api(request):
-        return JsonResponse({"code": "server_error", "message": message, "fields": {}}, status=500)
-    return HttpResponse(get_template("errors/500.html").render({"message": message}), status=500)
+        said = f"{message} If you report it, say the number {number}."
+        return JsonResponse({"code": "server_error", "message": said, "fields": {}}, status=500)
+    context = {"number": number, "status": 500, "title": "Something broke", "message": message}
+    return HttpResponse(get_template("errors/bare.html").render(context), status=500)

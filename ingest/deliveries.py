@@ -1,5 +1,6 @@
 """Carries a run of webhook messages: each message and its place in one transaction, in the order they came."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from django.utils import timezone
@@ -12,12 +13,13 @@ from ingest.upsert import known_records
 from ingest.webhooks import IssueGone, IssueNews, LabelNews, merged_thread, parse_message, relabelled
 
 BATCH_ISSUES = 500
+READ_AT_ONCE = 10
 LABELS_KEY = "labels_after"
 
 
 def take_in(run: FetchRun) -> None:
     """Takes in the messages of a run that are still to be read; raises ClaimLost."""
-    for delivery in run.deliveries.filter(payload__isnull=False).order_by("pk").iterator(chunk_size=100):
+    for delivery in _waiting(run):
         try:
             news = parse_message(delivery.event, delivery.payload or {})
         except RowError as error:
@@ -34,6 +36,14 @@ def take_in(run: FetchRun) -> None:
                 _gone(run, news)
             run.cursor = {}
             _settled(delivery)
+
+
+def _waiting(run: FetchRun) -> Iterator[Delivery]:
+    """The messages that are still to be read, in the order they came; one query for each ten."""
+    last = 0
+    while found := list(run.deliveries.filter(payload__isnull=False, pk__gt=last).order_by("pk")[:READ_AT_ONCE]):
+        last = found[-1].pk
+        yield from found
 
 
 def _settled(delivery: Delivery) -> None:

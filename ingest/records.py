@@ -26,6 +26,20 @@ def digest(parts: Sequence[Any]) -> str:
     return sha256(orjson.dumps(parts)).hexdigest()
 
 
+def content_digest(
+    *,
+    title: str,
+    body: str,
+    state: str,
+    state_reason: str,
+    github_labels: Sequence[str],
+    author: int | str,
+    comments: Sequence[str] | None,
+) -> str:
+    """The SHA-256 of a state of an issue; `comments` are the hashes of its thread in order, None where not known."""
+    return digest([title, body, state, state_reason, sorted(github_labels), author, comments])
+
+
 @dataclass(frozen=True, slots=True)
 class CommentRecord:
     """One comment; `github_id` is its number at GitHub, None where the source does not give it."""
@@ -114,17 +128,14 @@ class IssueRecord:
     @property
     def sha256(self) -> str:
         """Of title, body, state, reason, GitHub labels, author and comments in order; unknown comments are not none."""
-        comments = None if self.comments is None else [comment.sha256 for comment in self.comments]
-        return digest(
-            [
-                self.title,
-                self.body or "",
-                self.state or "",
-                self.state_reason or "",
-                sorted(self.github_labels or ()),
-                self.author_id or self.author_login or "",
-                comments,
-            ]
+        return content_digest(
+            title=self.title,
+            body=self.body or "",
+            state=self.state or "",
+            state_reason=self.state_reason or "",
+            github_labels=self.github_labels or (),
+            author=self.author_id or self.author_login or "",
+            comments=None if self.comments is None else [comment.sha256 for comment in self.comments],
         )
 
 

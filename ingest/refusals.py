@@ -1,12 +1,11 @@
 """Refused rows as a file: line, reason and the row itself, written as they are read. Pure."""
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from accounts.spreadsheets import defused
+from accounts.spreadsheets import SafeCsv
 
 CHUNK = 500
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
@@ -21,10 +20,10 @@ def write_refusals(format: str, rows: Iterable[RefusedRow]) -> Iterator[bytes]:
 
 def _csv(rows: Iterator[RefusedRow]) -> Iterator[bytes]:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["line", "reason", "row"])
+    writer = SafeCsv(text)
+    writer.row(["line", "reason", "row"])
     while chunk := list(islice(rows, CHUNK)):
-        writer.writerows((line, defused(reason), defused(row)) for line, reason, row in chunk)
+        writer.rows(chunk)
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()

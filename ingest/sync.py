@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from django.db import InterfaceError, OperationalError
 
+from accounts.errors import StorageAway
 from ingest import totals
 from ingest.ahead import read_ahead
 from ingest.deliveries import take_in
@@ -19,6 +20,7 @@ from ingest.runs import ClaimLost, beat, claim, fail, finish, progress, refuse, 
 from ingest.tables import TableReader
 
 logger = logging.getLogger(__name__)
+STORAGE_SECONDS = 30
 
 
 def work(run_id: int) -> None:
@@ -38,6 +40,9 @@ def work(run_id: int) -> None:
         finish(run)
     except ClaimLost:
         logger.info("run %s goes on elsewhere or was cancelled", run.pk)
+    except StorageAway:
+        said = "The storage of files does not answer; the file is read on when it does."
+        wait(run, FetchMustWait(said, wait_seconds=STORAGE_SECONDS, counts=False))
     except FetchMustWait as error:
         wait(run, error)
     except FetchFailed as error:

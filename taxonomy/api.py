@@ -101,9 +101,9 @@ class VersionLine(serializers.ModelSerializer[TaxonomyVersion]):
     """A version without its content: who made, wrote, published and retired it, and when."""
 
     created_by: Any = serializers.SlugRelatedField("username", read_only=True)
-    edited_by: Any = serializers.SlugRelatedField("username", read_only=True)
-    published_by: Any = serializers.SlugRelatedField("username", read_only=True)
-    retired_by: Any = serializers.SlugRelatedField("username", read_only=True)
+    edited_by: Any = serializers.SlugRelatedField("username", read_only=True, allow_null=True)
+    published_by: Any = serializers.SlugRelatedField("username", read_only=True, allow_null=True)
+    retired_by: Any = serializers.SlugRelatedField("username", read_only=True, allow_null=True)
 
     class Meta:
         model = TaxonomyVersion

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from accounts.naming import wrong_in
 from taxonomy import reading, schema
 from taxonomy.errors import InvalidDocument
 from taxonomy.fields import OTHER_BOOLEANS, Place, Structure, short
@@ -87,8 +88,11 @@ class _Checker:
         return self.structure.text((*place, name), given.get(name))
 
     def line(self, given: Mapping[str, Any], place: Place, name: str) -> str:
-        """A text of one line, trimmed."""
-        return self.text(given, place, name).strip()
+        """A text of one line, trimmed; one that misleads who reads it as a name is a problem."""
+        found = self.text(given, place, name).strip()
+        if wrong := wrong_in(found):
+            self.add((*place, name), wrong)
+        return found
 
     def texts(self, given: Mapping[str, Any], place: Place, name: str) -> tuple[str, ...]:
         return tuple(

@@ -44,7 +44,15 @@ for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
     os.environ["PYTHONPYCACHEPREFIX"] = str(DATA_DIR / "compiled")
 
-RUN_COMMANDS = ("test_docs.py", "test_upgrade.py", "test_up.py", "test_many_raters.py", "test_supervisor.py")
+RUN_COMMANDS = (
+    "test_docs.py",
+    "test_backup.py",
+    "test_backup_under_load.py",
+    "test_upgrade.py",
+    "test_up.py",
+    "test_many_raters.py",
+    "test_supervisor.py",
+)
 """Files without those marks that start whole processes."""
 
 _hold = embedded.Hold(DATA_DIR)
@@ -133,6 +141,9 @@ def empty_cache(request: pytest.FixtureRequest) -> None:
     from django.conf import settings
     from django.core.cache import cache
 
+    from config.patience import absence
+
+    absence.end()
     keys = list(_redis().scan_iter(f"{settings.CACHES['default']['KEY_PREFIX']}:*"))
     if keys:
         cache.delete_many([key.decode().split(":", 2)[2] for key in keys])
@@ -142,7 +153,7 @@ def _redis():  # type: ignore[no-untyped-def]  # redis.Redis
     import redis
     from django.conf import settings
 
-    return redis.Redis.from_url(settings.CACHES["default"]["LOCATION"])
+    return redis.Redis.from_url(settings.REDIS_URL.replace("redis+socket://", "unix://"))
 
 
 @pytest.fixture(scope="session")

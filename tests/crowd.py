@@ -37,7 +37,8 @@ def prepare(mode: str, n_raters: int, n_items: int, raters_per_item: int) -> dic
     make.issues(n_items, first=first)
     make.open_round(study, n_items, raters=names, first=first, raters_per_item=raters_per_item, mode=mode)
     tokens = [make_token(user=make.user(name), name="crowd", scope="rate")[1] for name in names]
-    return {"slug": study.slug, "tokens": tokens}
+    owner = make_token(user=make.owner_seat(study).user, name="crowd", scope="manage")[1]
+    return {"slug": study.slug, "tokens": tokens, "owner": owner}
 
 
 @dataclass
@@ -165,13 +166,24 @@ class Outcome:
     slug: str
     raters: list[Told]
     n_killed: int
+    owner: str = field(repr=False)
+    """A token of the study's owner."""
 
     @property
     def acknowledged(self) -> dict[str, dict[str, Any]]:
         return {key: stored for told in self.raters for key, stored in told.acknowledged.items()}
 
 
-def work(site: Site, mode: str, *, n_raters: int, n_items: int, raters_per_item: int, seed: int) -> Outcome:
+def work(
+    site: Any,
+    mode: str,
+    *,
+    n_raters: int,
+    n_items: int,
+    raters_per_item: int,
+    seed: int,
+    rater: type["RaterAtWork"] = RaterAtWork,
+) -> Outcome:
     """Lets the raters label everything while web processes die; gives what each of them was told."""
     prepared = json.loads(
         site.run(
@@ -180,7 +192,7 @@ def work(site: Site, mode: str, *, n_raters: int, n_items: int, raters_per_item:
         )
     )
     rng = random.Random(seed)
-    raters = [RaterAtWork(site.port, prepared["slug"], token, rng.getrandbits(64)) for token in prepared["tokens"]]
+    raters = [rater(site.port, prepared["slug"], token, rng.getrandbits(64)) for token in prepared["tokens"]]
     killer = Killer(site, rng.getrandbits(64), lambda: sum(len(rater.told.acknowledged) for rater in raters))
     killer.start()
     for rater in raters:
@@ -188,4 +200,4 @@ def work(site: Site, mode: str, *, n_raters: int, n_items: int, raters_per_item:
     for rater in raters:
         rater.join()
     killer.stop()
-    return Outcome(prepared["slug"], [rater.told for rater in raters], killer.n_killed)
+    return Outcome(prepared["slug"], [rater.told for rater in raters], killer.n_killed, prepared["owner"])

@@ -21,8 +21,8 @@ from config import embedded
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 TOKEN_CODE = (
-    "from accounts.actions import add_user, make_token; "
-    "user, _ = add_user(username='ann', email='', is_staff=True); "
+    "from accounts.actions import add_user, make_token; from accounts.models import User; "
+    "user = User.objects.filter(username='ann').first() or add_user(username='ann', email='', is_staff=True)[0]; "
     "print(make_token(user=user, name='tests', scope='manage')[1])"
 )
 WAIT_SECONDS = 120
@@ -63,6 +63,10 @@ class Site:
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def pid(self) -> int:
+        return self._up.pid
 
     def stop(self) -> None:
         self._up.send_signal(signal.SIGINT)

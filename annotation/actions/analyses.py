@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 from django.db.models import Max
 
+from accounts.naming import wrong_in
 from accounts.storable import check_storable
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.studies import record
@@ -28,6 +29,8 @@ def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, S
         words = f"Give a title of at most {LONGEST_TITLE} characters."
         raise Invalid("This analysis can't be saved.", fields={"title": [words]})
     check_storable(title)
+    if wrong := wrong_in(title):
+        raise Invalid("This analysis can't be saved.", fields={"title": [wrong]})
     words_kept = {name: [str(value) for value in values] for name, values in question.items()}
     if sum(len(value) for values in words_kept.values() for value in values) > MOST_WORDS:
         raise Invalid("This analysis can't be saved.", fields={"title": ["Its address is too long."]})

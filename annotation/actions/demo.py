@@ -10,6 +10,7 @@ from django.db import transaction
 
 from accounts.actions import add_user
 from accounts.models import User
+from accounts.passwords import DEMO_PASSWORD
 from annotation.access import Seat, get_item, get_round, get_seat
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
@@ -27,7 +28,6 @@ from taxonomy.tree import VersionTree
 
 FOLDER = Path(__file__).resolve().parent.parent / "demo"
 REPOSITORY = "example-lab/paratrain"
-PASSWORD = "two-raters-agree"
 SLUG = "demo"
 PEOPLE = {
     "demo-olga": ("Olga Owner", "owner: made the study, sees how it stands"),
@@ -69,7 +69,7 @@ def load_demo() -> list[tuple[str, str, str]]:
     Killed in the middle it leaves people and issues at most, and can be run again.
     """
     people = {name: _person(name) for name in PEOPLE}
-    sign_ins = [(name, PASSWORD, what) for name, (_, what) in PEOPLE.items()]
+    sign_ins = [(name, DEMO_PASSWORD, what) for name, (_, what) in PEOPLE.items()]
     if Study.objects.filter(slug=SLUG).exists():
         return sign_ins
     with (FOLDER / "issues.json").open("rb") as issues:
@@ -85,7 +85,7 @@ def load_demo() -> list[tuple[str, str, str]]:
 
 def _person(name: str) -> User:
     found = User.objects.filter(username=name).first()
-    return found or add_user(username=name, full_name=PEOPLE[name][0], password=PASSWORD)[0]
+    return found or add_user(username=name, full_name=PEOPLE[name][0], password=DEMO_PASSWORD)[0]
 
 
 def _make_study(people: dict[str, User]) -> None:

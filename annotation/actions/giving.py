@@ -25,6 +25,7 @@ def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:
     or waits for one; a pool gets its leases back; a worklist, whose items ask for this very rater's answers, gives
     them up. Asked again, nothing happens. Raises WrongState where the round is not open.
     """
+    seat.require(OWNER)
     found = _withdraw(seat, number, rater)
     if found.n:
         finish_if_done(_round_of(found))
@@ -36,18 +37,24 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
 
     What they are asked as a third rater in rounds that are being resolved is withdrawn, so that others can be asked.
     """
-    with transaction.atomic():
-        seat.require(OWNER)
-        rows = RoundRater.objects.filter(
-            round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
-        )
-        rounds = [row.round for row in rows.select_related("round").order_by("round__number")]
-        found = [(each, _withdraw(seat, each.number, member.code or "")) for each in rounds]
-        asked = Assignment.objects.filter(ARBITERS, round__study=seat.study, rater=member)
-        asked = asked.filter(round__state=Round.State.RESOLVING, state__in=Assignment.UNFINISHED)
-        asked.update(state=Assignment.State.WITHDRAWN, lease_until=None)
+    seat.require(OWNER)
+    found = take_out(seat, member)
     for round_, _ in found:
         finish_if_done(round_.pk)
+    return found
+
+
+@transaction.atomic
+def take_out(seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
+    """What withdrawing from a study does, for whoever may; `rounds.finish_if_done` is for after the commit."""
+    rows = RoundRater.objects.filter(
+        round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
+    )
+    rounds = [row.round for row in rows.select_related("round").order_by("round__number")]
+    found = [(each, _withdraw(seat, each.number, member.code or "")) for each in rounds]
+    asked = Assignment.objects.filter(ARBITERS, round__study=seat.study, rater=member)
+    asked = asked.filter(round__state=Round.State.RESOLVING, state__in=Assignment.UNFINISHED)
+    asked.update(state=Assignment.State.WITHDRAWN, lease_until=None)
     return found
 
 
@@ -57,7 +64,6 @@ def _round_of(found: Leaving) -> int:
 
 @transaction.atomic
 def _withdraw(seat: Seat, number: int, rater: str) -> Leaving:
-    seat.require(OWNER)
     round_ = hold_round(seat, number)
     leaver = get_round_rater(round_, rater)
     if leaver.left_at is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.models import User
+from accounts.naming import cleaned
 from annotation.access import Seat, get_seat
 from annotation.actions.studies import create_study
 from annotation.consensus import PENDING
@@ -116,7 +117,7 @@ def _add_categories(document: dict[str, Any], name: str, texts: Sequence[str]) -
             number += 1
             key = f"{base[:90]}-{number}"
         taken[key] += 1
-        categories.append({"key": key, "name": text[:NAME_MAX]})
+        categories.append({"key": key, "name": cleaned(text)[:NAME_MAX]})
 
 
 def _keys(categories: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import OWNER, RATER, Seat, get_seat
+from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.actions.import_chunks import Chunk
 from annotation.actions.import_rows import RoundWriter
 from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
@@ -198,6 +198,7 @@ class _Import:
         self.seat = seat
         studies = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy")
         self.study = studies.get(pk=seat.study.pk)
+        require_at_work(self.study)
         self.sheet = sheet
         self.name = name
         self.version = self._newest_version()

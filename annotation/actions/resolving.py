@@ -190,7 +190,7 @@ def _newest(round_: Round, item: Item, part: int, dimension_id: int) -> Resoluti
 def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
     if newest is None:
         return Stale("There is no such decision (yet); look again.", newer={})
-    who = decided_by(newest.method, newest.decided_by.username if newest.decided_by else "")
+    who = decided_by(newest.method, newest.decided_by.told_name if newest.decided_by else "")
     verb = "reopened" if newest.method == Resolution.Method.REOPENED else "decided"
     return Stale(
         f"{who} {verb} this meanwhile; look at that before you change it.",

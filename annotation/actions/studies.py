@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import OWNER, RATER, Seat
+from accounts.naming import wrong_in
+from annotation.access import OWNER, RATER, Seat, require_at_work
 from annotation.actions import machines
 from annotation.actions.primary import check_primary
 from annotation.errors import Conflict, Invalid, NotFound
@@ -44,7 +46,7 @@ def create_study(
         fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
     elif slug in NOT_SLUGS:
         fields["slug"] = [f"“{slug}” is an address of Concord's own; choose another."]
-    fields |= _wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
+    fields |= wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
     found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
     if found is None:
         fields["taxonomy"] = [f"There is no taxonomy “{taxonomy}” that you may use; load one first."]
@@ -72,7 +74,7 @@ def create_study(
     return study
 
 
-def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
+def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
     """What is wrong with a study's title, guidelines, resolve_when, applies and switches, those that are given."""
     fields: dict[str, list[str]] = {}
     title, guidelines = words.get("title", "-"), words.get("guidelines", "")
@@ -80,6 +82,8 @@ def _wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
         fields["title"] = ["Give the study a title."]
     elif len(title.strip()) > LONGEST_TITLE:
         fields["title"] = [f"This has {len(title.strip())} characters; {LONGEST_TITLE} are the most."]
+    elif wrong := wrong_in(title.strip()):
+        fields["title"] = [wrong]
     if not isinstance(guidelines, str) or len(guidelines) > LONGEST_GUIDELINES:
         fields["guidelines"] = [f"Write text of at most {LONGEST_GUIDELINES} characters."]
     if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
@@ -102,12 +106,13 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     changes = dict(changes)
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_at_work(study)
     unknown = set(changes) - {"title", "guidelines", "resolve_when", "applies", "primary", *SWITCHES}
     if unknown:
         raise Invalid(
             "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
         )
-    if fields := _wrong_words(changes):
+    if fields := wrong_words(changes):
         raise Invalid("The study could not be changed.", fields=fields)
     if "primary" in changes:
         if labelling_has_begun(study):
@@ -138,7 +143,7 @@ def add_member(
     answer both stay as they are: another model, or another prompt, is another rater.
     """
     seat.require(OWNER)
-    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if _are_roles(roles) else []
+    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
     member = User.objects.filter(username__iexact=str(username or "")).first()
     if member is None:
@@ -148,14 +153,17 @@ def add_member(
     if kind not in (None, *Membership.Kind.values):
         fields["kind"] = ["Write person or machine."]
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    membership = Membership.objects.filter(study=seat.study, user=member).first() if member else None
+    membership = place_of(seat.study, member) if member else None
     is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
     described = machines.described(machine, is_machine, fields)
     if fields:
         raise Invalid("The member could not be added.", fields=fields)
+    assert member is not None
     if membership is None:
         membership = Membership(study=seat.study, user=member, roles=[])
-    elif OWNER in membership.roles and OWNER not in wanted and not _has_another_owner(membership):
+    elif membership.user is None:
+        come_back(membership, member)
+    elif OWNER in membership.roles and OWNER not in wanted and not has_another_owner(membership):
         raise Conflict("A study needs an owner; make somebody else owner first.")
     membership.roles = wanted
     machines.set_description(membership, kind, described)
@@ -167,12 +175,23 @@ def add_member(
     return membership
 
 
-def _are_roles(roles: object) -> bool:
+def place_of(study: Study, user: User) -> Membership | None:
+    """Somebody's membership, also the one that they left."""
+    return Membership.objects.filter(Q(user=user) | Q(former_user=user), study=study).first()
+
+
+def come_back(membership: Membership, user: User) -> None:
+    """Whoever left is who they were, with their code; their answers stay theirs, and they are blind where they were."""
+    membership.user, membership.former_user, membership.left_at, membership.name = user, None, None, ""
+
+
+def are_roles(roles: object) -> bool:
     return isinstance(roles, list | tuple | set) and all(role in Membership.Role.values for role in roles)
 
 
-def _has_another_owner(membership: Membership) -> bool:
-    others = Membership.objects.filter(study=membership.study, roles__contains=[OWNER])
+def has_another_owner(membership: Membership) -> bool:
+    """Whether the study has an owner besides this member; who left or closed their account is none."""
+    others = Membership.objects.filter(study=membership.study, roles__contains=[OWNER], user__is_active=True)
     return others.exclude(pk=membership.pk).exists()
 
 

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
@@ -13,9 +14,10 @@ from celery import current_app
 from django.conf import settings
 from django.core.files.base import File
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts.errors import StorageAway
 from accounts.models import User
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
@@ -69,7 +71,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
         except Unreadable as error:
             raise Invalid(error.message, code=error.code, fields={"file": [error.message]}) from error
         source.seek(0)
-        choices = _guessed(book, seat, names[0])
+        choices = _guessed(book, seat, _called(names))
         found = Workbook(
             study=seat.study if seat else None,
             name=_title(names),
@@ -98,7 +100,14 @@ def _title(names: Sequence[str]) -> str:
     return (", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else ""))[:200]
 
 
-def _guessed(book: Book, seat: Seat | None, name: str) -> Choices:
+def _called(names: Sequence[str]) -> str:
+    """What files are called together: the words that all of their names begin with, else the first name."""
+    stems = [PurePath(name).stem.replace("_", " ").replace("-", " ").split() for name in names]
+    shared = takewhile(lambda words: len({*words}) == 1, zip(*stems, strict=False))
+    return " ".join([words[0] for words in shared] or stems[0])
+
+
+def _guessed(book: Book, seat: Seat | None, stem: str) -> Choices:
     """The guess, rows that hold heads left out; the next round where no name says which."""
     usual = "1"
     if seat is not None:
@@ -106,7 +115,6 @@ def _guessed(book: Book, seat: Seat | None, name: str) -> Choices:
         usual = str((numbers.first() or 0) + 1)
     mapping = guess_book(book, usual)
     mapping.rows = {each.place: each.usual for each in doubts(book, mapping)}
-    stem = " ".join(PurePath(name).stem.replace("_", " ").replace("-", " ").split())
     study = NewStudyAsked(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
     return Choices(mapping, study=study if seat is None else NewStudyAsked())
 
@@ -220,6 +228,8 @@ def import_workbook(workbook_id: int) -> None:
                 error="",
                 done_at=timezone.now(),
             )
+    except StorageAway:  # the clock sends it again, and that was no attempt
+        Workbook.objects.filter(pk=workbook_id, n_attempts__gt=0).update(n_attempts=F("n_attempts") - 1)
     except ConcordError as error:
         details = [sentence for each in error.fields.values() for sentence in each if sentence not in error.message]
         Workbook.objects.filter(pk=workbook_id, state__in=Workbook.AT_WORK).update(

@@ -12,6 +12,7 @@ from annotation.api import (
     evidence,
     exporting,
     giving,
+    inviting,
     labelling,
     methods,
     plans,
@@ -27,6 +28,10 @@ urlpatterns = [
     path("studies/", studies.Studies.as_view(), name="api_studies"),
     path(STUDY, studies.OneStudy.as_view(), name="api_study"),
     path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
+    path(STUDY + "invitations/", inviting.Invitations.as_view(), name="api_invitations"),
+    path(
+        STUDY + "invitations/<int:pk>/withdraw/", inviting.WithdrawInvitation.as_view(), name="api_withdraw_invitation"
+    ),
     path("inbox/", discussing.Inbox.as_view(), name="api_inbox"),
     path("inbox/read/", discussing.InboxRead.as_view(), name="api_inbox_read"),
     path("selections/", choosing.Selections.as_view(), name="api_selections"),

@@ -5,7 +5,7 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,9 +17,10 @@ from annotation.actions import exporting as actions
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
-from annotation.exports.handing import handed_out
+from annotation.exports.handing import OTHER_TYPES, handed_out
 from annotation.exports.kinds import KINDS
 from annotation.exports.options import REVISIONS, SHAPES
+from annotation.exports.writers import CONTENT_TYPES
 from annotation.models import Export
 from annotation.package.papers import LICENCES, TEXTS
 from annotation.queries.exports import exports_of, require_download
@@ -29,7 +30,9 @@ class ExportBody(serializers.Serializer[Any]):
     """The file that is wanted. Each kind takes the options that concern it."""
 
     what = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
-    format = serializers.CharField(required=False, help_text="csv, jsonl or parquet; else the first that the kind has.")
+    format = serializers.CharField(
+        required=False, help_text="csv, jsonl, parquet or zip; else the first that the kind has."
+    )
     round = serializers.IntegerField(required=False)
     dimension = serializers.CharField(required=False)
     version = serializers.IntegerField(required=False)
@@ -103,6 +106,7 @@ def export_answer(request: Request, export: Export) -> dict[str, Any]:
 class Exports(APIView):
     """The files that were made of a study, newest first, and a new one; for its owners."""
 
+    in_archive_too = True
     permission_classes = [scope("manage")]
     ordering = ("-number",)
 
@@ -127,6 +131,7 @@ class Exports(APIView):
 class OneExport(APIView):
     """A file that was asked for: how far it is; DELETE removes it."""
 
+    in_archive_too = True
     permission_classes = [scope("manage")]
 
     @extend_schema(responses=ExportShape)
@@ -142,6 +147,7 @@ class OneExport(APIView):
 class CancelExport(APIView):
     """Stops the making of a file."""
 
+    in_archive_too = True
     permission_classes = [scope("manage")]
 
     @extend_schema(request=None, responses=ExportShape)
@@ -150,13 +156,22 @@ class CancelExport(APIView):
         return Response(export_answer(request, actions.cancel_export(seat=seat, export=export)))
 
 
+FILE_TYPES = [*CONTENT_TYPES.values(), *OTHER_TYPES.values()]
+
+
 class DownloadExport(APIView):
-    """The file, or a redirect to it where the storage signs its addresses."""
+    """The file, whatever storage holds it."""
 
     permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(
+        responses={
+            **{(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in FILE_TYPES},
+            302: OpenApiResponse(description="To the file, where the storage signs its addresses."),
+            409: OpenApiResponse(description="There is no file yet, or none any more."),
+        }
+    )
     def get(self, request: Request, pk: str) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)

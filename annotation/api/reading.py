@@ -52,7 +52,7 @@ def number_in_address(request: Request, name: str) -> int | None:
     given = request.query_params.get(name)
     if given is None or given == "":
         return None
-    if not given.isascii() or not given.isdigit() or int(given[:11]) > MOST:
+    if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > MOST:
         raise Invalid("The address can't be read.", fields={name: ["Write a whole number."]})
     return int(given)
 

@@ -311,7 +311,7 @@ def resolution_answer(made: Resolution) -> dict[str, Any]:
         "values": list(resolution_values(tree, [made]).get(made.pk, ())),
         "method": made.method,
         "rationale": made.rationale,
-        "decided_by": made.decided_by.username if made.decided_by else "",
+        "decided_by": made.decided_by.told_name if made.decided_by else "",
         "decided_at": made.created_at,
     }
 

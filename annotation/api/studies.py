@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
@@ -15,10 +16,12 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round
+from annotation.actions import life
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
-from annotation.api.reading import body_of, caller, picked, seat_of, text
+from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, text
+from annotation.errors import Invalid
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.giving import ASKED_MEANWHILE
 from annotation.queries.studies import visible_studies
@@ -67,6 +70,9 @@ class StudyChanges(StudyBody):
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
     majority = serializers.BooleanField(required=False)
+    archived = serializers.BooleanField(
+        required=False, help_text="True: the study is only read from now on; false: it is worked on again."
+    )
 
 
 class StudyShape(serializers.ModelSerializer[Study]):
@@ -89,6 +95,7 @@ class StudyShape(serializers.ModelSerializer[Study]):
             "third_rater",
             "majority",
             "created_at",
+            "archived_at",
         )
 
 
@@ -242,7 +249,14 @@ class Studies(ListAPIView[Study]):
     def get_queryset(self) -> Any:
         if getattr(self, "swagger_fake_view", False):
             return Study.objects.none()
-        return visible_studies(caller(self.request))
+        asked = choice_in_address(self.request, "archived", ("true", "false"), "false")
+        return visible_studies(caller(self.request), archived=asked == "true")
+
+    @extend_schema(
+        parameters=[OpenApiParameter("archived", bool, description="The archived ones instead of those worked on.")]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
 
     @extend_schema(request=StudyBody, responses={201: StudyShape})
     def post(self, request: Request) -> Response:
@@ -260,6 +274,7 @@ class Studies(ListAPIView[Study]):
 class OneStudy(APIView):
     """A study, with the caller's place in it."""
 
+    in_archive_too = True
     permission_classes = [scope("manage")]
 
     @extend_schema(responses=StudyShape)
@@ -268,8 +283,17 @@ class OneStudy(APIView):
 
     @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
-        seat = seat_of(request, slug)
-        study_actions.change_study(seat=seat, changes=body_of(request))
+        seat, changes = seat_of(request, slug), body_of(request)
+        archived = changes.pop("archived", None)
+        if archived is not None and not isinstance(archived, bool):
+            raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
+        with transaction.atomic():
+            if archived is False:
+                life.take_out_of_archive(seat=seat)
+            if changes or archived is None:
+                study_actions.change_study(seat=seat, changes=changes)
+            if archived is True:
+                life.archive_study(seat=seat)
         return Response(study_answer(seat))
 
 

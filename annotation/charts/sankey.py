@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from annotation.charts import SCREEN, Look, hue
 from annotation.charts.analysis import PAGE
 
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
+LINE = 1.1
+MOST_LINES = 3
 TONES = (88, 74, 60, 46)
 """How much of its hue each node of a step has, over and over: neighbours differ without colours, too."""
 
@@ -61,7 +64,8 @@ class _Size:
 def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """A specification of Vega: steps from left to right, each node as high as what passes it.
 
-    Names stand right of their nodes; those of the last step too. Thin nodes are set apart, so that names have room.
+    Names stand right of their nodes; those of the last step too, in lines where there is little room. Thin nodes are
+    set apart, so that names have it.
     """
     letter = look.letter
     size = _sized(found, letter, width if look.is_paper else 960.0)
@@ -70,15 +74,17 @@ def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str,
     for node, (x, top, high, shade) in tops.items():
         said = {} if look.is_paper else {"words": node.words, "url": node.url}
         nodes.append({"x": x, "y": top, "width": size.thick, "height": high, "fill": shade, **said})
-        words = f"{_short(node.name, size.names / letter)}  {node.n:,}"
-        labels.append({"x": x + size.thick + 0.4 * letter, "y": top + high / 2, "text": words, **said})
+        lines = _label(node, size, letter)
+        y = top + high / 2 - (len(lines) - 1) * LINE * letter / 2
+        labels.append({"x": x + size.thick + 0.4 * letter, "y": y, "text": lines, **said})
     heads = [
-        {"x": _x(step, found, size), "y": 0.0, "text": _short(title, (size.names + size.thick) / letter)}
+        {"x": _x(step, found, size), "y": 0.0, "text": _head(title, size, letter)}
         for step, title in enumerate(found.steps)
     ]
     pointer = {} if look.is_paper else {"cursor": {"value": "pointer"}}
     tooltip = {} if look.is_paper else {"tooltip": {"field": "words"}}
     text = {"font": {"value": look.font}, "fontSize": {"value": letter}, "fill": {"value": "var(--text)"}}
+    text |= {"lineHeight": {"value": LINE * letter}}
     spec: dict[str, Any] = {
         "$schema": SCHEMA,
         "background": "var(--ground)" if look.is_paper else None,
@@ -141,7 +147,8 @@ def _sized(found: Sankey, letter: float, width: float) -> _Size:
         by_step[node.step].append(node)
     most = max((len(each) for each in by_step.values()), default=1)
     total = max((sum(node.n for node in each) for each in by_step.values()), default=1) or 1
-    names = min(19 * letter, 0.72 * width / max(len(found.steps), 1))
+    # As much beside the nodes of the last step as there is between the others.
+    names = min(19 * letter, (width - 2 * letter) / max(len(found.steps), 1) - 1.7 * letter)
     gap = 0.55 * letter
     body = max(most * 1.15 * letter, 16 * letter)
     return _Size(width - 2 * letter, names, 0.9 * letter, gap, body / total)
@@ -155,17 +162,19 @@ def _x(step: int, found: Sankey, size: _Size) -> float:
 def _tops(found: Sankey, size: _Size, letter: float) -> dict[Node, tuple[float, float, float, str]]:
     """Of each node x, top, height and colour."""
     tops: dict[Node, tuple[float, float, float, str]] = {}
+    heads = (0.7 + LINE * max((len(_head(title, size, letter)) for title in found.steps), default=1)) * letter
     for step in range(len(found.steps)):
         here = [node for node in found.nodes if node.step == step]
-        top = 1.8 * letter
+        top = heads
         for place, node in enumerate(here):
             high = max(node.n * size.per_part, 0.12 * letter)
-            # The middle of a thin node is at least a line below the one before.
-            top += max(0.0, (1.1 * letter - high) / 2)
+            # The middle of a thin node is as far below the one before as their names are high.
+            room = LINE * letter * len(_label(node, size, letter))
+            top += max(0.0, (room - high) / 2)
             tone = TONES[place % len(TONES)]
             shade = f"color-mix(in srgb, var({hue(step)}) {tone}%, var(--ground))"
             tops[node] = (_x(step, found, size), top, high, shade)
-            top += high + size.gap + max(0.0, (1.1 * letter - high) / 2) * 0.8
+            top += high + size.gap + max(0.0, (room - high) / 2) * 0.8
     return tops
 
 
@@ -204,7 +213,21 @@ def _bands(
     return drawn
 
 
-def _short(name: str, letters: float) -> str:
-    """A name cut to about so many letters of room."""
-    most = max(int(letters / 0.53) - 4, 6)
-    return name if len(name) <= most else name[: most - 1].rstrip() + "…"
+def _label(node: Node, size: _Size, letter: float) -> list[str]:
+    """The name of a node in lines, what passes it at the end of the last."""
+    return _lines(f"{node.name}  {node.n:,}", size.names / letter)
+
+
+def _head(title: str, size: _Size, letter: float) -> list[str]:
+    return _lines(title, (size.names + size.thick) / letter)
+
+
+def _lines(words: str, letters: float) -> list[str]:
+    """Words in lines of about so many letters' room; a word that is longer is cut, and so is a fourth line."""
+    most = max(int(letters / 0.5), 6)
+    name, gap, n = words.rpartition("  ")
+    found = wrap(name or words, most, max_lines=MOST_LINES, placeholder="…", break_long_words=False)
+    lines = [each if len(each) <= most else f"{each[: most - 1]}…" for each in found]
+    if gap and len(f"{lines[-1]}  {n}") <= most + 2:
+        return [*lines[:-1], f"{lines[-1]}  {n}"]
+    return [*lines, n] if gap else lines

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -37,22 +38,43 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, ROWS_MOST)
 
 
+def _beside(made: Callable[[pa.RecordBatch], bytes], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    """What is made of each batch, in a thread, while the next batch is read here: its connection stays in one thread.
+
+    At most two batches wait to be made.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="writing") as thread:
+        waiting: Future[bytes] | None = None
+        for batch in batches:
+            before, waiting = waiting, thread.submit(made, batch)
+            if before is not None:
+                yield before.result()
+        if waiting is not None:
+            yield waiting.result()
+
+
 def _csv(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     yield (",".join(_cell(name) for name in columns) + "\n").encode()
-    for batch in batches:
+
+    def made(batch: pa.RecordBatch) -> bytes:
         cells: list[Any] = []
         for place, (name, kind) in enumerate(columns.items()):
             cells += [_cells(batch[name], kind), "," if place < len(columns) - 1 else "\n"]
-        yield _bytes(cells)
+        return _bytes(cells)
+
+    yield from _beside(made, batches)
 
 
 def _jsonl(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     heads = [f"{', ' if place else '{'}{json.dumps(name)}: " for place, name in enumerate(columns)]
-    for batch in batches:
+
+    def made(batch: pa.RecordBatch) -> bytes:
         cells: list[Any] = []
         for head, (name, kind) in zip(heads, columns.items(), strict=True):
             cells += [head, _texts(batch[name], kind)]
-        yield _bytes([*cells, "}\n"])
+        return _bytes([*cells, "}\n"])
+
+    yield from _beside(made, batches)
 
 
 def _bytes(cells: list[Any]) -> bytes:
@@ -129,10 +151,13 @@ def _taken(column: Any, words: list[str], nothing: str) -> Any:
 def _parquet(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     drain, schema = Drain(), pa.schema(list(columns.items()))
     with pq.ParquetWriter(drain, schema, compression="zstd") as writer:
-        for batch in batches:
+
+        def made(batch: pa.RecordBatch) -> bytes:
             arrays = [_packed(batch[name], kind) for name, kind in columns.items()]
             writer.write_table(pa.table(arrays, schema=schema))
-            yield drain.take()
+            return drain.take()
+
+        yield from _beside(made, batches)
     yield drain.take()
 
 

@@ -1,14 +1,14 @@
 """Frames and flow tables of samples as files, for the pages and for REST."""
 
-import csv
 import io
 from itertools import chain
 
 from django.http import HttpResponse, StreamingHttpResponse
 
+from accounts.spreadsheets import SafeCsv
 from annotation.access import Seat
 from annotation.errors import NotFound
-from annotation.exports.writers import CONTENT_TYPES, cell, write
+from annotation.exports.writers import CONTENT_TYPES, write
 from annotation.models import Sample
 from annotation.queries.choosing import flow, flow_as_markdown, frame_rows
 
@@ -35,8 +35,8 @@ def flow_file(seat: Seat, sample: Sample, format: str) -> HttpResponse:
         answer = HttpResponse(flow_as_markdown(lines), content_type="text/markdown; charset=utf-8")
     else:
         text = io.StringIO()
-        rows = chain([("step", "n", "kind")], ((cell(line.step), line.n, line.kind) for line in lines))
-        csv.writer(text, lineterminator="\n").writerows(rows)
+        rows = chain([("step", "n", "kind")], ((line.step, line.n, line.kind) for line in lines))
+        SafeCsv(text).rows(rows)
         answer = HttpResponse(text.getvalue(), content_type=CONTENT_TYPES["csv"])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.pk}-flow.{format}"'
     return answer

@@ -1,9 +1,6 @@
 """Hands a file that a job made to a browser or a script."""
 
-from typing import Any
-
-from django.http import FileResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
+from django.http import FileResponse
 
 from annotation.errors import NotFound
 from annotation.exports.writers import CONTENT_TYPES
@@ -12,17 +9,11 @@ from annotation.models import Export
 OTHER_TYPES = {"json": "application/json", "zip": "application/zip"}
 
 
-def handed_out(export: Export) -> HttpResponseBase:
-    """The file of an export that is done, or the way to it where the storage signs its addresses (as S3 does).
+def handed_out(export: Export) -> FileResponse:
+    """The file of an export that is done. It comes from here, whatever the storage: who may have it was asked here.
 
-    Raises NotFound where the storage has it no more.
+    Raises NotFound where the storage has it no more, StorageAway where it does not answer.
     """
-    storage: Any = export.file.storage
-    if getattr(storage, "querystring_auth", False):
-        disposition = f'attachment; filename="{export.name}"'
-        return HttpResponseRedirect(
-            storage.url(export.file.name, parameters={"ResponseContentDisposition": disposition})
-        )
     try:
         file = export.file.open("rb")
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from django.db.models import Max
 
 from annotation.access import Seat
 from annotation.errors import Invalid
-from annotation.exports import around, package, rows
+from annotation.exports import around, package, rows, whole
 from annotation.exports.asked import Asked, Kind, Progress, Write
 from annotation.exports.options import REFUSED, reader
 from annotation.exports.writers import FORMATS, write
@@ -60,6 +60,12 @@ def _row_by_row(found: Callable[[Seat, Mapping[str, Any]], Iterator[dict[str, An
     return written
 
 
+def _evidence(seat: Seat, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The quotes under ratings, without blind rounds, one's own there too."""
+    found = rows.evidence(seat, round_number=options.get("round"), dimension=options.get("dimension"), whole_only=True)
+    return rows.flat(seat, found)
+
+
 def rounds_in_sight(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
     """The rounds whose answers a file of this person may hold, or the one that is asked for."""
     return rows.in_sight(seat, options.get("round"))
@@ -89,6 +95,7 @@ KINDS: dict[str, Kind] = {
         "Ratings", write_rows, "round", "dimension", "version", "revision", "raters", rounds=rounds_in_sight
     ),
     "resolutions": kind_of_rows("Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight),
+    "evidence": kind_of_rows("Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight),
     "items": kind_of_rows("Items", _row_by_row(around.items)),
     "issues": kind_of_rows("Issues with their texts", write_rows),
     "agreement": kind_of_rows(
@@ -101,6 +108,7 @@ KINDS: dict[str, Kind] = {
         formats=("jsonl", "csv", "parquet"),
     ),
     "package": Kind("Replication package", ("zip",), package.write_package, package.read_options, package.rounds_of),
+    "study": Kind("The whole study", ("zip",), whole.write_study, whole.read_options, whole.rounds_of),
 }
 
 

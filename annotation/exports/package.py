@@ -235,6 +235,10 @@ class _Package:
                     self._row(answers, self.people.told(row, "memo", "skip_reason"))
                 for row in said:
                     self._row(ratings, self.people.told(row, "proposal", "proposal_memo"))
+        if "evidence" in self.tables:
+            with self._open("evidence") as (writer,):
+                for row in queries.evidence_rows(self.rounds):
+                    self._row(writer, self.people.told(row, "quote"))
         with self._open("resolutions") as (writer,):
             for row in queries.resolution_rows(self.rounds):
                 told = self.people.told(row, "rationale")

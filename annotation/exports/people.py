@@ -20,12 +20,12 @@ class People:
         self._names = Pseudonyms(study.pseudonym_key) if is_on else None
         self._codes: dict[str, str] = {}
         known: dict[str, str] = {}
-        for each in Membership.objects.filter(study=study).select_related("user"):
-            if each.user is not None:
-                shown = each.code or (self._names.name(each.user.username) if self._names else each.user.username)
-                self._codes[each.user.username] = shown
-                known |= dict.fromkeys([each.user.username, each.user.email, each.user.get_full_name()], shown)
-            elif each.code:
+        for each in Membership.objects.filter(study=study).select_related("user", "former_user", "formerly"):
+            for user in each.accounts:
+                shown = each.code or (self._names.name(user.told_name) if self._names else user.told_name)
+                self._codes[user.told_name] = shown
+                known |= dict.fromkeys([user.told_name, user.email, user.get_full_name()], shown)
+            if not each.accounts and each.code:
                 known[each.name] = each.code
         longest = sorted((name for name in known if len(name) > 1), key=lambda name: (-len(name), name))
         self._known = known

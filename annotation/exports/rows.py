@@ -139,6 +139,8 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
     """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
     found = results.resolutions(in_sight(seat, round_number))
+    if seat.link is not None:  # who came by a link learns no names
+        found = (replace(row, decided_by="") for row in found)
     return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 
@@ -156,12 +158,16 @@ def evidence(
     dimension: str | None = None,
     rater: str | None = None,
     after: results.Place = (0, 0),
+    whole_only: bool = False,
 ) -> Found:
-    """The quotes under the ratings that this person may read, by the same rules. Raises NotFound."""
+    """The quotes under the ratings that this person may read, by the same rules. Raises NotFound.
+
+    `whole_only` leaves out blind rounds, one's own answers there too.
+    """
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.blind_round_ids
     found = evidence_rows(
-        counting(seat, round_number),
+        in_sight(seat, round_number) if whole_only else counting(seat, round_number),
         dimension=dimension,
         rater=rater,
         own=seat.user.pk if is_own or own_rounds else None,

@@ -1,6 +1,5 @@
 """Writes rows as CSV, JSON Lines or Parquet, chunk by chunk; pure."""
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import defused
+from accounts.spreadsheets import SafeCsv, defused
 
 CHUNK = 2000
 FORMATS = ("csv", "jsonl", "parquet")
@@ -195,10 +194,10 @@ def _chunks(rows: Iterable[Mapping[str, Any]], size: int = CHUNK) -> Iterator[li
 
 def _csv(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
+    writer = SafeCsv(buffer)
+    writer.row(columns)
     for chunk in _chunks(rows):
-        writer.writerows([[cell(row[name]) for name in columns] for row in chunk])
+        writer.rows([[cell(row[name]) for name in columns] for row in chunk])
         yield buffer.getvalue().encode()
         buffer.seek(0)
         buffer.truncate()

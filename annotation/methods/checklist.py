@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accounts.wording import counted, listed
+from accounts.wording import counted, for_markdown, listed
 
 from .facts import Dimension, Facts, day, numbered, share
-from .paragraph import METHODS, for_markdown
+from .paragraph import METHODS
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"

@@ -1,10 +1,9 @@
 """The methods paragraph: what was rated by whom, how independently, how far they agreed, what became of the rest."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from accounts.wording import counted, listed
+from accounts.wording import counted, for_markdown, listed
 
 from .facts import Dimension, Drawn, Facts, day, numbered, share
 from .table import escaped, latex, markdown_table, rows
@@ -54,11 +53,6 @@ def as_markdown(found: Sequence[Sequence[Sentence]]) -> str:
         ]
         parts.append(" ".join(told))
     return "\n\n".join(parts) + "\n"
-
-
-def for_markdown(text: str) -> str:
-    """A text as Markdown takes it for itself."""
-    return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", text)
 
 
 def as_latex(facts: Facts) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accounts.wording import for_markdown
+
 from .facts import Dimension, Facts, Number
 
 HEADS = (
@@ -137,12 +139,12 @@ def markdown_table(facts: Facts) -> str:
     """The same as a table of Markdown."""
     columns = heads(facts)
     aligned = ["---", "---", *["---:"] * (len(columns) - 2)]
-    lines = [columns, aligned, *(row.cells[: len(columns)] for row in rows(facts))]
+    lines = [columns, aligned, *([for_markdown(row.cells[0]), *row.cells[1 : len(columns)]] for row in rows(facts))]
     return "\n".join(_line(cells) for cells in lines) + "\n"
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in cells)} |"
+    return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
 
 
 def escaped(text: str) -> str:

@@ -1,22 +1,37 @@
 """Who labels what, where they differ, and what was agreed: the rows, and the rules that the database keeps."""
 
 from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
+from annotation.models.life import Arrival, Deletion
 from annotation.models.plans import Plan, ProposalOutcome
 from annotation.models.resolving import InboxLine, PartMatch, Remark, Resolution, ResolutionValue
 from annotation.models.results import Analysis, Export
 from annotation.models.rounds import Round, RoundItem, RoundRater
 from annotation.models.sheets import Spelling, Workbook
-from annotation.models.studies import AuditEvent, Item, Membership, Sample, SampleIssue, Study
+from annotation.models.studies import (
+    AuditEvent,
+    Invitation,
+    InvitationUse,
+    Item,
+    Membership,
+    ReaderLink,
+    Sample,
+    SampleIssue,
+    Study,
+)
 
 __all__ = [
     "Analysis",
     "Annotation",
+    "Arrival",
     "Assignment",
     "AuditEvent",
+    "Deletion",
     "Draft",
     "Evidence",
     "Export",
     "InboxLine",
+    "Invitation",
+    "InvitationUse",
     "Item",
     "Membership",
     "PartMatch",
@@ -24,6 +39,7 @@ __all__ = [
     "Proposal",
     "ProposalOutcome",
     "Rating",
+    "ReaderLink",
     "Remark",
     "Resolution",
     "ResolutionValue",

@@ -1,11 +1,14 @@
 """A study, its people, and the issues drawn for it."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 
 def new_key() -> str:
@@ -51,6 +54,10 @@ class Study(models.Model):
     pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="Since then it is only read.")
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since then nobody finds it; a job takes away what it holds."
+    )
 
     class Meta:
         ordering = ["slug"]
@@ -87,6 +94,10 @@ class Membership(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="memberships"
     )
     name = models.CharField(max_length=150, blank=True, help_text="Only for a rater without a user.")
+    formerly = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        help_text="Who it was on the server that the study came from; what they did there names them so.",
+    )  # fmt: skip
     roles = ArrayField(models.CharField(max_length=12, choices=Role.choices))
     code = models.CharField(max_length=20, null=True, blank=True, help_text="A rater's name in every answer: R1, R2 …")
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PERSON)
@@ -94,11 +105,20 @@ class Membership(models.Model):
     machine_version = models.CharField(max_length=100, blank=True)
     machine_prompt = models.TextField(blank=True, help_text="What the machine was told.")
     created_at = models.DateTimeField(auto_now_add=True)
+    former_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="former_memberships",
+        help_text="Who left or was removed: then `user` is empty, so no door finds a way in.",
+    )  # fmt: skip
+    left_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["study", "user"], name="a_user_is_a_member_of_a_study_once"),
+            models.UniqueConstraint(fields=["study", "former_user"], name="a_user_left_a_study_once"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=True) | Q(former_user__isnull=True), name="who_left_is_no_member"
+            ),
             models.UniqueConstraint(fields=["study", "code"], name="a_rater_code_is_used_once_in_a_study"),
             models.CheckConstraint(
                 condition=Q(user__isnull=False) | ~Q(name=""), name="a_member_is_a_user_or_has_a_name"
@@ -116,8 +136,78 @@ class Membership(models.Model):
     def display_name(self) -> str:
         return self.user.display_name if self.user else self.name
 
+    @property
+    def accounts(self) -> list[Any]:
+        """The users whose acts here are this member's: now, before they left, and where the study came from."""
+        return [each for each in (self.user, self.former_user, self.formerly) if each is not None]
+
     def has_role(self, *roles: str) -> bool:
         return any(role in self.roles for role in roles)
+
+
+class ReaderLink(models.Model):
+    """A way in for reviewers without an account: who opens it reads the closed rounds of one study in that browser.
+
+    It holds until it ends or is withdrawn; only the digest of what stands in its address is kept.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="reader_links")
+    number = models.PositiveIntegerField()
+    label = models.CharField(max_length=100, help_text="Whom it is for.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    with_issues = models.BooleanField(default=False, help_text="Its readers see the texts of issues, private ones too.")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="Empty: it holds until it is withdrawn.")
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    n_opened = models.PositiveIntegerField(default=0, help_text="How often it was opened.")
+    last_opened_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="a_reader_link_number_is_used_once_in_a_study"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Reader link {self.number}"
+
+    @property
+    def holds(self) -> bool:
+        """Whether it can be read by now."""
+        return self.withdrawn_at is None and (self.ends_at is None or self.ends_at > timezone.now())
+
+
+class Invitation(models.Model):
+    """A link by which people become members of a study; only its digest is kept."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="invitations")
+    roles = ArrayField(models.CharField(max_length=12, choices=Membership.Role.choices))
+    note = models.CharField(max_length=200, blank=True, help_text="For whom it is meant; the owners see it.")
+    email = models.EmailField(blank=True, help_text="Where it was sent.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    n_most = models.PositiveIntegerField(default=1, help_text="How many people may use it.")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class InvitationUse(models.Model):
+    """Somebody became a member by an invitation."""
+
+    invitation = models.ForeignKey(Invitation, on_delete=models.PROTECT, related_name="uses")
+    member = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    accepted_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["invitation", "member"], name="an_invitation_is_used_once_by_a_member")
+        ]
 
 
 class Sample(models.Model):
@@ -212,4 +302,9 @@ class AuditEvent(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["study", "-id"], name="audit_by_study")]
+        indexes = [
+            models.Index(fields=["study", "-id"], name="audit_by_study"),
+            models.Index(fields=["study", "verb", "-id"], name="audit_by_verb"),
+            models.Index(fields=["study", "user", "-id"], name="audit_by_user"),
+            GinIndex(OpClass("detail", name="jsonb_path_ops"), name="audit_by_object"),
+        ]

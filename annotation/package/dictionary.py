@@ -46,7 +46,7 @@ def tables(
     found = [_rounds(), _raters(rater), _dimensions(dimension), _categories(dimension), _items(), _round_items()]
     found += [_answers(rater), _ratings(rater, dimension), _resolutions(dimension), _labels(dimension), _wide(wide)]
     if texts != "left_out":
-        found.append(_issues(has_texts=texts == "included"))
+        found += [_evidence(rater, dimension, has_texts=texts == "included"), _issues(has_texts=texts == "included")]
     return {each.name: each for each in found}
 
 
@@ -252,6 +252,33 @@ def _ratings(rater: Column, dimension: Column) -> Table:
         ],
         [*RATING, "dimension"],
         [Reference(RATING, "answers", RATING)],
+    )
+
+
+def _evidence(rater: Column, dimension: Column, *, has_texts: bool) -> Table:
+    quote = Column("quote", "string", "The words themselves.", is_required=True)
+    return Table(
+        "evidence",
+        "Evidence",
+        "Which words of an issue a rating rests on, where its rater marked some.",
+        [
+            ROUND,
+            ITEM,
+            rater,
+            Column("revision", "integer", "Of the answer.", is_required=True),
+            Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
+            Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
+            PART,
+            dimension,
+            Column("category", "string", "Which one it speaks for. PENDING: one that is asked for.", is_required=True),
+            Column("where", "string", "What the words stand in.", _words("title", "body", "comment"), is_required=True),
+            Column("comment", "integer", "Number of the comment in the thread as it was read."),
+            Column("start", "integer", "The first character in the Markdown, from 0; empty where it was not found."),
+            Column("end", "integer", "The character after the last."),
+            *((quote,) if has_texts else ()),
+            Column("snapshot", "string", "SHA-256 of the state of the issue in which they stand."),
+        ],
+        references=[Reference([*RATING, "dimension"], "ratings", [*RATING, "dimension"])],
     )
 
 

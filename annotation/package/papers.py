@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from accounts.wording import counted, listed
+from accounts.wording import counted, for_markdown, listed
 from annotation.package.tables import Table
 
 LICENCES = {
@@ -114,9 +114,9 @@ def _read_me(cover: Cover) -> str:
         if cover.is_pseudonymised
         else "Raters stand in it by their codes. The people of issues keep their names, as its owner decided."
     )
-    return f"""# {cover.full_title}
+    return f"""# {for_markdown(cover.full_title)}
 
-{cover.abstract}
+{for_markdown(cover.abstract)}
 
 State of {cover.version}, made with {cover.software}. {people} Of the texts: {TEXTS[cover.texts]}.
 {hidden}
@@ -161,12 +161,13 @@ fresh/bin/python recompute.py
 The script stands alone: it shares no code with the software that made the package. From the tables it works out anew
 the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
 rounds, with their standard errors and bootstrap intervals ({cover.resamples} resamples of units, seeded), agreement by
-category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9. It ends
-with exit status 0 where all agree, else it names file, key, the number reported and the one recomputed.
+category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9; p-values
+that rest on random tables are drawn anew and compared within the error of drawing. It ends with exit status 0 where all
+agree, else it names file, key, the number reported and the one recomputed.
 
 Not recomputed are: warnings and other words; why units are left out; how labels are told in a newer version of the
-taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both);
-p-values that rest on random tables; profiles, saturation and combinations. The script says which of these it met.
+taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both). The
+script says which of these it met.
 
 ## How the labels came about
 

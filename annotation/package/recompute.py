@@ -906,7 +906,7 @@ def check_wide(data, report):
 
 # Analyses of agreed labels --------------------------------------------------------------------------------------------
 
-NOT_HERE = ("profiles", "saturation", "combinations")
+MOST_DRAWN = 30_000_000  # labels that are shuffled for one p-value
 Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
 
 
@@ -934,6 +934,7 @@ class Rows:
             if dimension is not None:
                 self.labels[place][row.dimension] = None if row.unmapped else dimension.value(row.values)
         self.places = sorted(self.labels)
+        self.positions = {(number, item): int(row.position) for (number, item), row in data.round_items.items()}
         self.items = {row.item: row for row in data.items.itertuples()}
         self.attributes = {item: json.loads(row.attributes or "{}") for item, row in self.items.items()}
 
@@ -943,6 +944,16 @@ class Rows:
         if dimension is not None and dimension.kind not in ("number", "text"):
             return [self.labels[place].get(key) for place in places]
         return [self.attribute(key, place) for place in places]
+
+    def in_order(self, places):
+        """Where places stand in the order of labelling: round, place of the item in it, part."""
+
+        def order(at):
+            item, part = places[at]
+            number = int(self.rounds.get(places[at], 0))
+            return number, self.positions.get((number, item), 0), part
+
+        return sorted(range(len(places)), key=order)
 
     def attribute(self, key, place):
         row = self.items[place[0]]
@@ -1074,7 +1085,7 @@ def check_analyses(data, report, waiting):
         if answer is None:
             continue
         at = entry["title"]
-        if entry["kind"] in NOT_HERE or question["version"] is not None:
+        if question["version"] is not None:
             report.leave(f"the analysis “{at}” ({entry['kind']})")
             continue
         if question["round"] is not None and max(in_several.values(), default=0) > 1:
@@ -1120,7 +1131,7 @@ def check_counts(check, asked, question, answer, report):
     for group in answer["groups"]:
         here = [is_both and group["value"] in as_set(b) for is_both, b in zip(both, by, strict=True)]
         check(f"{group['value']}, n", group["n"], sum(here))
-        of = {"group": sum(here), "category": per_category, "all": n}[question["of"]]
+        of = {"group": sum(here), "category": per_category, "all": n}[question["of"] or "group"]
         check_categories(check, group["value"], group["categories"], counted(values, here), of)
 
 
@@ -1179,7 +1190,8 @@ def check_association(check, table, answer, report):
     elif test["method"] == "fisher":
         check("p-value", test["p_value"], fisher(table.astype(int)))
     else:
-        report.leave("p-values that rest on random tables")
+        p, error = drawn_p(table.astype(int), statistic, test)
+        check(f"p-value (random tables: to {error:.4f})", test["p_value"], p, error)
     v = answer["cramers_v"]
     check("Cramér's V", v["value"], min(1.0, math.sqrt(statistic / (n * narrow))))
     bounds = [noncentrality(statistic, df, p) for p in (0.975, 0.025)]
@@ -1193,6 +1205,120 @@ def check_association(check, table, answer, report):
     check("adjusted residuals", answer["residuals"], residuals.tolist())
     p = [math.erfc(abs(each) / math.sqrt(2)) for each in residuals.ravel()]
     check("p-values of residuals", answer["p_residuals"], np.reshape(holm(p), table.shape).tolist())
+
+
+def drawn_p(table, statistic, test):
+    """The share of tables with the same margins that are as far out, by shuffling; and how far off it may be.
+
+    Both shares are drawn, so they differ by chance: hardly ever by more than five standard errors.
+    """
+    rows, columns = np.repeat(np.indices(table.shape).reshape(2, -1), table.ravel(), axis=1)
+    n, (height, width) = len(rows), table.shape
+    draws = max(200, min(test["draws"], MOST_DRAWN // max(n, 1)))
+    rng = np.random.default_rng(test["seed"])
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)).ravel() / n
+    as_large, at_once = 0, max(1, 2_000_000 // max(n, height * width))
+    for start in range(0, draws, at_once):
+        here = min(at_once, draws - start)
+        shuffled = rng.permuted(np.broadcast_to(columns, (here, n)), axis=1)
+        cells = (np.arange(here)[:, None] * height + rows) * width + shuffled
+        counts = np.bincount(cells.ravel(), minlength=here * height * width).reshape(here, -1)
+        as_large += int(((counts**2 / expected).sum(axis=1) - n >= statistic * (1 - TOLERANCE) - TOLERANCE).sum())
+    p = (as_large + 1) / (draws + 1)
+    each = 1 / draws + 1 / test["draws"]
+    middle = min(max((p + test["p_value"]) / 2, each), 1 - each)
+    return p, 5 * math.sqrt(middle * (1 - middle) * each) + each
+
+
+def check_profiles(check, asked, question, answer, report):
+    check_counts(check, asked, question, answer, report)
+    times = {
+        group["value"]: {each["category"]: each["n"] for each in group["categories"]} for group in answer["groups"]
+    }
+    named = [(each["a"], each["b"]) for each in answer["correlations"]]
+    check("pairs", named, list(combinations(times, 2)))
+    for each in answer["correlations"]:
+        a, b = times[each["a"]], times[each["b"]]
+        either = [key for key in {**a, **b} if a.get(key, 0) or b.get(key, 0)]
+        rho, p = spearman(*(np.array([side.get(key, 0) for key in either], dtype=float) for side in (a, b)))
+        at = f"{each['a']} and {each['b']}"
+        check(f"{at}, categories", each["n_categories"], len(either))
+        check(f"{at}, rho", each["rho"], rho)
+        check(f"{at}, p-value (to 1e-7)", each["p_value"], p, 1e-7)
+
+
+def spearman(x, y):
+    """The correlation of ranks, and its p-value by Student's t; None where there is none."""
+    if len(x) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
+        return None, None
+    a, b = (ranks_of(each) - (len(each) + 1) / 2 for each in (x, y))
+    rho = float((a * b).sum() / math.sqrt((a * a).sum() * (b * b).sum()))
+    rho = max(-1.0, min(1.0, rho))
+    return rho, student(rho, len(x) - 2)
+
+
+def student(rho, df):
+    """The two-sided p-value of t = rho √(df ∕ (1 − rho²)): the density of rho under independence, from there on.
+
+    With rho = sin(angle) the density is a power of the cosine, which Simpson's rule takes exactly enough.
+    """
+    if 1 - abs(rho) < TINY:
+        return 0.0
+    angles = [np.linspace(low, math.pi / 2, 20_001) for low in (math.asin(abs(rho)), 0.0)]
+    weights = np.ones(20_001)
+    weights[1:-1:2], weights[2:-1:2] = 4, 2
+    tail, half = ((np.cos(each) ** (df - 1) * weights).sum() * (each[1] - each[0]) for each in angles)
+    return float(tail / half)
+
+
+def check_saturation(check, asked, question, answer, report):
+    values = asked.column(question["dimensions"][0])
+    order = asked.rows.in_order(asked.places)
+    place, has = {}, defaultdict(set)
+    for at in order:
+        if values[at] is not None:
+            number = place.setdefault(asked.places[at][0], len(place) + 1)
+            for each in as_set(values[at]):
+                has[each].add(number)
+    n = len(place)
+    check("items", answer["n_items"], n)
+    check("categories", answer["n_categories"], len(has))
+    once = sum(len(each) == 1 for each in has.values())
+    check("in one item only", answer["n_once"], once)
+    check("chance of a new one", answer["chance_new"], min(1.0, once / n) if n else None)
+    first = {each["category"]: [each["place"], each["n_items"]] for each in answer["first_seen"]}
+    check("first seen", sorted(first.items()), sorted((key, [min(each), len(each)]) for key, each in has.items()))
+    for point in answer["curve"]:
+        taken = point["n_items"]
+        at = f"after {taken} items"
+        check(at, point["n_categories"], sum(min(each) <= taken for each in has.values()))
+        missed = sum(math.comb(n - len(each), taken) / math.comb(n, taken) for each in has.values())
+        check(f"{at}, over all orders", point["mean"], len(has) - missed)
+
+
+def check_combinations(check, asked, question, answer, report):
+    columns = [asked.column(key) for key in question["dimensions"]]
+    together, n = Counter(), 0
+    for values in zip(*columns, strict=True):
+        if any(value is None for value in values):
+            continue
+        n += 1
+        here = [
+            (key, each) for key, value in zip(question["dimensions"], values, strict=True) for each in as_set(value)
+        ]
+        for size in range(1, question["largest"] + 1):
+            together.update(frozenset(each) for each in combinations(here, size))
+    check("n", answer["n"], n)
+    often = [each for each, times in together.items() if len(each) > 1 and times >= answer["least"]]
+    check("how many", answer["n_found"], len(often))
+    most = sorted((together[each] for each in often), reverse=True)[: len(answer["combinations"])]
+    check("how often", [each["n"] for each in answer["combinations"]], most)
+    for reported in answer["combinations"]:
+        values = frozenset((each["dimension"], each["category"]) for each in reported["values"])
+        at = " + ".join(sorted(each for _, each in values))
+        check_share(check, at, reported, together[values], n)
+        alone = math.prod(together[frozenset([each])] / n for each in values) if n else 0
+        check(f"{at}, lift", reported["lift"], together[values] / n / alone if alone else None)
 
 
 def holm(p_values):
@@ -1428,6 +1554,9 @@ CHECKS = {
     "crosstab": check_crosstab,
     "flow": check_flow,
     "numbers": check_numbers,
+    "profiles": check_profiles,
+    "saturation": check_saturation,
+    "combinations": check_combinations,
 }
 
 

@@ -1,6 +1,5 @@
 """The tables of a package: what each column holds, and how rows become CSV and Parquet at a time, in steady memory."""
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import defused
+from accounts.spreadsheets import SafeCsv, defused
 
 ROWS_AT_ONCE = 20_000
 PARQUET = {
@@ -74,8 +73,8 @@ class TableWriter:
         self.table, self.files, self.n_rows = table, files, 0
         self._waiting: list[Row] = []
         self._text = io.StringIO()
-        self._csv = csv.writer(self._text, lineterminator="\r\n")  # so that a lone carriage return is quoted, too
-        self._csv.writerow([column.name for column in table.columns])
+        self._csv = SafeCsv(self._text, lineterminator="\r\n")  # so that a lone carriage return is quoted, too
+        self._csv.row([column.name for column in table.columns])
         self._schema = pa.schema([(column.name, PARQUET[column.type]) for column in table.columns])
         self._parquet = (
             pq.ParquetWriter(files["parquet"], self._schema, compression="zstd") if "parquet" in files else None
@@ -95,7 +94,7 @@ class TableWriter:
     def _flush(self) -> None:
         rows, self._waiting = self._waiting, []
         columns = self.table.columns
-        self._csv.writerows([[cell(row[column.name]) for column in columns] for row in rows])
+        self._csv.rows([[cell(row[column.name]) for column in columns] for row in rows])
         self.files["csv"].write(self._text.getvalue().encode())
         self._text.seek(0)
         self._text.truncate()
@@ -108,10 +107,10 @@ def cell(value: Any) -> str | int | float:
     """A value as one cell that no spreadsheet runs."""
     if value is None:
         return ""
-    if isinstance(value, bool | float):
+    if isinstance(value, bool):
         return word(value)
-    if isinstance(value, int):
-        return value
+    if isinstance(value, int | float):
+        return number(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, Mapping):
@@ -126,9 +125,12 @@ def word(value: str | bool | float) -> str:
     """One value as text: true, false, 3, 2.5, a key."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    return str(value)
+    return str(value if isinstance(value, str) else number(value))
+
+
+def number(value: int | float) -> int | float:
+    """A whole number without the point of a float, so that it is written 3 and not 3.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def as_json(value: Any) -> str:

@@ -3,18 +3,21 @@
 from contextlib import suppress
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from django.core.cache import cache
-from django.db import connection
 from redis.exceptions import RedisError
 
 from annotation.analysis.columns import NONE, Categories, Ints, Single
 from annotation.models import AuditEvent, Study
+from annotation.queries.batches.reading import copied
+from annotation.queries.binary import read_binary
 
 KEPT_SECONDS = 600
 MOST_VALUES = 200
 """An imported attribute with more different values is no group to count by."""
 REPOSITORY, YEAR, STATE = "repository", "year", "state"
-IDS = "SELECT id FROM annotation_item WHERE study_id = %s ORDER BY id"
+IDS = "SELECT id::bigint FROM annotation_item WHERE study_id = %s ORDER BY id"
 KNOWN = """
     SELECT i.id, CASE WHEN r.id IS NULL THEN substring(i.identifier FROM '^([^#]+/[^#/]+)#[0-9]+$')
             WHEN r.host = 'github.com' THEN r.owner || '/' || r.name ELSE r.host || '/' || r.owner || '/' || r.name END,
@@ -47,32 +50,33 @@ def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
 
 
 def _read(study: Study) -> tuple[Ints, dict[str, Single]]:
-    said: dict[str, dict[int, str]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(IDS, [study.pk])
-        items = np.array([pk for (pk,) in cursor.fetchall()], dtype=np.int64)
-        cursor.execute(KNOWN, [study.pk])
-        for pk, repository, year, state in cursor.fetchall():
-            for name, value in ((REPOSITORY, repository), (YEAR, year), (STATE, state)):
-                if value:
-                    said.setdefault(name, {})[pk] = str(value)
-        cursor.execute(IMPORTED, [study.pk])
-        for pk, name, value in cursor.fetchall():
-            said.setdefault(f"attribute.{name}" if name in TITLES else name, {})[pk] = value
-    columns = {name: _column(name, items, values) for name, values in sorted(said.items(), key=_order)}
+    items = read_binary(IDS, [study.pk], id="bigint")["id"]
+    known = copied(
+        KNOWN, [study.pk], {"id": pa.int64(), REPOSITORY: pa.string(), YEAR: pa.string(), STATE: pa.string()}
+    )
+    said = {name: (known["id"], known[name]) for name in TITLES}
+    imported = copied(IMPORTED, [study.pk], {"id": pa.int64(), "name": pa.string(), "value": pa.string()})
+    for name in sorted(pc.unique(imported["name"]).to_pylist()):
+        mine = imported.filter(pc.equal(imported["name"], name))
+        said[f"attribute.{name}" if name in TITLES else name] = (mine["id"], mine["value"])
+    columns = {name: _column(name, items, *said[name]) for name in sorted(said, key=_order)}
     return items, {name: column for name, column in columns.items() if column is not None}
 
 
-def _order(each: tuple[str, object]) -> tuple[int, str]:
+def _order(name: str) -> tuple[int, str]:
     known = list(TITLES)
-    return (known.index(each[0]) if each[0] in known else len(known), each[0])
+    return (known.index(name) if name in known else len(known), name)
 
 
-def _column(name: str, items: Ints, values: dict[int, str]) -> Single | None:
-    keys = sorted(set(values.values()), key=lambda key: (key.lower(), key))
-    if len(keys) > MOST_VALUES:
+def _column(name: str, items: Ints, of: pa.ChunkedArray, values: pa.ChunkedArray) -> Single | None:
+    """What is said of some of the items, None where it is nothing, or too many different things."""
+    encoded = pc.dictionary_encode(values).combine_chunks()
+    words = encoded.dictionary.to_pylist()
+    if not 0 < len(words) <= MOST_VALUES:
         return None
-    place = {key: code for code, key in enumerate(keys)}
-    codes = np.array([place[values[pk]] if pk in values else NONE for pk in items.tolist()], dtype=np.int16)
+    keys = sorted(words, key=lambda key: (key.lower(), key))
+    code = np.array([*(keys.index(word) for word in words), NONE], dtype=np.int16)
+    codes = np.full(len(items), NONE, dtype=np.int16)
+    codes[np.searchsorted(items, of.to_numpy())] = code[encoded.indices.fill_null(len(words)).to_numpy()]
     title = TITLES.get(name, name.removeprefix("attribute."))
     return Single(name, title, "single", Categories(tuple(keys), tuple(keys)), codes)

@@ -1,7 +1,8 @@
 """Rows of whole numbers and floats from the database as arrays, by a binary COPY: no object is made for a value."""
 
+import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,47 +11,6 @@ from django.db import connection
 HEAD = struct.Struct(">11sii")
 SIGN = b"PGCOPY\n\xff\r\n\0"
 END = b"\xff\xff"
-PART_BYTES = 1 << 20
-
-
-class Rows:
-    """A file that is written to and turns full records into arrays as they come, so that no answer lies there twice."""
-
-    def __init__(self, kinds: Sequence[str]) -> None:
-        fields: list[tuple[str, str]] = [("n", ">i2")]
-        for place, kind in enumerate(kinds):
-            fields += [(f"size {place}", ">i4"), (f"value {place}", f">{kind}")]
-        self.record = np.dtype(fields)
-        self.kinds = np.dtype([(f"value {place}", f"={kind}") for place, kind in enumerate(kinds)])
-        self.held = bytearray()
-        self.parts: list[np.ndarray] = []
-        self.is_begun = False
-
-    def write(self, data: bytes) -> int:
-        self.held += data
-        if len(self.held) >= PART_BYTES:
-            self.turn()
-        return len(data)
-
-    def turn(self) -> None:
-        if not self.is_begun:
-            sign, _, extended = HEAD.unpack_from(self.held)
-            if sign != SIGN or extended:
-                raise ValueError("This is no binary COPY.")
-            del self.held[: HEAD.size]
-            self.is_begun = True
-        n = len(self.held) // self.record.itemsize
-        if n:
-            full = np.frombuffer(bytes(self.held[: n * self.record.itemsize]), dtype=self.record)
-            self.parts.append(full[list(self.kinds.names or ())].astype(self.kinds))
-            del self.held[: n * self.record.itemsize]
-
-    def whole(self) -> np.ndarray:
-        self.turn()
-        if bytes(self.held) != END:
-            raise ValueError("The binary COPY ended amid a row, or holds a value that is null.")
-        return np.concatenate(self.parts) if self.parts else np.zeros(0, dtype=self.kinds)
-
 
 KINDS = {"bigint": "i8", "int": "i4", "float8": "f8"}
 
@@ -58,13 +18,32 @@ KINDS = {"bigint": "i8", "int": "i4", "float8": "f8"}
 def read_binary(sql: str, params: Sequence[Any], **columns: str) -> np.ndarray:
     """The rows of a query as a structured array: `columns` are its columns by name, bigint, int or float8, never null.
 
-    Raises ValueError where the query gives other columns. One query; memory: the array, and a mebibyte.
+    Raises ValueError where the query gives other columns. One query; memory: twice the rows.
     """
-    rows = Rows([KINDS[kind] for kind in columns.values()])
+    file = io.BytesIO()
     with connection.cursor() as cursor:
         said = cursor.mogrify(sql, params)
         with connection.wrap_database_errors:
-            cursor.copy_expert(f"COPY ({said.decode()}) TO STDOUT (FORMAT binary)", rows, 1 << 16)
-    found = rows.whole()
-    found.dtype.names = tuple(columns)
+            cursor.copy_expert(f"COPY ({said.decode()}) TO STDOUT (FORMAT binary)", file, 1 << 16)
+    return _rows(file.getbuffer(), columns)
+
+
+def _rows(sent: memoryview, columns: Mapping[str, str]) -> np.ndarray:
+    sign, _, extended = HEAD.unpack_from(sent)
+    if sign != SIGN or extended:
+        raise ValueError("This is no binary COPY.")
+    fields: list[tuple[str, str]] = [("number of fields", ">i2")]
+    for name, kind in columns.items():
+        fields += [(f"size of {name}", ">i4"), (name, f">{KINDS[kind]}")]
+    record = np.dtype(fields)
+    n, left = divmod(len(sent) - HEAD.size - len(END), record.itemsize)
+    if left or bytes(sent[-len(END) :]) != END:
+        raise ValueError("The binary COPY ended amid a row, or holds a value that is null.")
+    full = np.frombuffer(sent, dtype=record, count=n, offset=HEAD.size)
+    sizes = {f"size of {name}": int(KINDS[kind][1]) for name, kind in columns.items()}
+    if any((full[name] != size).any() for name, size in {"number of fields": len(columns), **sizes}.items()):
+        raise ValueError("The binary COPY has other columns than were asked for, or holds a value that is null.")
+    found = np.empty(n, dtype=[(name, f"={KINDS[kind]}") for name, kind in columns.items()])
+    for name in columns:
+        found[name] = full[name]
     return found

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
@@ -270,7 +271,7 @@ def flow(sample: Sample) -> list[FlowLine]:
 
 def flow_as_markdown(lines: Sequence[FlowLine]) -> str:
     """The flow table as a table of Markdown."""
-    rows = [f"| {line.step.replace('|', chr(92) + '|')} | {line.n:,} |" for line in lines]
+    rows = [f"| {for_markdown(line.step)} | {line.n:,} |" for line in lines]
     return "\n".join(["| Step | Issues |", "| --- | ---: |", *rows]) + "\n"
 
 
@@ -352,11 +353,12 @@ def items_of(
     study: Study,
     *,
     search: str = "",
+    in_titles: bool = True,
     round_: Round | None = None,
     screening: str = "",
     sample: int | None = None,
 ) -> QuerySet[Item]:
-    """The items of a study with title; `search` is a part of the identifier or of the title."""
+    """The items of a study with title; `search` is a part of the identifier or, `in_titles`, of the title."""
     rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
     if round_ is not None:
         rows = rows.filter(Exists(RoundItem.objects.filter(round=round_, item=OuterRef("pk"))))
@@ -367,7 +369,8 @@ def items_of(
     if screening:
         rows = rows.filter(screening=screening)
     if words := search.replace("\x00", " ").strip():
-        rows = rows.filter(Q(identifier__icontains=words) | Q(snapshot__title__icontains=words))
+        titled = Q(snapshot__title__icontains=words) if in_titles else Q(pk__in=[])
+        rows = rows.filter(Q(identifier__icontains=words) | titled)
     return rows
 
 

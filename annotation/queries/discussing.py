@@ -38,7 +38,7 @@ class People:
     @cached_property
     def by_name(self) -> dict[str, int]:
         """User names and codes, each with the member's id."""
-        named = {each.user.username: each.pk for each in self.members if each.user}
+        named = {user.told_name: each.pk for each in self.members for user in each.accounts}
         return named | {each.code: each.pk for each in self.members if each.code}
 
     @cached_property
@@ -62,7 +62,7 @@ class People:
     def to_mention(self, own: int | None) -> list[tuple[str, str]]:
         """Whom one can mention, as (what is written after the @, name beside it): raters by code, others by name."""
         found = [
-            (each.code or (each.user.username if each.user else ""), self.label(each))
+            (each.code or (each.user.told_name if each.user else ""), self.label(each))
             for each in self.members
             if each.pk != own and each.user and not each.is_machine
         ]
@@ -72,7 +72,7 @@ class People:
 def people(study: Study, round_: Round) -> People:
     """Who takes part in the discussion of a round: its raters, the adjudicators, the owners; one query."""
     in_round = RoundRater.objects.filter(round=round_).values("rater")
-    rows = Membership.objects.filter(study=study).select_related("user").order_by("pk")
+    rows = Membership.objects.filter(study=study).select_related("user", "former_user", "formerly").order_by("pk")
     found = rows.filter(Q(roles__overlap=[OWNER, ADJUDICATOR]) | Q(pk__in=in_round))
     return People(list(found), study.names_shown)
 

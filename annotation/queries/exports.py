@@ -3,8 +3,11 @@
 from django.db.models import QuerySet
 
 from annotation.access import Seat
-from annotation.errors import Blind, Conflict, NotFound
+from annotation.errors import Blind, Conflict, Forbidden, NotFound
 from annotation.models import Export, Round, Study
+
+WHOLE = "study"
+"""The kind of file that holds a whole study, and what of it only its maker may see."""
 
 
 def exports_of(study: Study) -> QuerySet[Export]:
@@ -16,12 +19,15 @@ def exports_of(study: Study) -> QuerySet[Export]:
 def require_download(seat: Seat, export: Export) -> None:
     """Raises NotFound or Conflict where there is no file (any more), Blind where it holds what is hidden from them.
 
-    Another owner may have made it, or it was made before this person was given something in an open round.
+    Another owner may have made it, or it was made before this person was given something in an open round. A whole
+    study that somebody else had made is Forbidden.
     """
     if export.state == Export.State.REMOVED:
         raise NotFound(f"The file of export {export.number} was removed.")
     if export.state != Export.State.DONE:
         raise Conflict(f"Export {export.number} is {export.state}; there is no file to download.")
+    if export.what == WHOLE and export.created_by_id != seat.user.pk:
+        raise Forbidden("A whole study is taken home by who had it made; make a whole export of your own.")
     blind = Round.objects.filter(pk__in=seat.blind_round_ids).order_by("number").values_list("number", flat=True)
     hidden = [number for number in blind if number in export.rounds]
     if hidden:

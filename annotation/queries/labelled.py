@@ -1,37 +1,31 @@
-"""The agreed labels of a study as columns: where nobody differs they are read set by set, elsewhere item by item.
+"""The agreed labels of a study as columns: what sets of answers come to becomes a code once (`batches.judging`).
 
-Whatever `queries.results.labels` tells stands here, too: both ask consensus and tell values in the same way. Items of
-which all raters said the same are judged once for each different answer, and not once for each item.
+Whatever `queries.results.labels` tells stands here, too: both ask consensus and tell values in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Count, Max, Min, Q
 
 from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Ints, Multi, Number, Single
-from annotation.answers import applies
-from annotation.consensus import Answer, Values, verdicts
-from annotation.models import Assignment, Resolution, Round
-from annotation.queries.binary import read_binary
+from annotation.consensus import Values
+from annotation.models import Round
+from annotation.queries.batches.judging import Judge, Judged, Own
+from annotation.queries.batches.reading import Stretch, stretches
 from annotation.queries.plans.standing import label_version
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
-from annotation.queries.verdicts import COUNTS, disputed_items, questions, round_verdicts
+from annotation.queries.verdicts import ItemVerdicts
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
-from taxonomy.tree import TreeDimension, VersionTree
+from taxonomy.tree import TreeDimension
 
 MARK = Categories(("false", "true"), ("no", "yes"))
-RATINGS = """
-    SELECT r.item_id::bigint, r.part::int, r.dimension_id::bigint,
-        coalesce(r.category_id, r.boolean::int, -1)::bigint, coalesce(r.number, 'NaN')::float8
-    FROM annotation_rating r WHERE r.annotation_id IN ({})"""
-_FIELDS = {"item": "bigint", "part": "int", "dimension": "bigint", "value": "bigint", "number": "float8"}
+_PART = 13
+"""Bits that the number of a part takes beside that of its item."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +58,15 @@ def labelled(
     """The agreed labels of these rounds (with their taxonomy_version), in the order of rounds and of items in them.
 
     What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column. Cost:
-    about five queries for each round, and those of `round_verdicts` for its items that were disputed.
+    six queries for every ITEMS items.
     """
     told_in = {each.pk: version or label_version(each, standing) for each in rounds}
     asking = dimensions_in(told_in.values())
     tellings: dict[int, Telling] = {}
     gathered = [
-        _round(each, rounds, tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])), asking)
+        one
         for each in sorted(rounds, key=lambda each: each.number)
+        for one in _round(each, rounds, tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])), asking)
     ]
     versions = {each.number: told_in[each.pk].number for each in rounds}
     return _whole(asking, gathered, versions)
@@ -107,208 +102,130 @@ def _asking(same: Sequence[TreeDimension]) -> Asking:
 
 @dataclass
 class _Gathered:
-    """The rows of one round while they come together: places, and of each dimension what stands there."""
+    """The rows of a stretch of one round: places, and of each dimension what stands there."""
 
     number: int
     items: Ints
-    order: Ints
     parts: Ints
     codes: dict[str, Ints]
     numbers: dict[str, np.ndarray]
     pairs: dict[str, tuple[Ints, Ints]]
-    n_waiting: int = 0
+    n_waiting: int
 
 
-def _round(round_: Round, rounds: Sequence[Round], telling: Telling, asking: Mapping[str, Asking]) -> _Gathered:
-    here = settled_here(round_, rounds).order_by("position").values_list("item_id", flat=True)
-    items = np.fromiter(here, dtype=np.int64)
-    ready, apart = items, np.zeros(0, dtype=np.int64)
-    if round_.state == Round.State.OPEN:
-        ready = items[np.isin(items, _complete(round_))]
-    if round_.kind == Round.Kind.RELABEL:
-        apart = ready
-    else:
-        disputed = np.fromiter(disputed_items(round_).values_list("item", flat=True), np.int64)
-        # A sheet may bring decisions on items that nobody rated.
-        decided = np.fromiter(Resolution.objects.filter(round=round_).values_list("item", flat=True), np.int64)
-        apart = np.intersect1d(ready, np.concatenate([disputed, decided]))
-    plain = ready[~np.isin(ready, apart)]
-    place = {int(item): at for at, item in enumerate(items)}
-    tree = published_version(round_.taxonomy_version_id)
-    one = _together(round_, tree, plain, items, telling, asking)
-    other = _one_by_one(round_, apart, place, telling, asking)
-    found = _joined(one, other)
-    found.n_waiting = len(items) - len(ready)
-    return found
+class _Codes:
+    """What sets of answers come to, below each other: part, dimension, and what stands in its column."""
+
+    def __init__(self, round_: Round, telling: Telling, asking: Mapping[str, Asking]) -> None:
+        self.round, self.telling, self.asking = round_, telling, asking
+        self.columns = {key: at for at, key in enumerate(asking)}
+        self.forget()
+
+    def forget(self) -> None:
+        self.starts, self.sizes = [0], [0]
+        self.part: list[int] = []
+        self.column: list[int] = []
+        """Which dimension it is, −1 for one without a column."""
+        self.code: list[int] = []
+        self.number: list[float] = []
+        self.own: list[int] = []
+        """Which of the item's free answers stands here, −1 for none."""
+        self.set_starts: list[int] = []
+        self.set_sizes: list[int] = []
+        self.members: list[int] = []
+
+    def add(self, key: str | None, each: ItemVerdicts) -> int:
+        found: dict[tuple[int, str], Values | str | None] = {}
+        for verdict, told in told_verdicts(self.round, settled_verdicts(self.round, each), self.telling):
+            if key in (None, verdict.dimension):
+                found[verdict.part, verdict.dimension] = told
+        for verdict in each.verdicts:
+            if verdict.state == "open" and key in (None, verdict.dimension):
+                found.setdefault((verdict.part, verdict.dimension), None)
+        self.starts.append(len(self.part))
+        self.sizes.append(len(found))
+        for (part, dimension), value in found.items():
+            self._add(part, dimension, value)
+        return len(self.starts) - 1
+
+    def _add(self, part: int, dimension: str, value: Values | str | None) -> None:
+        asking = self.asking.get(dimension)
+        first = value[0] if isinstance(value, tuple) and value else None
+        is_set = asking is not None and asking.kind == "multi" and isinstance(value, tuple)
+        members = [asking.categories.place[str(one)] for one in value or ()] if asking and is_set else []
+        self.part.append(part)
+        self.column.append(self.columns.get(dimension, -1))
+        self.code.append(NONE if asking is None else NOT_AGREED if value is None else _code(asking, value))
+        self.number.append(first if isinstance(first, float | int) else np.nan)
+        self.own.append(first.rank if isinstance(first, Own) else -1)
+        self.set_starts.append(len(self.members))
+        self.set_sizes.append(len(members))
+        self.members += members
 
 
-def _complete(round_: Round) -> Ints:
-    """The items of an open round whose raters are all done; one query."""
-    mine = Assignment.objects.filter(COUNTS, round=round_).exclude(state=Assignment.State.WITHDRAWN).order_by()
-    done = Q(state__in=Assignment.FINISHED, current__isnull=False)
-    counted = mine.values("item").annotate(
-        n_done=Count("slot", filter=done),
-        n_left=Count("slot", filter=Q(state__in=Assignment.UNFINISHED)),
-        n_planned=Max("item__round_items__n_raters", filter=Q(item__round_items__round=round_)),
+def _round(
+    round_: Round, rounds: Sequence[Round], telling: Telling, asking: Mapping[str, Asking]
+) -> Iterator[_Gathered]:
+    codes = _Codes(round_, telling, asking)
+    judge = Judge(round_, telling, codes)
+    among = settled_here(round_, rounds) if len(rounds) > 1 else None
+    for stretch in stretches(round_, among=among):
+        yield _gathered(stretch, codes, judge, judge.judged(stretch))
+
+
+def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
+    rows, dimensions, at = judged.cells(codes.starts, codes.sizes)
+    parts = np.array(codes.part, dtype=np.int64)[at]
+    places, which = np.unique(rows << _PART | parts, return_inverse=True)
+    said, numbers = np.array(codes.code, dtype=np.int64)[at], np.array(codes.number)[at]
+    columns, own = np.array(codes.column, dtype=np.int64)[at], np.array(codes.own, dtype=np.int64)[at]
+    mine = np.flatnonzero((own >= 0) & (columns >= 0))
+    if len(mine):
+        words = judged.own_numbers(rows[mine], own[mine], dimensions[mine])
+        _write_own(judge, codes, mine, words, columns, said, numbers)
+    found = _Gathered(
+        number=codes.round.number,
+        items=stretch.items[places >> _PART],
+        parts=places & (1 << _PART) - 1,
+        codes={},
+        numbers={},
+        pairs={},
+        n_waiting=int((~judged.is_complete).sum()) if codes.round.state == Round.State.OPEN else 0,
     )
-    rows = counted.values_list("item", "n_done", "n_left", "n_planned")
-    return np.array([item for item, n_done, n_left, n in rows if not n_left and n_done >= (n or 0)], dtype=np.int64)
-
-
-# Items of which all raters said the same
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What was said on one dimension of a round: D different answers, and of each row which it is, −1 for none."""
-
-    different: Sequence[Values]
-    which: Ints
-    numbers: np.ndarray | None = field(default=None, repr=False)
-
-
-def _together(
-    round_: Round, tree: VersionTree, plain: Ints, items: Ints, telling: Telling, asking: Mapping[str, Asking]
-) -> _Gathered:
-    answers = Assignment.objects.filter(COUNTS, round=round_, state__in=Assignment.FINISHED, current__isnull=False)
-    firsts = answers.order_by().values("item").annotate(first=Min("current")).values("first")
-    sql, params = firsts.query.sql_with_params()
-    rows = read_binary(RATINGS.format(sql), params, **_FIELDS)
-    rows = rows[np.isin(rows["item"], plain)]
-    at = _places_of(rows["item"], items)
-    most = int(rows["part"].max()) + 1 if len(rows) else 1
-    places, inverse = np.unique(at * most + rows["part"], return_inverse=True)
-    said = {
-        dimension.key: _said(dimension, rows[mine], inverse[mine], len(places))
-        for dimension in tree.dimensions
-        for mine in [rows["dimension"] == dimension.id]
-    }
-    found = _empty(round_, len(places), asking)
-    found.order = places // most
-    found.items, found.parts = items[found.order], places % most
-    has_any = np.zeros(len(places), dtype=bool)
-    for dimension in tree.dimensions:
-        has_any |= _tell(found, round_, tree, dimension, said, telling, asking)
-    return _taken(found, np.flatnonzero(has_any))
-
-
-def _places_of(wanted: Ints, among: Ints) -> Ints:
-    """Where each of some numbers stands among others, all of which are there."""
-    order = np.argsort(among, kind="stable")
-    found: Ints = order[np.searchsorted(among, wanted, sorter=order)]
+    for column, (key, each) in enumerate(codes.asking.items()):
+        mine = np.flatnonzero(columns == column)
+        if each.kind == "number":
+            found.numbers[key] = np.full(len(places), np.nan)
+            found.numbers[key][which[mine]] = numbers[mine]
+            continue
+        found.codes[key] = np.full(len(places), NONE, dtype=np.int64)
+        found.codes[key][which[mine]] = said[mine]
+        if each.kind == "multi":
+            found.pairs[key] = _pairs(codes, which[mine], at[mine])
     return found
 
 
-def _said(dimension: TreeDimension, rows: np.ndarray, places: Ints, n: int) -> _Said:
-    which = np.full(n, NONE, dtype=np.int64)
-    if dimension.kind == "boolean":
-        which[places] = rows["value"]
-        return _Said([(False,), (True,)], which)
-    if not dimension.has_categories:
-        which[places] = 0
-        if dimension.kind != "number":
-            return _Said([("",)], which)
-        numbers = np.full(n, np.nan)
-        numbers[places] = rows["number"]
-        return _Said([(0.0,)], which, numbers)
-    keys = [category.key for category in dimension.categories]
-    ids = np.array([-1, *(category.id for category in dimension.categories)], dtype=np.int64)
-    codes = _places_of(rows["value"], ids) - 1
-    if dimension.kind != "multi":
-        which[places] = codes
-        return _Said([(key,) for key in keys], which)
-    # Of each row the set as the sorted codes of its categories; the empty set is a row without a category.
-    sets: dict[int, list[int]] = {place: [] for place in places.tolist()}
-    for place, code in zip(places.tolist(), codes.tolist(), strict=True):
-        if code >= 0:
-            sets[place].append(code)
-    number: dict[Values, int] = {}
-    for place, given in sets.items():
-        which[place] = number.setdefault(tuple(sorted(keys[code] for code in given)), len(number))
-    return _Said(list(number), which)
-
-
-def _tell(
-    found: _Gathered,
-    round_: Round,
-    tree: VersionTree,
-    dimension: TreeDimension,
-    said: Mapping[str, _Said],
-    telling: Telling,
-    asking: Mapping[str, Asking],
-) -> np.ndarray:
-    """Writes what one dimension says, judged once for each answer that differs in what it hangs on; N: where so."""
-    above = _above(dimension.key, tree, telling.tree)
-    asked = [question for question in questions(tree) if question.key in above]
-    patterns, inverse = _patterns([said[question.key].which for question in asked], len(found.items))
-    told: list[Values | str | None] = []
-    for pattern in patterns:
-        part = {
-            question.key: said[question.key].different[code]
-            for question, code in zip(asked, pattern, strict=True)
-            if code >= 0
-        }
-        judged = verdicts(asked, partial(applies, tree), [Answer("", [part])], {}, 1)
-        settled = [each for each in judged if each.values is not None and each.state != "open"]
-        values = {one.dimension: value for one, value in told_verdicts(round_, settled, telling)}
-        told.append(values.get(dimension.key))
-    has_any: np.ndarray = np.array([value is not None for value in told], dtype=bool)[inverse]
-    if dimension.key in asking:
-        _write(found, asking[dimension.key], told, inverse, said[dimension.key].numbers)
-    return has_any
-
-
-def _above(key: str, *trees: VersionTree) -> set[str]:
-    """A dimension and all that decides, in one version or another, whether it applies."""
-    found = {key}
-    left = [key]
-    while left:
-        at = left.pop()
-        for tree in trees:
-            condition = tree.by_key[at].applies_when if at in tree.by_key else None
-            if condition is not None and condition.dimension not in found:
-                found.add(condition.dimension)
-                left.append(condition.dimension)
-    return found
-
-
-def _patterns(columns: Sequence[Ints], n: int) -> tuple[list[tuple[int, ...]], Ints]:
-    """The different rows of some columns, and of each row which of them it is."""
-    inverse = np.zeros(n, dtype=np.int64)
-    for column in columns:
-        inverse = np.unique(inverse * (int(column.max(initial=0)) + 2) + column + 1, return_inverse=True)[1]
-    _, first = np.unique(inverse, return_index=True)
-    return [tuple(int(column[at]) for column in columns) for at in first], inverse
-
-
-def _write(
-    found: _Gathered,
-    asking: Asking,
-    told: Sequence[Values | str | None],
-    which: Ints,
-    numbers: np.ndarray | None,
+def _write_own(
+    judge: Judge, codes: _Codes, at: Ints, words: Ints, columns: Ints, said: Ints, numbers: np.ndarray
 ) -> None:
-    key, place = asking.key, asking.categories.place
-    states = np.array([_code(asking, value) for value in told], dtype=np.int64)
-    if asking.kind == "number":
-        if numbers is not None and len(told):
-            is_told = np.array([isinstance(value, tuple) for value in told])[which]
-            found.numbers[key] = np.where(is_told, numbers, np.nan)
-    elif asking.kind == "multi":
-        sets = [tuple(place[str(each)] for each in value) if isinstance(value, tuple) else () for value in told]
-        sizes = np.array([len(each) for each in sets], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sets) else sizes
-        flat = np.array([code for each in sets for code in each], dtype=np.int64)
-        rows = np.repeat(np.arange(len(which)), sizes[which]) if len(sets) else sizes
-        within = (
-            np.arange(len(rows)) - np.repeat(np.cumsum(sizes[which]) - sizes[which], sizes[which])
-            if len(sets)
-            else rows
-        )
-        found.pairs[key] = (rows, flat[starts[which][rows] + within] if len(rows) else rows)
-        found.codes[key] = states[which] if len(told) else found.codes[key]
-    elif len(told):
-        found.codes[key] = states[which]
+    """Writes the items' own free answers: numbers, and words where another round asks for categories."""
+    asking = list(codes.asking.values())
+    different, which = np.unique(words, return_inverse=True)
+    values = [judge.values.words[number] for number in different.tolist()]
+    numbers[at] = np.array([each if isinstance(each, float) else np.nan for each in values])[which]
+    for place in np.flatnonzero(np.array([asking[column].kind != "number" for column in columns[at]])):
+        said[at[place]] = _code(asking[columns[at[place]]], (values[which[place]],))
+
+
+def _pairs(codes: _Codes, rows: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """Of a set dimension rows and the codes of their members, in the order of both."""
+    sizes = np.array(codes.set_sizes, dtype=np.int64)[at]
+    starts = np.array(codes.set_starts, dtype=np.int64)[at]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    members = np.array(codes.members, dtype=np.int64)[np.repeat(starts, sizes) + within]
+    rows = np.repeat(rows, sizes)
+    order = np.lexsort((members, rows))
+    return rows[order], members[order]
 
 
 def _code(asking: Asking, value: Values | str | None) -> int:
@@ -322,96 +239,6 @@ def _code(asking: Asking, value: Values | str | None) -> int:
     if asking.kind in ("multi", "number"):
         return 0
     return asking.categories.place.get(str(value[0]), UNMAPPED) if len(value) == 1 else UNMAPPED
-
-
-# Items that were disputed or decided, and those of worklists
-
-
-def _one_by_one(
-    round_: Round, apart: Ints, place: Mapping[int, int], telling: Telling, asking: Mapping[str, Asking]
-) -> _Gathered:
-    rows: dict[tuple[int, int], dict[str, Values | str | int]] = {}
-    for each in round_verdicts(round_, items=apart.tolist()) if len(apart) else ():
-        item = each.round_item.item_id
-        for verdict, told in told_verdicts(round_, settled_verdicts(round_, each), telling):
-            rows.setdefault((item, verdict.part), {})[verdict.dimension] = told
-        for verdict in each.verdicts:
-            if verdict.state == "open":
-                rows.setdefault((item, verdict.part), {}).setdefault(verdict.dimension, NOT_AGREED)
-    found = _empty(round_, len(rows), asking)
-    pairs: dict[str, list[tuple[int, int]]] = {key: [] for key in found.pairs}
-    for at, ((item, part), said) in enumerate(rows.items()):
-        found.items[at], found.order[at], found.parts[at] = item, place[item], part
-        for key, value in said.items():
-            if key not in asking:
-                continue
-            if key in pairs and isinstance(value, tuple):
-                pairs[key] += [(at, asking[key].categories.place[str(each)]) for each in value]
-            if key in found.numbers:
-                found.numbers[key][at] = value[0] if isinstance(value, tuple) else np.nan
-            else:
-                found.codes[key][at] = value if isinstance(value, int) else _code(asking[key], value)
-    for key, listed in pairs.items():
-        both = np.array(listed, dtype=np.int64).reshape(-1, 2)
-        found.pairs[key] = (both[:, 0], both[:, 1])
-    return found
-
-
-# Putting together
-
-
-def _empty(round_: Round, n: int, asking: Mapping[str, Asking]) -> _Gathered:
-    none = np.zeros(0, dtype=np.int64)
-    return _Gathered(
-        number=round_.number,
-        items=np.zeros(n, dtype=np.int64),
-        order=np.zeros(n, dtype=np.int64),
-        parts=np.zeros(n, dtype=np.int64),
-        codes={key: np.full(n, NONE, dtype=np.int64) for key, each in asking.items() if each.kind != "number"},
-        numbers={key: np.full(n, np.nan) for key, each in asking.items() if each.kind == "number"},
-        pairs={key: (none, none) for key, each in asking.items() if each.kind == "multi"},
-    )
-
-
-def _taken(found: _Gathered, rows: Ints) -> _Gathered:
-    place = np.full(len(found.items), -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    pairs: dict[str, tuple[Ints, Ints]] = {}
-    for key, (at, codes) in found.pairs.items():
-        kept = place[at] >= 0
-        order = np.lexsort((codes[kept], place[at[kept]]))
-        pairs[key] = (place[at[kept]][order], codes[kept][order])
-    return _Gathered(
-        number=found.number,
-        items=found.items[rows],
-        order=found.order[rows],
-        parts=found.parts[rows],
-        codes={key: each[rows] for key, each in found.codes.items()},
-        numbers={key: each[rows] for key, each in found.numbers.items()},
-        pairs=pairs,
-        n_waiting=found.n_waiting,
-    )
-
-
-def _joined(one: _Gathered, other: _Gathered) -> _Gathered:
-    """Both in the order of items and parts."""
-    n = len(one.items)
-    pairs: dict[str, tuple[Ints, Ints]] = {
-        key: (np.concatenate([rows, other.pairs[key][0] + n]), np.concatenate([codes, other.pairs[key][1]]))
-        for key, (rows, codes) in one.pairs.items()
-    }
-    both = _Gathered(
-        number=one.number,
-        items=np.concatenate([one.items, other.items]),
-        order=np.concatenate([one.order, other.order]),
-        parts=np.concatenate([one.parts, other.parts]),
-        codes={key: np.concatenate([each, other.codes[key]]) for key, each in one.codes.items()},
-        numbers={key: np.concatenate([each, other.numbers[key]]) for key, each in one.numbers.items()},
-        pairs=pairs,
-    )
-    order = np.lexsort((both.parts, both.order))
-    # `_taken` keeps the order of its rows, so pairs follow them.
-    return _taken(both, order)
 
 
 def _whole(asking: Mapping[str, Asking], gathered: Sequence[_Gathered], versions: Mapping[int, int]) -> Found:

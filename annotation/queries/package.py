@@ -6,12 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Max
+from django.db.models import BooleanField, Case, Count, F, Max, Q, Subquery, When
 
 from annotation.answers import digest
+from annotation.consensus import PENDING
 from annotation.models import (
     Annotation,
     Assignment,
+    Evidence,
     Item,
     Membership,
     PartMatch,
@@ -26,6 +28,7 @@ from annotation.models import (
 )
 from annotation.queries import results
 from annotation.queries.effort import MEASURES
+from annotation.queries.evidence import PLACE
 from annotation.queries.verdicts import code_order, read_values
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -204,15 +207,17 @@ def round_item_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     for round_ in rounds:
         places = RoundItem.objects.filter(round=round_).order_by("position")
         rows = places.values_list("item__identifier", "position", "n_raters", "known", "asked")
-        for identifier, position, n_raters, known, asked in rows.iterator(chunk_size=CHUNK):
-            yield {
-                "round": round_.number,
-                "item": identifier,
-                "position": position,
-                "n_raters": n_raters,
-                "training": known is not None,
-                "asked": asked,
-            }
+        last = 0
+        while chunk := list(rows.filter(position__gt=last)[:CHUNK]):
+            for identifier, last, n_raters, known, asked in chunk:
+                yield {
+                    "round": round_.number,
+                    "item": identifier,
+                    "position": last,
+                    "n_raters": n_raters,
+                    "training": known is not None,
+                    "asked": asked,
+                }
 
 
 def answers_and_ratings(rounds: Sequence[Round]) -> Iterator[tuple[list[Row], list[Row]]]:
@@ -271,6 +276,40 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
                             }
                         )
         yield answers, ratings
+
+
+def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
+    """Quote by quote what the ratings that count rest on, as they were given; a query for each thousand."""
+    answer = "rating__annotation"
+    quotes = Evidence.objects.filter(rating__round__in=rounds).exclude(
+        **{f"{answer}__assignment__state": Assignment.State.WITHDRAWN}
+    )
+    counts = {when: Q(**{f"{answer}__assignment__{when}": F(answer)}) for when in ("blind", "current")}
+    asked = (
+        quotes.filter(counts["blind"] | counts["current"])
+        .annotate(
+            round=F("rating__round__number"),
+            item=F("rating__item__identifier"),
+            rater=F("rating__rater__code"),
+            revision=F(f"{answer}__revision"),
+            blind=Case(When(counts["blind"], then=True), default=False, output_field=BooleanField()),
+            current=Case(When(counts["current"], then=True), default=False, output_field=BooleanField()),
+            part=F("rating__part"),
+            dimension=F("rating__dimension__key"),
+            category=F("rating__category__key"),
+            asks=F("rating__proposal"),
+            number=Subquery(PLACE),
+            snapshot=F(f"{answer}__snapshot__sha256"),
+        )
+        .order_by("pk")
+        .values()
+    )
+    after = 0
+    while chunk := list(asked.filter(pk__gt=after)[:CHUNK]):
+        after = chunk[-1]["id"]
+        for row in chunk:
+            category = row["category"] if row["asks"] is None else PENDING
+            yield {**row, "category": category, "comment": row["number"]}
 
 
 def role_of(one: Assignment) -> str:

@@ -374,7 +374,7 @@ def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
                 values=values.get(row.pk, ()),
                 method=row.method,
                 rationale=row.rationale,
-                decided_by=row.decided_by.username if row.decided_by else "",
+                decided_by=row.decided_by.told_name if row.decided_by else "",
                 decided_at=row.created_at,
             )
         )

@@ -402,7 +402,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     values=list(values.get(row.pk, ())),
                     method=row.method,
                     rationale=row.rationale,
-                    decided_by=row.decided_by.username if row.decided_by else "",
+                    decided_by=row.decided_by.told_name if row.decided_by else "",
                     decided_at=row.created_at,
                 )
 

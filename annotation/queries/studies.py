@@ -208,21 +208,24 @@ def rounds_to_resolve(user: User) -> QuerySet[Round]:
     is_blind = Exists(own) | Exists(in_pool)
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~is_blind
     return (
-        Round.objects.filter(Exists(deciding))
+        Round.objects.filter(Exists(deciding), study__archived_at__isnull=True)
         .filter(Q(state=Round.State.RESOLVING) | item_by_item)
         .select_related("study", "taxonomy_version")
         .order_by("resolving_at", "pk")
     )
 
 
-def studies_of(user: User) -> QuerySet[Study]:
-    """The studies a person is a member of, newest first."""
-    return Study.objects.filter(memberships__user=user).select_related("taxonomy").order_by("-pk")
+def studies_of(user: User, *, archived: bool = False) -> QuerySet[Study]:
+    """The studies a person is a member of, newest first: those that are worked on, or the archived ones."""
+    own = Study.objects.filter(memberships__user=user, archived_at__isnull=not archived)
+    return own.select_related("taxonomy").order_by("-pk")
 
 
-def visible_studies(user: User) -> QuerySet[Study]:
-    """The studies a person may open: their own; staff, all."""
-    return Study.objects.select_related("taxonomy") if user.is_staff else studies_of(user)
+def visible_studies(user: User, *, archived: bool = False) -> QuerySet[Study]:
+    """The studies a person may open, worked on or archived: their own; staff, all."""
+    if not user.is_staff:
+        return studies_of(user, archived=archived)
+    return Study.objects.filter(deleted_at=None, archived_at__isnull=not archived).select_related("taxonomy")
 
 
 @dataclass(frozen=True)
@@ -320,3 +323,9 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         return rows
     numbers = list(Round.objects.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
     return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+
+
+def people_of_audit(study: Study) -> list[str]:
+    """User names of its members, to choose from; one query."""
+    names = study.memberships.exclude(user=None).order_by("user__username").values_list("user__username", flat=True)
+    return [str(name) for name in names]

@@ -251,7 +251,7 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
             values=values.get(resolution.pk, ()),
             method=resolution.method,
             rationale=resolution.rationale,
-            decided_by=resolution.decided_by.username if resolution.decided_by else "",
+            decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
             decided_at=resolution.created_at,
         )
     return found

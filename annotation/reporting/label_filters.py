@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.access import Seat
-from annotation.analysis.columns import LEVELS, NONE, NOT_AGREED, UNMAPPED, Columns, Ints, Single
+from annotation.analysis.columns import LEVELS, NONE, NOT_AGREED, UNMAPPED, Columns, Flags, Ints, Single
 from annotation.analysis.folding import Wanted, as_wanted, known
 from annotation.errors import Invalid
+from annotation.queries.effort import MEASURES, effort
 from annotation.reporting.labelled import labelled_for
 
+UP_TO = "<="
 WITHOUT = {"~none": NONE, "~open": NOT_AGREED, "~unmapped": UNMAPPED, "~any": 0}
 """Words for parts without a value, and for those with any."""
 MOST_FILTERS = 20
@@ -18,7 +20,7 @@ MOST_FILTERS = 20
 
 @dataclass(frozen=True)
 class LabelFilter:
-    """The parts that have one of some categories of a dimension or attribute."""
+    """The parts that have one of some categories of a dimension or attribute, or a number up to another (`<=10`)."""
 
     key: str
     values: tuple[str, ...]
@@ -111,14 +113,38 @@ def items_with(
             raise _cannot([f"There is no label “{key[:60]}:{', '.join(values)[:60]}” here."])
         chosen = LabelFilter(key, tuple(column.categories.keys[code] for code in sorted(places)))
         columns = columns.taken(rows_with(columns, [chosen], {}))
-    rows = rows_with(columns, every, told)
+    for each in [one for one in every if is_measured(columns, one)]:
+        columns = columns.taken(np.flatnonzero(_measured(seat, columns, each)))
+    rows = rows_with(columns, [one for one in every if not is_measured(columns, one)], told)
     words = [(str(each), in_words(columns, each, told.get(each.key, "leaf"))) for each in filters]
     return WithLabels(np.unique(columns.items[rows]), len(rows), words)
+
+
+def is_measured(columns: Columns, each: LabelFilter) -> bool:
+    """Whether a filter asks about numbers: those of a dimension or a measure of effort; known, not known, or up to."""
+    asks = len(each.values) == 1 and (each.values[0] in ("~any", "~none") or each.values[0].startswith(UP_TO))
+    return asks and (each.key in columns.numbers or (each.key in MEASURES and columns.column(each.key) is None))
+
+
+def _measured(seat: Seat, columns: Columns, each: LabelFilter) -> Flags:
+    number = columns.numbers.get(each.key) or effort(seat.study, each.key, columns)
+    (value,) = each.values
+    if value in WITHOUT:
+        return np.asarray(np.isnan(number.values) == (value == "~none"))
+    try:
+        most = float(value.removeprefix(UP_TO))
+    except ValueError:
+        raise _cannot([f"Write a number after {UP_TO}, and not “{value.removeprefix(UP_TO)[:60]}”."]) from None
+    return np.asarray(number.values <= most)
 
 
 def in_words(columns: Columns, each: LabelFilter, level: str = "leaf") -> str:
     """`Symptom: Crash or Hang`."""
     column = columns.column(each.key)
+    if is_measured(columns, each):
+        title = columns.numbers[each.key].title if each.key in columns.numbers else MEASURES[each.key][0]
+        said = {"~any": "known", "~none": "not known"}.get(each.values[0])
+        return f"{title}: {said or f'at or under {each.values[0].removeprefix(UP_TO)}'}"
     if column is None:
         return str(each)
     told = column.categories.lifted(level)[0]

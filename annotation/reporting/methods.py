@@ -29,6 +29,9 @@ from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import FALLBACK, DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
 
+OWN = Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))
+"""Answers that the raters gave themselves, here or on the server that the study came from."""
+
 
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
@@ -84,7 +87,7 @@ def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
         .values("round")
         .annotate(
             n_answers=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
-            n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED, blind__submitted_by=F("rater__user"))),
+            n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED) & OWN),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
             n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
         )
@@ -224,7 +227,8 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
         .values_list("method", "decided_by")
         .annotate(n=Count("pk"))
     )
-    codes = dict(seat.study.memberships.filter(user__isnull=False).values_list("user", "code"))
+    members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
+    codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
     found: dict[str, dict[int | None, int]] = {}
     for method, user, n in rows:
         found.setdefault(method, {})[user] = n

@@ -2,6 +2,7 @@
 
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -182,7 +183,15 @@ def _unpack(archive: zipfile.ZipFile, part: zipfile.ZipInfo, copy: Any) -> None:
                 if left < 0:
                     raise Unreadable(f"{part.filename} unpacks to more than the zip says.")
                 copy.write(chunk)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        NotImplementedError,
+        OSError,
+        EOFError,
+        ValueError,
+    ) as error:
         raise Unreadable(f"{part.filename} can't be unpacked: it is broken or has a password.") from error
     copy.seek(0)
 

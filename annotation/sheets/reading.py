@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz, process
 
+from accounts.naming import cleaned
 from annotation.answers import LONGEST_TEXT, PartRead, ProposalAsked, applies
 from annotation.consensus import PENDING, Values
 from annotation.sheets.columns import SheetRow
@@ -84,8 +85,8 @@ class ValueReader:
 
 
 def folded(text: str) -> str:
-    """A value as it is compared: trimmed, inner blanks collapsed, without case."""
-    return " ".join(text.split()).casefold()
+    """A value as it is compared: trimmed, inner blanks collapsed, without case and what can't be seen."""
+    return cleaned(text).casefold()
 
 
 def words_of(text: str) -> list[str]:

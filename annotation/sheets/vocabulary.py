@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from accounts.naming import cleaned
 from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
@@ -43,7 +44,7 @@ def document_from_values(
         for dimension, text in row.values:
             name = loose(dimension)
             for word in words_of(text) if name in multi else (text,):
-                value = " ".join(word.split())
+                value = cleaned(word)
                 if value and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
                     names.setdefault(name, dimension)
                     found[name][value.casefold()][value] += 1
@@ -81,7 +82,7 @@ def _conditions(
     for place, rows in (*sheet.answers.items(), *sheet.finals.items()):
         for row in rows:
             for dimension, text in row.values:
-                if value := " ".join(text.split()).casefold():
+                if value := cleaned(text).casefold():
                     parts[(len(place), *place, row.part)][names.get(loose(dimension), "")] = value
     found: dict[str, tuple[str, set[str]]] = {}
     for position, name in enumerate(in_order):

@@ -27,6 +27,7 @@ from annotation.reporting.shown.parts import Answer, Choice
 from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.views.agreement_charts import FORMATS, Chart
+from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import me, study_page
 from taxonomy.models import TaxonomyVersion
 
@@ -35,11 +36,11 @@ MOST_TO_LEAVE_OUT = 300
 LEVEL_WORDS = {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     """What can be asked of the agreed labels, what is saved, and which labels there are."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     found = labelled_for(seat)
     return study_page(
@@ -56,21 +57,21 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def analysis_kind(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     """One analysis, as its address asks for it."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     found = get_kind(kind)
     return _page(request, seat, found, Question.read(kind, request.GET))
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def saved_analysis(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """A saved analysis under its own address, computed anew from the labels of this moment."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     saved = get_analysis(seat, number)
     kind = get_kind(saved.kind)
@@ -103,11 +104,11 @@ def remove(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect("analyses", slug)
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> HttpResponse:
     """A figure of the analysis that the address asks for, as wide as a column or a page (`width`)."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     found = get_kind(kind)
     if format not in TYPES:
@@ -122,11 +123,11 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     return _file(drawn, TYPES[format], f"{slug}-{key}-{width}.{format}")
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> HttpResponse:
     """A table of the analysis that the address asks for, as CSV or for LaTeX."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     found = get_kind(kind)
     if format not in ("csv", "tex"):

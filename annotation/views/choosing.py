@@ -21,6 +21,7 @@ from annotation.queries import choosing as queries
 from annotation.queries.changes import n_changed
 from annotation.reporting.label_filters import WithLabels, items_with, label_filters
 from annotation.views.paging import page_of
+from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import me, status_of, study_page
 from ingest.queries import repositories
 from ingest.selections import selection, selections
@@ -142,14 +143,14 @@ def screen_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return redirect(f"{reverse('items', args=[slug])}?sample={pk}")
 
 
-@login_required
+@open_to_reader_links
 @require_http_methods(["GET", "HEAD", "POST"])
 def items(request: HttpRequest, slug: str) -> HttpResponse:
     """Every item of the study with how far it is in each round: counts, nobody's values.
 
     POST screens all items that the bar above the table leaves, or (`item`) one of them.
     """
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     rounds = list(seat.study.rounds.order_by("number"))
     drawn = list(queries.samples_of(seat.study).values_list("pk", flat=True))
     form = ItemFilter(request.GET, numbers=[each.number for each in rounds], samples=drawn)
@@ -158,6 +159,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
     rows = queries.items_of(
         seat.study,
         search=chosen.get("search") or "",
+        in_titles=seat.sees_issues,
         round_=next((each for each in rounds if each.number == chosen.get("round")), None),
         screening=chosen.get("screening") or "",
         sample=chosen.get("sample"),

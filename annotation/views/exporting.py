@@ -21,17 +21,20 @@ from annotation.queries.exports import exports_of, require_download
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.views.exported import FILES, FORMAT_WORDS, OPTION_WORDS, TOLD
-from annotation.views.results import me, number_of
+from annotation.views.reading import open_to_reader_links, reading_seat
+from annotation.views.results import number_of
+from annotation.views.study_page import in_archive_too, me
 from taxonomy.queries import published_version
 
 SHOWN = 50
+WITH_TEXTS = ("issues", "evidence")
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def exports(request: HttpRequest, slug: str) -> HttpResponse:
     """Files to take home, what is in them, and how a script gets the same; for owners those that a job makes, too."""
-    return _page(request, get_seat(me(request), slug))
+    return _page(request, reading_seat(request, slug))
 
 
 def _page(
@@ -54,7 +57,11 @@ def _page(
         "seat": seat,
         "study": study,
         "tab": "exports",
-        "files": [{"what": what, "is_told": what in TOLD, **about} for what, about in FILES.items()],
+        "files": [
+            {"what": what, "is_told": what in TOLD, **about}
+            for what, about in FILES.items()
+            if seat.sees_issues or what not in WITH_TEXTS
+        ],
         "version": version,
         "versions": versions if len(versions) > 1 else [],
         "standing": standing,
@@ -125,13 +132,15 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
     }
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
     """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     if what not in COLUMNS or format not in FORMATS:
         raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
+    if what in WITH_TEXTS:
+        seat.require_issues()
     asked: dict[str, Any] = {
         "round_number": number_of(request, "round"),
         "dimension": request.GET.get("dimension") or None,
@@ -142,6 +151,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     return rows.streamed(seat, what, format, options=asked)
 
 
+@in_archive_too
 @login_required
 @require_POST
 def make_export(request: HttpRequest, slug: str) -> HttpResponse:
@@ -180,6 +190,7 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     return handed_out(export)
 
 
+@in_archive_too
 @login_required
 @require_POST
 def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
@@ -189,6 +200,7 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect(f"/studies/{slug}/exports/#made")
 
 
+@in_archive_too
 @login_required
 @require_POST
 def remove_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:

@@ -1,10 +1,8 @@
 """A figure of the page of agreement as a file, in the slice of the address, by the same permissions as the page."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_seat
 from annotation.charts import PRINT, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
@@ -13,14 +11,15 @@ from annotation.reporting.across import visible_rounds
 from annotation.reporting.numbers import report
 from annotation.views.agreement_charts import NAMES, figure
 from annotation.views.agreement_tables import section
-from annotation.views.results import asked_for, me
+from annotation.views.reading import open_to_reader_links, reading_seat
+from annotation.views.results import asked_for
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) -> HttpResponse:
     """The trend over rounds, or the confusion or the pairs of raters of one `dimension`, as SVG, PNG or PDF."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     if name not in NAMES or format not in TYPES:
         raise NotFound(f"There is no figure {name}.{format}; there are {', '.join(NAMES)} as {', '.join(TYPES)}.")

@@ -1,6 +1,5 @@
 """Workbooks in: files are uploaded, their sheets and columns confirmed, and a job makes or fills a study of them."""
 
-import csv
 import io
 import json
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.spreadsheets import SafeCsv
 from annotation.access import OWNER, Seat, get_own_workbook, get_seat, get_workbook
 from annotation.actions import workbooks as actions
 from annotation.errors import ConcordError, Invalid, NotFound
@@ -173,20 +173,16 @@ def refusals(request: HttpRequest, pk: int, slug: str = "") -> HttpResponse:
     """The rows of an import that were refused, as a file."""
     _, found = _found(request, pk, slug)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(["sheet", "line", "reason", "row"])
-    for each in queries.refusals_of(found):
-        writer.writerow([_defused(str(each[name])) for name in ("sheet", "line", "reason", "row")])
+    columns = ("sheet", "line", "reason", "row")
+    writer = SafeCsv(text, lineterminator="\r\n")
+    writer.row(columns)
+    writer.rows([[str(each[name]) for name in columns] for each in queries.refusals_of(found)])
     name = f'attachment; filename="refused-rows-{found.pk}.csv"'
     return HttpResponse(
         text.getvalue().encode("utf-8-sig"),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": name},
     )
-
-
-def _defused(text: str) -> str:
-    return f"'{text}" if text[:1] in "=+-@\t\r" and text[:1] else text
 
 
 def _found(request: HttpRequest, pk: int, slug: str) -> tuple[Seat | None, Workbook]:

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_seat
 from annotation.errors import NotFound
 from annotation.methods import (
     STANDARD,
@@ -25,7 +23,8 @@ from annotation.methods import (
     whole_markdown,
 )
 from annotation.reporting import methods as reporting
-from annotation.views.study_page import me, study_page
+from annotation.views.reading import open_to_reader_links, reading_seat
+from annotation.views.study_page import study_page
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
 LEVELS = {
@@ -61,11 +60,11 @@ FILES: dict[str, tuple[str, Callable[[Facts], str]]] = {
 }
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def methods(request: HttpRequest, slug: str) -> HttpResponse:
     """The methods paragraph, the checklist and the table, filled in from the study, with what is missing marked."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     facts = reporting.methods(seat)
     checks = checklist(facts)
@@ -92,11 +91,11 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def download_methods(request: HttpRequest, slug: str, format: str) -> HttpResponse:
     """The paragraph as plain text; with table and checklist as Markdown; with the table as LaTeX."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     if format not in FILES:
         raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")

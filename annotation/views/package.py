@@ -14,9 +14,10 @@ from annotation.forms import explain
 from annotation.models import Round
 from annotation.package_forms import PackageForm
 from annotation.queries.package import n_answers
-from annotation.views.study_page import me, status_of, study_page
+from annotation.views.study_page import in_archive_too, me, status_of, study_page
 
 
+@in_archive_too
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def package(request: HttpRequest, slug: str) -> HttpResponse:

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.models import User
-from annotation.access import Seat, get_round, get_seat
+from annotation.access import Seat, get_round
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.items import value_words
@@ -28,6 +26,7 @@ from annotation.views.agreement_charts import files_of, section_charts, trend_ch
 from annotation.views.agreement_tables import Links, beside, section
 from annotation.views.agreement_trend import trend
 from annotation.views.agreement_words import Names
+from annotation.views.reading import open_to_reader_links, reading_seat
 
 MOST = 2**31 - 1
 NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
@@ -47,11 +46,6 @@ SLICED = {
     "stratum": ("Stratum", "all of them"),
     "raters": ("Raters", "all of them"),
 }
-
-
-def me(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 def _page(request: HttpRequest, seat: Seat, template: str, tab: str, **context: Any) -> HttpResponse:
@@ -79,11 +73,11 @@ def asked_for(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Li
     return asked, round_, Links(seat.study.slug, {name: request.GET[name] for name in SLICE if request.GET.get(name)})
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Agreement per dimension: the primary number, the trend, what to talk about, matrices, all coefficients."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     asked, round_, links = asked_for(request, seat)
     every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
@@ -178,11 +172,11 @@ def _slices(seat: Seat, asked: Asked) -> list[dict[str, Any]]:
     ]
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     """The items behind a number of the page of agreement."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     asked, round_, links = asked_for(request, seat)
     rounds = [round_] if round_ else visible_rounds(seat)
@@ -217,7 +211,7 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
             for line in found.lines
         ],
         next_url=f"{request.path}?{query.urlencode()}" if found.next else "",
-        has_titles=any(line.title for line in found.lines),
+        has_titles=seat.sees_issues and any(line.title for line in found.lines),
         back_url=links.page() + f"#{key}",
         shows=[
             (show, words, links.units(key, **behind.address(show=show)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,7 @@ from annotation.actions.drafts import remove_draft
 from annotation.calibration_forms import ReasonForm
 from annotation.errors import ConcordError, Forbidden
 from annotation.forms import (
+    InvitationForm,
     MemberForm,
     PrimaryForm,
     RoundForm,
@@ -28,6 +30,7 @@ from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.giving import candidates, stuck
+from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.proposals import came_back
@@ -39,6 +42,7 @@ from annotation.reporting.numbers import headline
 from annotation.views.calibration import calibration, gate_shown, reason_asked
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.paging import page_of
+from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import me, status_of, study_page
 from ingest.queries import closing_changes
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -75,9 +79,11 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
+    """The studies a person may open; `?archived=1`: those that are archived."""
     user = me(request)
-    page = page_of(request, queries.visible_studies(user), key="-pk")
-    context = {"page": page, "lines": queries.study_lines(user, page.rows)}
+    archived = bool(request.GET.get("archived"))
+    page = page_of(request, queries.visible_studies(user, archived=archived), key="-pk")
+    context = {"page": page, "lines": queries.study_lines(user, page.rows), "archived": archived}
     return render(request, "annotation/studies/studies.html", context)
 
 
@@ -113,11 +119,11 @@ def _dimensions(taxonomy: Taxonomy | None) -> tuple[TreeDimension, ...]:
     return published_version(version.pk).dimensions if version else ()
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Where the study stands, what is next, one number per dimension."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     lines = queries.round_lines(seat.study.rounds.all(), with_raters=True)
     members = queries.members_of(seat.study)
     step = next_step(
@@ -211,23 +217,43 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
             else:
                 messages.success(request, f"{member.display_name} is {' and '.join(member.roles)} now.")
                 return redirect("members", slug)
+    return members_page(request, seat, status=status or status_of(form), form=form)
+
+
+def members_page(
+    request: HttpRequest,
+    seat: Seat,
+    *,
+    status: int = 200,
+    form: MemberForm | None = None,
+    invitation: InvitationForm | None = None,
+    **shown: Any,
+) -> HttpResponse:
+    """The page of a study's people; `shown` is a link that was just made."""
+    everybody = queries.members_of(seat.study)
+    is_owner = seat.has_role(OWNER)
     return study_page(
         request,
         seat,
         "members",
         "members",
-        status=status or status_of(form),
-        form=form,
-        members=queries.members_of(seat.study),
+        status=status,
+        form=form or MemberForm(initial={"roles": [RATER]}),
+        invitation=invitation or InvitationForm(),
+        invitations=invitation_lines(seat.study) if is_owner else [],
+        sends_email=settings.SENDS_EMAIL,
+        members=[each for each in everybody if each.left_at is None],
+        former=[each for each in everybody if each.left_at is not None],
+        may_make_links=is_owner or seat.user.is_staff,
         roles=Membership.Role.values,
-        changed=given.get("username", "") if given else "",
+        **shown,
     )
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     lines = queries.round_lines(seat.study.rounds.all(), with_raters=True)
     return study_page(request, seat, "rounds", "rounds", lines=lines, samples=choosing.sample_lines(seat.study))
 
@@ -291,10 +317,10 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     return _round_page(request, seat, get_round(seat, number))
 
 
@@ -380,6 +406,8 @@ def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def remove_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Removes a draft round, asked again by the button."""
     seat = get_seat(me(request), slug)
+    if request.method != "POST":
+        return redirect("round", slug, get_round(seat, number).number)
     remove_draft(seat=seat, number=number)
     messages.success(request, f"The draft of round {number} is removed.")
     return redirect("rounds", slug)
@@ -411,11 +439,11 @@ def close_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     )
 
 
-@login_required
+@open_to_reader_links
 @require_safe
 def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """One item: the issue, and round by round what was said of it, as far as this person may see."""
-    seat = get_seat(me(request), slug)
+    seat = reading_seat(request, slug)
     seat.require_reading()
     found: Item = get_item_at(seat, pk)
     issue = found.issue
@@ -428,18 +456,8 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         item=found,
         issue=issue,
         snapshot=found.snapshot,
-        comments=comments_of(found.snapshot),
-        closing_changes=closing_changes(issue) if issue else [],
+        comments=comments_of(found.snapshot) if seat.sees_issues else [],
+        closing_changes=closing_changes(issue) if issue and seat.sees_issues else [],
         rounds=[(each, may_decide(seat, each.round)) for each in rounds],
         histories=item_queries.label_histories(rounds, standing_version(seat.study)),
     )
-
-
-@login_required
-@require_safe
-def audit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Who did what, newest first, for owner and staff."""
-    seat = get_seat(me(request), slug)
-    if not seat.user.is_staff:
-        seat.require(OWNER)
-    return study_page(request, seat, "audit", "audit", page=page_of(request, queries.audit_of(seat), key="-pk"))

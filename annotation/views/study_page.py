@@ -1,6 +1,7 @@
 """What pages of a study share: who asks, the frame with its header, the status of a form that was sent."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,15 @@ def me(request: HttpRequest) -> User:
     """Who is signed in; the view lets in nobody else."""
     assert isinstance(request.user, User)
     return request.user
+
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def in_archive_too(view: View) -> View:
+    """Marks a view that may do something to a study which is archived: no answer, decision or setting changes by it."""
+    view.in_archive_too = True  # type: ignore[attr-defined]
+    return view
 
 
 def study_page(

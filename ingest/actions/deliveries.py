@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
@@ -58,7 +59,9 @@ def _payload(body: bytes) -> Mapping[str, Any]:
 
 
 def _storable(value: Any) -> Any:
-    """The value with U+FFFD for what Postgres can't keep, in keys too; raises RecursionError."""
+    """The value with U+FFFD for what Postgres can't keep, in keys too; raises RecursionError, ValueError for NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, dict):

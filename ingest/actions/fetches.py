@@ -1,6 +1,5 @@
 """Starts, continues and cancels fetches."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -10,7 +9,6 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from ingest import indexing, runs, sync
 from ingest.errors import Conflict, Invalid
@@ -21,7 +19,6 @@ from ingest.tasks import fetch_run
 if TYPE_CHECKING:
     from accounts.models import User
 
-logger = logging.getLogger(__name__)
 
 STATES = ("open", "closed", "all")
 LAST = "last"
@@ -152,14 +149,7 @@ def queue_run(run: FetchRun, *, user: "User | None", send: bool = True) -> Fetch
 
 def send_after_commit(run: FetchRun) -> None:
     """Tells a worker; if the broker is away the clock finds the queued run later."""
-
-    def send() -> None:
-        try:
-            fetch_run.delay(run.pk)
-        except OperationalError:
-            logger.warning("the broker does not answer; run %s stays queued", run.pk)
-
-    transaction.on_commit(send)
+    transaction.on_commit(lambda: fetch_run.delay(run.pk))
 
 
 def _name(repository: str) -> tuple[str, str, str]:

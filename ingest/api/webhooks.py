@@ -32,7 +32,12 @@ class Messages(APIView):
             OpenApiParameter("X-GitHub-Delivery", OpenApiTypes.STR, OpenApiParameter.HEADER),
             OpenApiParameter("X-Hub-Signature-256", OpenApiTypes.STR, OpenApiParameter.HEADER),
         ],
-        responses={202: MessageAnswer, 200: MessageAnswer, 401: OpenApiResponse(description="The signature is wrong.")},
+        responses={
+            202: MessageAnswer,
+            200: MessageAnswer,
+            401: OpenApiResponse(description="The signature is wrong."),
+            404: OpenApiResponse(description="This server takes no messages."),
+        },
         auth=[],
     )
     def post(self, request: Request) -> Response:

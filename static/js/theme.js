@@ -4,6 +4,7 @@
   const root = document.documentElement;
 
   const read = () => {
+    if (root.dataset.keptTheme) return root.dataset.keptTheme;
     try {
       const kept = localStorage.getItem(key);
       return kept === "light" || kept === "dark" ? kept : "system";
@@ -26,6 +27,11 @@
       // A browser that keeps nothing still shows the choice on this page.
     }
     show(theme);
+    if (root.dataset.keepTheme === undefined) return;
+    root.dataset.keptTheme = theme; // whoever is signed in has it in every browser
+    const token = JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRFToken"] ?? "";
+    const sent = { method: "POST", headers: { "X-CSRFToken": token }, body: new URLSearchParams({ theme }) };
+    fetch(root.dataset.keepTheme, sent).catch(() => {}); // without a network it holds on this page
   };
 
   show(read());

@@ -5,9 +5,10 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from accounts import actions
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, PasswordLink, User
 
 pytestmark = pytest.mark.django_db
 
@@ -60,3 +61,24 @@ def test_a_token_reads_unless_told_otherwise() -> None:
 def test_token_for_nobody_fails_in_words() -> None:
     with pytest.raises(CommandError, match="There is nobody named carol"):
         run("token", "carol")
+
+
+def test_password_link_prints_an_address_that_sets_a_password_once() -> None:
+    run("add_user", "alice")
+    said = run("password_link", "Alice", "--site", "https://concord.example.org/")
+    address = said.strip().removeprefix("https://concord.example.org")
+    assert said.count("\n") == 1 and address.startswith("/new-password/")
+    assert address.split("/")[2] not in str(list(PasswordLink.objects.values()))
+    assert Client().post(address, {"new": "another long password"}).status_code == 302
+    assert User.objects.get(username="alice").check_password("another long password")
+    assert Client().get(address).status_code == 404
+
+
+def test_password_link_refuses_whoever_can_not_sign_in() -> None:
+    with pytest.raises(CommandError, match="There is nobody named nobody"):
+        run("password_link", "nobody")
+    run("add_user", "alice")
+    User.objects.update(is_active=False)
+    with pytest.raises(CommandError, match="may not sign in any more"):
+        run("password_link", "alice")
+    assert not PasswordLink.objects.exists()

@@ -176,10 +176,6 @@ def test_the_description_of_the_api_is_open_and_under_the_same_policy() -> None:
     assert "token" in schema.json()["components"]["securitySchemes"]
 
 
-def test_health_is_open_and_says_what_answers() -> None:
-    assert Client().get("/healthz").json() == {"database": "ok", "redis": "ok"}
-
-
 def test_a_name_is_taken_whatever_its_case(alice: User) -> None:
     with pytest.raises(Conflict):
         actions.add_user(username="Alice")

@@ -141,6 +141,7 @@ def test_a_study_without_labels_says_what_comes() -> None:
         "saturation/?dimension=symptom",
         "profiles/?dimension=symptom&by=distributed",
         "counts/?dimension=symptom&where=distributed:true",
+        "numbers/?measure=comments&by=kind",
     ],
 )
 def test_each_number_leads_to_as_many_items(study: Study, question: str) -> None:
@@ -149,6 +150,16 @@ def test_each_number_leads_to_as_many_items(study: Study, question: str) -> None
     for n, url in listed:
         shown = get("rea", url).content.decode().partition("<tbody>")[2]
         assert shown.count("<tr id=") == n, (n, url)
+
+
+def test_a_place_of_a_curve_leads_to_the_items_up_to_there(study: Study) -> None:
+    shown = unescape(get("rea", f"{ANALYSIS}numbers/?measure=comments&by=kind").content.decode())
+    assert "label=comments%3A%3C%3D0.0" in shown
+    items = get("rea", f"{ITEMS}?label=kind:fault&label=comments:%3C%3D0.0")
+    assert "Comments: at or under 0.0" in words_of(items)
+    assert items.content.decode().partition("<tbody>")[2].count("<tr id=") == 4
+    assert "<tr id=" not in get("rea", f"{ITEMS}?label=comments:%3C%3D-1").content.decode()
+    get("rea", f"{ITEMS}?label=comments:%3C%3Dmany", 422)
 
 
 def test_counts_name_their_denominator_and_what_is_left_out(study: Study) -> None:

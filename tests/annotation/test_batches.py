@@ -16,7 +16,7 @@ from annotation.actions.rounds import close_round
 from annotation.errors import ConcordError
 from annotation.exports import rows, write
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study
-from annotation.queries.batches import labels, reading
+from annotation.queries.batches import judging, labels, reading
 from annotation.queries.results import as_dict
 from annotation.queries.verdicts import round_verdicts
 from tests import builders as make
@@ -191,7 +191,7 @@ def check(study: Study) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_tell_what_rows_tell_whatever_happened(seed: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(reading, "ITEMS", 3)
-    monkeypatch.setattr(labels, "KEPT_MOST", 25)
+    monkeypatch.setattr(judging, "KEPT_MOST", 25)
     busy = Busy(seed)
     for _ in range(3):
         round_ = busy.round(busy.draw.randint(2, 7))
@@ -250,7 +250,7 @@ def test_queries_of_a_file_do_not_grow_within_a_stretch() -> None:
     lines = [f"{number} slow hang" for number in range(3, 23)]
     make.rate(make.open_round(study, 20, first=3), "item bob carol\n" + "\n".join(lines))
     seat = make.owner_seat(study)
-    for what, n in (("labels", 11), ("ratings", 8)):
+    for what, n in (("labels", 12), ("ratings", 9)):
         for number in (1, 2):
             list(rows.written(seat, what, "csv", {"round_number": number}))
             with assert_queries(n):

@@ -23,6 +23,8 @@ from annotation.charts import (
     trend,
     trends,
 )
+from annotation.charts.analysis import COLUMN
+from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.drawing import CannotDraw, draw
 
 TOKENS = Path(__file__).resolve().parents[2] / "static" / "css" / "tokens.css"
@@ -106,6 +108,21 @@ def test_cells_of_a_page_say_what_they_are_and_where_they_lead() -> None:
         "row": 0, "column": 1, "text": "2", "heat": 5, "words": "Crash and Hang: 2", "url": "/2/",
     }  # fmt: skip
     assert spec["params"][0]["name"] == "at"
+
+
+def test_a_flow_in_a_column_of_print_has_its_names_whole_in_lines() -> None:
+    names = ["Misconfigured environment variable", "Communication setup failure", "Slow"]
+    steps = ["Symptom", "Root cause", "Fix pattern"]
+    nodes = [Node(step, name, name, 7, "") for step in range(3) for name in names]
+    bands = [Band(step, name, name, 7, "") for step in range(2) for name in names]
+    told = {each["name"]: each["values"] for each in sankey(Sankey("Flow", steps, nodes, bands), PRINT, COLUMN)["data"]}
+    assert [" ".join(each["text"]) for each in told["labels"][:2]] == [
+        "Misconfigured environment variable  7",
+        "Communication setup failure  7",
+    ]
+    assert max(len(line) for each in told["labels"] for line in each["text"]) <= 17
+    lowest = [each["y"] + (len(each["text"]) - 1) * 8.8 for each in told["labels"]]
+    assert all(each["y"] > low for low, each in zip(lowest, told["labels"][1:3], strict=False))
 
 
 def test_large_matrices_have_no_figures_in_their_cells() -> None:

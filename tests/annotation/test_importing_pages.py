@@ -102,6 +102,12 @@ def test_an_upload_for_a_new_study_is_its_uploaders_alone_and_later_the_owners(s
     assert visitor("bob").get(address).status_code == 403
 
 
+def test_a_study_of_several_files_is_called_as_all_their_names_begin() -> None:
+    upload(visitor(), [file(name="Reliability_analysis_round1.csv"), file(name="Reliability_analysis_round2.csv")])
+    asked = Choices.from_json(Workbook.objects.get().mapping).study
+    assert (asked.title, asked.slug) == ("Reliability analysis", "reliability-analysis")
+
+
 def test_pages_take_as_many_queries_for_large_sheets_as_for_small_ones(study: Study) -> None:
     client = visitor()
     addresses = []

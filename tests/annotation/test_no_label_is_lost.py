@@ -28,6 +28,7 @@ from taxonomy.actions import new_draft, publish_version
 from taxonomy.queries import document, newest_published, published_version
 from taxonomy.schema import CategorySpec, DimensionSpec, Document, dump
 from tests import builders as make
+from tests.annotation.test_batches import assert_same
 
 pytestmark = pytest.mark.django_db
 N_SEEDS = int(os.environ.get("SEEDS", "100"))
@@ -222,6 +223,8 @@ class Life:
             assert {key: stored.get(("", key)) for key in known} == known, model.__name__
             self.typed |= {(model.__name__, key): row for (_, key), row in stored.items()}  # type: ignore[misc]
         seat = make.owner_seat(self.study)
+        for version in (None, max([1, *self.into])):
+            assert_same(seat, version=version)
         typed = flat(rows.ratings(seat))
         assert typed and all(row["values"] == row["original_values"] for row in typed)
         numbers = [1, *self.into]

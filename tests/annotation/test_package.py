@@ -5,26 +5,31 @@ import hashlib
 import io
 import json
 import re
+import runpy
 import zipfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db import transaction
+from django.db.models import F
 from ruamel.yaml import YAML
+from scipy.stats import spearmanr
 
 from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.studies import add_member, change_study
+from annotation.analysis.association import independence
 from annotation.charts import SCHEMA
 from annotation.drawing import draw
 from annotation.errors import Conflict, Invalid
 from annotation.exports import package as exports_package
 from annotation.exports.kinds import read_asked
-from annotation.models import Study
+from annotation.models import Evidence, Rating, Study
 from annotation.package.archive import Archive
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.tables import Column, Table, TableWriter
@@ -56,6 +61,8 @@ def made_up() -> Study:
     labelled(study, 10, ("bob", "carol"), first=1, seed=1, per_item=2)
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     labelled(study, 8, ("bob", "carol", "dave", "erin"), first=8, seed=2, per_item=3)
+    rating = Rating.objects.filter(category__key="hang", annotation=F("annotation__assignment__current")).first()
+    Evidence.objects.create(rating=rating, where="body", start=3, end=8, quote="=so says @octocat")
     thread = [
         (1, "octocat", "@olga see mail@example.org\nSigned-off-by: Hu Bot <hubot@example.org>"),
         (2, "hubot", "=1"),
@@ -66,6 +73,12 @@ def made_up() -> Study:
     )
     seat = make.owner_seat(study)
     save_analysis(seat=seat, title="Counts of symptoms", kind="counts", question={"dimension": ["symptom"]})
+    for kind, asked in (
+        ("profiles", {"dimension": ["symptom"], "by": ["distributed"]}),
+        ("saturation", {"dimension": ["fixes"]}),
+        ("combinations", {"dimensions": ["kind,symptom,fixes,distributed"]}),
+    ):
+        save_analysis(seat=seat, title=f"A {kind}", kind=kind, question=asked)
     words = {"dimension": ["symptom"], "by": ["author"]}
     save_analysis(seat=seat, title="Counts of whose symptoms", kind="counts", question=words)
     return study
@@ -130,6 +143,36 @@ def test_a_planted_error_is_found_and_named(
     replaced(folder / file, old, new)
     status, said = recompute(folder)
     assert status == 1 and f"DIFFERS  {told}" in said, said
+
+
+def test_an_error_in_each_kind_of_analysis_is_found(made: dict[str, bytes], tmp_path: Path) -> None:
+    folder = unpacked(made["first"], tmp_path)
+    path = folder / "results" / "analyses.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    of = {each["kind"]: each["answer"] for each in document["analyses"]}
+    of["profiles"]["correlations"][0]["n_categories"] += 1
+    of["saturation"]["curve"][1]["mean"] += 1e-6
+    of["saturation"]["first_seen"][0]["n_items"] += 1
+    of["combinations"]["combinations"][0]["lift"] += 1e-6
+    path.write_text(json.dumps(document), encoding="utf-8")
+    status, said = recompute(folder)
+    found = [line.partition("reported")[0] for line in said.splitlines() if line.startswith("DIFFERS")]
+    assert status == 1 and len(found) == 4, said
+    for words in ("and true, categories", "after 2 items, over", "A saturation: first", ", lift"):
+        assert any(words in line for line in found), (words, found)
+    assert "Not recomputed: the analysis" not in said
+
+
+def test_the_script_correlates_ranks_as_scipy_does_and_draws_p_values_within_its_error() -> None:
+    script = runpy.run_path(str(exports_package.RECOMPUTE))
+    x, y = np.array([5.0, 1, 3, 3, 0, 8, 2]), np.array([4.0, 0, 3, 1, 1, 9, 9])
+    wanted = spearmanr(x, y)
+    assert script["spearman"](x, y) == pytest.approx((wanted.statistic, wanted.pvalue), abs=1e-9)
+    for table in ([[3, 1, 0], [1, 2, 4], [0, 1, 5]], [[1, 1, 0], [1, 0, 2], [0, 1, 2]]):
+        test = independence(np.array(table))
+        assert test.method == "monte_carlo"
+        p, error = script["drawn_p"](np.array(table), test.statistic, vars(test))
+        assert abs(p - test.p_value) <= error < 0.05
 
 
 def test_a_changed_coefficient_is_named_with_both_values(made: dict[str, bytes], tmp_path: Path) -> None:
@@ -208,6 +251,17 @@ def test_nobody_is_named_unless_the_owner_wants_it(made: dict[str, bytes]) -> No
     assert raters == {"R1", "R2", "R3", "R4"}
 
 
+def test_evidence_says_where_the_words_stand_and_quotes_them_where_texts_are_included(made: dict[str, bytes]) -> None:
+    (told,) = table(files_of(made["texts"]), "data/evidence")
+    assert (told["dimension"], told["category"], told["where"]) == ("symptom", "hang", "body")
+    assert (told["start"], told["end"]) == ("3", "8") and told["quote"].startswith("'=so says @person-")
+    (placed,) = table(files_of(made["first"]), "data/evidence")
+    assert placed == {name: value for name, value in told.items() if name != "quote"}
+    assert not any("evidence" in name for name in files_of(made["bare"]))
+    (named,) = table(files_of(made["names"]), "data/evidence")
+    assert named["quote"] == "'=so says @octocat"
+
+
 def test_one_person_has_one_pseudonym_in_all_of_the_package(made: dict[str, bytes]) -> None:
     files = files_of(made["texts"])
     issue = table(files, "data/issues")[0]
@@ -266,8 +320,8 @@ def test_saved_analyses_leave_as_figures_and_tables_unless_they_name_people(made
     files, named = files_of(made["first"]), files_of(made["names"])
     assert "figures/analysis-1-counts.svg" in files and "\\toprule" in files["tables/analysis-1-counts.tex"].decode()
     assert "Counts of symptoms" in files["tables/analysis-1-counts.tex"].decode()
-    assert not [name for name in files if "analysis-2" in name]
-    assert "tables/analysis-2-counts.tex" in named
+    assert not [name for name in files if "analysis-5" in name]
+    assert "tables/analysis-5-counts.tex" in named
 
 
 def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_buttons_that_a_person_can_not_use_are_not_shown(study: Study) -> None:
         path = address("round", study.slug, number)
         assert words in text_of(signed_in("olga").get(path))
         assert f'action="{path}' not in signed_in("rea").get(path).content.decode()
-    assert "Add a member" not in text_of(signed_in("bob").get(address("members", study.slug)))
+    assert "Add somebody with an account" not in text_of(signed_in("bob").get(address("members", study.slug)))
     assert "Draw the sample" not in text_of(signed_in("ada").get(address("samples", study.slug)))
 
 
@@ -379,8 +379,8 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     pages = [
         (owner, address("items", study.slug), 12),
         (owner, address("rounds", study.slug), 7),
-        (owner, address("members", study.slug), 5),
-        (owner, address("audit", study.slug), 7),
+        (owner, address("members", study.slug), 6),
+        (owner, address("audit", study.slug), 9),
         (owner, address("samples", study.slug), 9),
         (owner, address("round", study.slug, 2), 12),
         (owner, "/studies/", 6),

@@ -1,8 +1,10 @@
 """What each role may not send: one table of addresses, for pages and for scripts."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from annotation.models import AuditEvent, Resolution, Round, Study
 from tests.annotation import walled
@@ -39,6 +41,8 @@ SENT: list[tuple[str, str, dict[str, Any], str]] = [
     ("api", "rounds/2/raters/R1/withdraw/", {}, NOT_OWNERS),
     ("api", "rounds/", {"raters": ["bob"], "issues": ["acme/rocket#12"]}, NOT_OWNERS),
     ("api", "members/", {"user": "dan", "roles": ["owner"]}, NOT_OWNERS),
+    ("api", "invitations/", {"roles": ["owner"]}, NOT_OWNERS),
+    ("api", "invitations/{invitation}/withdraw/", {}, NOT_OWNERS),
     ("api", "samples/", {"size": 1}, NOT_OWNERS),
     ("api", "screening/", {"screening": "in", "items": ["acme/rocket#1"]}, "dan carol rea sam"),
     ("api", "plans/", {"to": 2}, NOT_OWNERS),
@@ -63,8 +67,15 @@ SENT: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-def test_what_a_role_may_not_send_is_refused_and_changes_nothing() -> None:
-    study = walled.walled()
+@pytest.fixture(scope="module")
+def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
+    """Built once; what a test does to it is taken back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield walled.walled()
+        transaction.set_rollback(True)
+
+
+def test_what_a_role_may_not_send_is_refused_and_changes_nothing(study: Study) -> None:
     known = walled.ids()
     before = _stored(study)
     visitors = {name: Visitor(name) for name in ("dan", "carol", "olga", "sam", "ada", "zoe", "rea", "mallory", None)}
@@ -82,8 +93,7 @@ def test_what_a_role_may_not_send_is_refused_and_changes_nothing() -> None:
     assert _stored(study) == before
 
 
-def test_an_answer_of_somebody_else_is_not_found() -> None:
-    walled.walled()
+def test_an_answer_of_somebody_else_is_not_found(study: Study) -> None:
     known = walled.ids()
     body = {"assignment": str(known["bob 5"]), "labels": {"symptom": ["crash"]}}
     for name in ("dan", "olga", "sam", "ada", "zoe", "mallory"):

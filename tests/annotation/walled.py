@@ -10,6 +10,7 @@ import pyarrow.parquet
 from django.core.files.base import ContentFile
 from django.test import Client
 from django.urls import URLPattern
+from django.utils import timezone
 
 from accounts.actions import make_token
 from annotation import api, exporting, urls
@@ -17,11 +18,15 @@ from annotation.access import get_item
 from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
 from annotation.actions.analyses import save_analysis
 from annotation.actions.exporting import request_export
+from annotation.actions.invitations import invite
 from annotation.actions.workbooks import take_workbook
 from annotation.models import (
+    Arrival,
     Assignment,
+    Deletion,
     Export,
     InboxLine,
+    Invitation,
     Item,
     Plan,
     Proposal,
@@ -78,7 +83,11 @@ def walled() -> Study:
         take_workbook(user=make.user("ida"), files=[sheet], seat=seat and make.seat(study, "ida"))
     ida = make.seat(study, "ida")
     exporting.work(request_export(seat=ida, what="ratings", format="csv", send=False).pk)
+    invite(seat=make.owner_seat(study), roles=["reader"], note="a reviewer")
     save_analysis(seat=ida, title=OF_OPEN["memo"], kind="counts", question={"dimension": ["symptom"]})
+    Arrival.objects.create(name=OF_OPEN["memo"], slug="arriving", created_by=make.user("ida"))
+    gone = {"slug": "gone", "title": "Gone", "sha256": "a" * 64, "deleted_by": make.user("ida")}
+    Deletion.objects.create(exported_at=timezone.now(), done_at=timezone.now(), **gone)
     make.study("other", owner="mallory", raters=("eve",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
     return study
 
@@ -196,25 +205,43 @@ def each(places: Sequence[str], *rest: str) -> list[str]:
 
 EVERYBODYS = {
     "home": [""],
+    "close_account": ["me/close/"],
     "inbox": ["inbox/"],
     "read_inbox": ["inbox/read/"],
     "inbox_line": [f"inbox/{{line {name}}}/" for name in (*BLIND, "zoe")],
     "studies": ["studies/"],
     "new_study": ["studies/new/"],
+    "import_whole": ["studies/import/whole/"],
+    "import_whole_file": ["studies/import/whole/{arrival}/"],
+    "import_whole_progress": ["studies/import/whole/{arrival}/progress/"],
+    "deleted_studies": ["deleted-studies/"],
+    "deletion_progress": ["deleted-studies/{deletion}/progress/"],
     "import_study": ["studies/import/"],
     "import_study_file": ["studies/import/{upload}/"],
     "import_study_progress": ["studies/import/{upload}/progress/"],
     "import_study_throw_away": ["studies/import/{upload}/throw-away/"],
     "import_study_refusals": ["studies/import/{upload}/refusals.csv"],
     "taxonomy_usage": ["taxonomies/symptoms/usage/?version=1", "taxonomies/study-screening/usage/?version=1"],
+    "open_reader_link": ["read/nonsense/"],
     "plans_for_version": ["taxonomies/symptoms/versions/2/plans/"],
 }
 """What is nobody's study alone: whoever is signed in may ask, and is told of their own."""
 
+OPEN = {"invitation": ["invitations/nonsense/"]}
+"""Whoever has the link of an invitation may ask; a wrong one is 404 for everybody."""
+
 OF_STUDY = {
+    "leave_study": in_study("leave/"),
+    "invite": in_study("members/invite/"),
+    "withdraw_invitation": in_study("members/invitations/{invitation}/withdraw/"),
+    "remove_member": in_study("members/{member bob}/remove/"),
+    "password_link": in_study("members/{member bob}/password-link/"),
     "study": in_study(""),
     "study_settings": in_study("settings/"),
     "members": in_study("members/"),
+    "reader_links": in_study("readers/"),
+    "withdraw_reader_link": in_study("readers/1/withdraw/"),
+    "study_taxonomy": in_study("taxonomy/", "taxonomy/?version=1"),
     "samples": in_study("sample/"),
     "frame": in_study("sample/frame/"),
     "fetch_selection": in_study("sample/fetch/"),
@@ -230,7 +257,8 @@ OF_STUDY = {
     "ask_github": in_study("changes/check/"),
     "proposals": in_study("proposals/", "proposals/?round=1", "proposals/?round=2"),
     "proposal": in_study("proposals/{proposal 1}/", "proposals/{proposal 5}/", "proposals/{proposal 4}/"),
-    "audit": in_study("audit/"),
+    "audit": in_study("audit/", "audit/?of=round+2", "audit/?what=resolved"),
+    "audit_file": in_study("audit/audit.csv", "audit/audit.jsonl", "audit/audit.csv?of=round+2"),
     "rounds": in_study("rounds/"),
     "new_round": in_study("rounds/new/"),
     "round": each(TWO),
@@ -294,6 +322,12 @@ OF_STUDY = {
     "import_into_progress": in_study("import/{import}/progress/"),
     "import_into_throw_away": in_study("import/{import}/throw-away/"),
     "import_into_refusals": in_study("import/{import}/refusals.csv"),
+    "duplicate_study": in_study("duplicate/"),
+    "archive_study": in_study("archive/"),
+    "unarchive_study": in_study("unarchive/"),
+    "export_whole": in_study("export-whole/"),
+    "delete_study": in_study("delete/"),
+    "join_member": in_study("members/{member bob}/join/"),
     "analyses": in_study("analysis/"),
     "analysis_kind": each([f"analysis/{kind}/" for kind in KINDS], "", "?round=1", "?round=2", "?round=3"),
     "saved_analysis": in_study("analysis/1/"),
@@ -326,6 +360,8 @@ ROWS = (*FORMATS, *AT_ROUNDS, *(f"{at}&format=csv" for at in AT_ROUNDS))
 API_OF_STUDY = {
     "api_study": in_study(""),
     "api_members": in_study("members/"),
+    "api_invitations": in_study("invitations/"),
+    "api_withdraw_invitation": in_study("invitations/{invitation}/withdraw/"),
     "api_samples": in_study("samples/"),
     "api_sample": in_study("samples/{sample}/"),
     "api_frame": in_study("samples/{sample}/frame/", "samples/{sample}/frame/?format=csv"),
@@ -411,7 +447,9 @@ def ids() -> dict[str, object]:
         found[f"line {line.member.user and line.member.user.username}"] = line.pk
     plan = Plan.objects.get()
     uploads = {"import": Workbook.objects.get(study__slug="study").pk, "upload": Workbook.objects.get(study=None).pk}
-    uploads["export"] = Export.objects.get().pk
+    uploads |= {"export": Export.objects.get().pk, "arrival": Arrival.objects.get().pk}
+    uploads["deletion"] = Deletion.objects.get().pk
+    uploads["invitation"] = Invitation.objects.get().pk
     return found | uploads | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}
 
 
@@ -439,7 +477,7 @@ class Visitor:
 def table() -> Iterator[tuple[str, str, str]]:
     """Every address with its name, base and path."""
     known = ids()
-    for base, rows in ((PAGES, EVERYBODYS | OF_STUDY), (BASE, API_EVERYBODYS | API_OF_STUDY)):
+    for base, rows in ((PAGES, EVERYBODYS | OPEN | OF_STUDY), (BASE, API_EVERYBODYS | API_OF_STUDY)):
         for name, paths in rows.items():
             for path in paths:
                 yield name, base, re.sub(r"\{([^}]+)\}", lambda found: str(known[found[1]]), path)

@@ -9,6 +9,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
+from accounts.actions import make_password_link
+from annotation.actions.invitations import invite
 from annotation.models import Study
 from taxonomy.queries import forget_trees
 from tests import builders as make
@@ -24,6 +26,7 @@ LOOKS = [(1280, "light"), (360, "dark"), (1280, "dark"), (360, "light")]
 
 ELSEWHERE = {
     "sign_in": "/sign-in/",
+    "lost_password": "/sign-in/lost-password/",
     "me": "/me/",
     "taxonomies": "/taxonomies/",
     "taxonomy": "/taxonomies/symptoms/",
@@ -36,18 +39,24 @@ ELSEWHERE = {
     "issues": "/issues/",
     "issue": "/issues/acme/rocket/1/",
     "label": "/studies/study/rounds/2/label/",
+    "operations": "/operations/",
+    "server_audit": "/operations/audit/",
 }
 """Pages outside of studies, and the one that `walled` can't open twice; those of studies stand in `walled`."""
 NO_PAGES = {
+    "choose_keys", "choose_theme", "connect_provider", "disconnect_provider", "end_other_sessions", "end_session",
+    "github_callback", "openid_connect_callback", "sign_in_with",
     "cancel_fetch", "change_password", "change_profile", "continue_fetch", "copy_taxonomy_draft",
     "discard_taxonomy_draft", "fetch_progress", "fetch_repository", "healthz", "issue_comments", "make_token",
-    "publish_taxonomy_version", "refusals", "retire_taxonomy_version", "revoke_token", "sign_in_again", "sign_out",
-    "start_taxonomy_draft", "taxonomy_appendix", "taxonomy_document", "taxonomy_draft_state", "throw_away_upload",
-    "upload", "upload_file", "upload_sheet",
+    "metrics", "publish_taxonomy_version", "readyz", "refusals", "retire_taxonomy_version", "revoke_token",
+    "server_audit_file", "sign_in_again", "sign_out", "start_taxonomy_draft", "taxonomy_appendix", "taxonomy_document",
+    "taxonomy_draft_state", "throw_away_upload", "upload", "upload_file", "upload_sheet",
 }  # fmt: skip
 """They take a POST alone, or give a part of a page or a file."""
 OF_A_RUN = {"fetch", "upload_columns"}
 """Pages of one run or one file; tests/ingest looks at them with axe."""
+OF_A_LINK = {"new_password", "invitation"}
+"""Pages of one link, which are looked at apart: whoever has it, with or without an account."""
 
 
 def addresses() -> dict[str, str]:
@@ -115,6 +124,27 @@ def test_every_page_can_be_used_by_who_sees_it(page: Page, live_server: LiveServ
     assert not wrong, "\n".join(wrong)
 
 
+def test_pages_of_a_link_can_be_used_by_who_has_it(page: Page, live_server: LiveServer) -> None:
+    study = make.study()
+    invited = f"/invitations/{invite(seat=make.owner_seat(study), roles=['rater'], n_most=9)[1]}/"
+    new_password = f"/new-password/{make_password_link(user=make.user('bob'))[1]}/"
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.set_default_timeout(30_000)
+    wrong: list[str] = []
+    for at, (role, path) in enumerate([("", invited), ("", new_password), ("zoe", invited)]):
+        if role:
+            sign_in(page, live_server, role)
+        width, scheme = LOOKS[at]
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto(live_server.url + path)
+        assert page.locator("form .primary").is_visible(), path
+        wrong += [f"{path} as {role}, {width} {scheme}: {each}" for each in wrong_with(page, errors)]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_every_address_of_a_page_is_in_a_list() -> None:
-    listed = {*ELSEWHERE, *walled.EVERYBODYS, *walled.OF_STUDY, *NO_PAGES, *OF_A_RUN}
+    listed = {*ELSEWHERE, *walled.EVERYBODYS, *walled.OF_STUDY, *NO_PAGES, *OF_A_RUN, *OF_A_LINK, *walled.OPEN}
     assert {name for name in names() if name not in listed} == set()

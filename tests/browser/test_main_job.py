@@ -151,7 +151,7 @@ def open_a_round(page: Page) -> list[str]:
     page.get_by_role("button", name="Make the study").click()
     page.get_by_role("link", name="Add members").click()
     for name, role in (("bob", "rater"), ("carol", "rater"), ("ada", "adjudicator")):
-        adding = page.get_by_role("region", name="Add a member")
+        adding = page.get_by_role("region", name="Add somebody with an account")
         adding.get_by_label("User name").fill(name)
         for each in ("owner", "adjudicator", "rater", "reader"):
             adding.get_by_role("checkbox", name=re.compile(f"^{each}")).set_checked(each == role)

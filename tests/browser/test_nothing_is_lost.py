@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
-from django.contrib.sessions.models import Session
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from accounts.models import Session
 from annotation.models import Annotation, Assignment, Draft, Rating, Round
 from config.management.commands.up import web_command
 from taxonomy.queries import forget_trees

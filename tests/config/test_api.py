@@ -143,11 +143,11 @@ def test_a_page_that_can_not_be_read_is_400(query: str) -> None:
 def test_the_description_names_the_errors_of_each_operation():
     description = yaml.safe_load(Client().get("/api/v1/schema/").content)
     fetches = description["paths"]["/api/v1/fetches/"]
-    assert set(fetches["post"]["responses"]) == {"202", "400", "401", "403", "422", "429"}
+    assert set(fetches["post"]["responses"]) == {"202", "400", "401", "403", "409", "413", "415", "422", "429", "503"}
     one = description["paths"]["/api/v1/issues/{owner}/{name}/{number}/"]["get"]["responses"]
-    assert set(one) == {"200", "401", "403", "404", "429"}
+    assert set(one) == {"200", "401", "403", "404", "429", "503"}
     webhook = description["paths"]["/api/v1/webhooks/github/"]["post"]["responses"]
-    assert set(webhook) == {"200", "202", "400", "401", "422"}
+    assert set(webhook) == {"200", "202", "400", "401", "404", "413", "415", "422", "503"}
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     refused = [answer for answers in (fetches["post"]["responses"], one, webhook) for answer in answers.items()]
     assert all(answer["content"] == error for status, answer in refused if status >= "400")

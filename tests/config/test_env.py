@@ -64,6 +64,10 @@ def test_a_database_address_of_another_kind_is_refused(given: str) -> None:
 
 def test_every_setting_stands_in_the_example_with_a_sentence() -> None:
     read = re.findall(r'env\.\w+\("([A-Z_]+)"', (BASE_DIR / "config" / "settings.py").read_text())
-    composed = re.findall(r"\$\{([A-Z_]+)", (BASE_DIR / "docker-compose.yml").read_text())
-    told = re.findall(r"^#([A-Z_]+)=", (BASE_DIR / ".env.example").read_text(), re.MULTILINE)
+    together = re.findall(r"(?:text|provider|all_or_none)\(([^)]*)\)", (BASE_DIR / "config" / "env.py").read_text())
+    read += re.findall(r'"([A-Z0-9]+_[A-Z0-9_]+)"', "".join(together))
+    files = (BASE_DIR / "docker-compose.yml", BASE_DIR / "deploy" / "compose.domain.yml")
+    composed = re.findall(r"\$\{([A-Z_]+)", "".join(file.read_text() for file in files))
+    composed += ["COMPOSE_FILE"]  # which docker compose reads itself
+    told = re.findall(r"^#([A-Z0-9_]+)=", (BASE_DIR / ".env.example").read_text(), re.MULTILINE)
     assert set(read) | set(composed) == set(told)

@@ -65,11 +65,11 @@ def up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
     process.communicate(timeout=60)
 
 
-def test_up_answers_refuses_a_second_and_ctrl_c_ends_every_process(
+def test_up_answers_refuses_a_second_steps_aside_for_a_restore_and_ctrl_c_ends_every_process(
     up: tuple[subprocess.Popen[str], Path, int],
 ) -> None:
     process, data_dir, port = up
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
         assert answer.status == 200
 
     second = _manage("up", data_dir=data_dir, port=_free_port())
@@ -83,6 +83,13 @@ def test_up_answers_refuses_a_second_and_ctrl_c_ends_every_process(
 
     beside = _manage("showmigrations", "--plan", data_dir=data_dir)
     assert (beside.returncode, "[ ]" in beside.stdout) == (0, False)
+
+    backup = data_dir.parent / "of an empty one.backup"
+    assert _manage("backup", str(backup), data_dir=data_dir).returncode == 0
+    restored = _manage("restore", str(backup), data_dir=data_dir)
+    assert "and verified: " in restored.stdout, restored.stderr
+    said = "".join(iter(process.stdout.readline, "Concord goes on.\n"))
+    assert "Concord waits until that is done" in said
 
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 6

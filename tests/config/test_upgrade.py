@@ -1,90 +1,107 @@
-"""Rows of an older release are there after the migrations, with all that was added since."""
+"""Data of every release are whole after the migrations, and say what they said; a backup is made before."""
 
+import json
+import lzma
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
+from django.db.migrations.recorder import MigrationRecorder
 
-from annotation.actions.rounds import finish_if_done
-from annotation.models import Evidence, Item, Proposal, Round, Study
-from annotation.queries.verdicts import round_verdicts
-from ingest import indexing
-from ingest.models import Issue, SearchEntry
-from taxonomy.models import TaxonomyVersion
-from tests import builders as make
+from annotation.models import Export, Plan, Workbook
+from config import embedded
+from config.backups import postgres
+from config.backups.archive import Archive
+from config.backups.restoring import restore_backup
+from config.backups.upgrading import upgrade
+from tests.config.elsewhere import empty_database, working_on
+from tests.config.releases.said import said
 
-BEFORE = [("ingest", "0002_rules"), ("annotation", "0002_rules"), ("taxonomy", "0002_rules")]
-
-
-def migrate(targets: list[tuple[str, str]]) -> Any:
-    executor = MigrationExecutor(connection)
-    executor.migrate(targets)
-    return executor.loader.project_state(targets).apps
+FOLDER = Path(__file__).parent / "releases"
+RELEASES = sorted(path.name.removesuffix(".sql.xz") for path in FOLDER.glob("*.sql.xz"))
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
 
-def propose(old: Any, study: Any, item: Any) -> None:
-    """A rater's answer in two parts; the second asks for a category."""
-
-    def new(app: str, model: str, **values: Any) -> Any:
-        return old.get_model(app, model).objects.create(**values)
-
-    version = old.get_model("taxonomy", "TaxonomyVersion").objects.create(
-        taxonomy_id=study.taxonomy_id, number=2, title="T", state="draft"
-    )
-    dimension = new("taxonomy", "Dimension", version=version, key="symptom", title="Symptom", kind="single", position=0)
-    type(version).objects.filter(pk=version.pk).update(state="published", published_at=timezone.now())
-    round_ = new(
-        "annotation", "Round", study=study, number=1, taxonomy_version=version, created_by_id=study.created_by_id
-    )
-    rater = new("annotation", "Membership", study=study, name="r1", roles=["rater"], code="R1")
-    place = {"round": round_, "item": item, "rater": rater}
-    assignment = new("annotation", "Assignment", slot=1, position=1, **place)
-    machine = new("annotation", "Membership", study=study, name="m1", roles=["rater"], code="R2", kind="machine")
-    new("annotation", "Assignment", round=round_, item=item, rater=machine, slot=2, position=1)
-    new("annotation", "RoundItem", round=round_, item=item, position=1, n_raters=2)
-    answer = {"n_parts": 2, "n_proposals": 1, "answers_digest": "0" * 64, "request_digest": "0" * 64}
-    annotation = new("annotation", "Annotation", assignment=assignment, rater=rater, revision=1, **answer)
-    proposal = new("annotation", "Proposal", annotation=annotation, dimension=dimension, name="Stall")
-    new("annotation", "Rating", annotation=annotation, part=2, dimension=dimension, proposal=proposal, **place)
-    now = {"blind_id": annotation.pk, "current_id": annotation.pk, "state": "submitted"}
-    type(assignment).objects.filter(pk=assignment.pk).update(**now)
-    type(round_).objects.filter(pk=round_.pk).update(state="open")
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Django works on a database as this release left it; its version."""
+    sql = lzma.decompress((FOLDER / f"{request.param}.sql.xz").read_bytes())
+    with empty_database() as name:
+        where = f"host={connection.settings_dict['HOST']} user={connection.settings_dict['USER']} dbname={name}"
+        command = [embedded.postgres_program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-1", "-f", "-", "-d", where]
+        done = subprocess.run(command, input=sql.replace(b"CREATE SCHEMA public;\n", b""), capture_output=True)
+        assert done.returncode == 0, done.stderr
+        with working_on(name, tmp_path / "data"):
+            yield request.param
 
 
-@pytest.mark.django_db(transaction=True)
-def test_what_was_stored_by_an_older_release_is_whole_after_the_migrations() -> None:
-    newest = [leaf for leaf in MigrationExecutor(connection).loader.graph.leaf_nodes() if leaf[0] in dict(BEFORE)]
-    try:
-        old = migrate(BEFORE)
-        repository = old.get_model("ingest", "Repository").objects.create(owner="o", name="r")
-        issue = old.get_model("ingest", "Issue").objects.create(repository=repository, number=1)
-        snapshot = old.get_model("ingest", "Snapshot").objects.create(
-            issue=issue, sha256="0" * 64, title="Hangs in all_reduce", fetched_at=timezone.now()
-        )
-        type(issue).objects.filter(pk=issue.pk).update(current_snapshot=snapshot)
-        taxonomy = old.get_model("taxonomy", "Taxonomy").objects.create(slug="t", title="T")
-        old.get_model("taxonomy", "TaxonomyVersion").objects.create(
-            taxonomy=taxonomy, number=1, title="T", state="retired", published_at=timezone.now()
-        )
-        study = old.get_model("annotation", "Study").objects.create(
-            slug="s", title="S", taxonomy=taxonomy, created_by_id=make.user("olga").pk
-        )
-        item = old.get_model("annotation", "Item").objects.create(study=study, identifier="o/r#1", issue_id=issue.pk)
-        propose(old, study, item)
-    finally:
-        migrate(newest)
-    version = TaxonomyVersion.objects.get(number=1)
-    assert (version.retired_at, version.revision) == (version.published_at, 1)
-    assert Item.objects.get().snapshot_id == snapshot.pk
-    assert Study.objects.get().pseudonym_key
-    proposal = Proposal.objects.get()
-    assert (proposal.round.number, proposal.item.identifier, proposal.proposed_by.code) == (1, "o/r#1", "R1")
-    assert proposal.part == 2
-    assert not Evidence.objects.exists()
-    round_ = Round.objects.get()
-    assert [each.is_complete for each in round_verdicts(round_)] == [False]
-    assert not finish_if_done(round_.pk)
-    assert indexing.index() == 1
-    assert SearchEntry.objects.get().issue_id == Issue.objects.get().pk
+def counts() -> dict[str, int]:
+    """Rows of each table, but for those that migrations write."""
+    with postgres.connected("tests") as side:
+        found = postgres.count_and_sum(side)
+    return {name: table["rows"] for name, table in found.items() if name not in postgres.IN_EVERY_DATABASE}
+
+
+def differences(was: Any, now: Any, place: str = "") -> list[str]:
+    """Where something that was said then is said otherwise now; what came in addition is no difference."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        return [each for key in was for each in differences(was[key], now.get(key), f"{place}/{key}")]
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        pairs = enumerate(zip(was, now, strict=True))
+        return [each for number, (a, b) in pairs for each in differences(a, b, f"{place}/{number}")]
+    return [] if was == now else [f"{place}: {was!r} became {now!r}"]
+
+
+def old_backups() -> tuple[list[str], list[str]]:
+    """One more than are kept of those made before migrations, the oldest first; and others."""
+    folder = settings.DATA_DIR / "backups"
+    folder.mkdir()
+    made = [f"before-0.1.{number}-20260101-000000.backup" for number in range(settings.BACKUPS_KEPT + 1)]
+    others = ["mine.backup", "before-restore-20260101-000000.backup"]
+    for number, name in enumerate([*made, *others]):
+        (folder / name).touch()
+        os.utime(folder / name, (number, number))
+    return made, others
+
+
+def test_labels_ratings_resolutions_and_agreement_of_a_release_are_what_they_were(release: str) -> None:
+    before, told, (old, others) = counts(), list[str](), old_backups()
+    upgrade(told.append)
+    call_command("migrate", check_unapplied=True, verbosity=0)
+    assert differences(before, counts()) == []
+    assert differences(json.loads(lzma.decompress((FOLDER / f"{release}.json.xz").read_bytes())), said()) == []
+    assert (Plan.objects.count(), Workbook.objects.count(), Export.objects.count()) == (1, 1, 2)
+
+    kept = {path.name for path in (settings.DATA_DIR / "backups").iterdir()}
+    [backup] = (settings.DATA_DIR / "backups").glob(f"before-{settings.CONCORD_VERSION}-*")
+    assert kept == {*others, *old[2:], backup.name}
+    assert f"{backup} (" in told[0] and told[0].startswith("Backup before ")
+    told.clear()
+    upgrade(told.append)
+    assert told == []
+
+    with Archive(backup) as read:
+        n_missing = len(read.manifest.missing)
+    assert n_missing == 3  # an upload, an export and a workbook, whose files are not kept with the tests
+    done = restore_backup(backup, replace=True)
+    assert done.n_migrations > 0 and differences(before, counts()) == []
+    call_command("migrate", check_unapplied=True, verbosity=0)
+
+
+def test_without_a_backup_nothing_is_migrated(release: str) -> None:
+    in_the_way = settings.DATA_DIR / "backups"
+    in_the_way.write_text("")
+    before = set(MigrationRecorder(connection).applied_migrations())
+    with pytest.raises(CommandError, match=r"not migrated, because no backup could be made\. There is no place for it"):
+        call_command("upgrade")
+    assert set(MigrationRecorder(connection).applied_migrations()) == before
+
+    MigrationRecorder(connection).record_applied("annotation", "9999_from_the_future")
+    with pytest.raises(CommandError, match=r"newer than this one .*annotation\.9999_from_the_future"):
+        call_command("upgrade")

@@ -14,6 +14,7 @@ from ingest import runs
 from ingest.actions.fetches import cancel_run, continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, Issue
+from tests import lost
 from tests.github import GitHub, made_up
 from tests.ingest.looking import all_counts, rows_of
 from tests.site import Site, wait_until
@@ -109,6 +110,28 @@ def test_a_run_whose_message_was_lost_with_redis_is_picked_up(site, github, undi
     assert (counts_of(site, run), site.looked_at(contents)) == wanted
 
 
+def test_jobs_of_every_kind_whose_messages_were_lost_with_redis_are_picked_up(site):
+    stopped = site.workers()
+    for process in stopped:
+        process.suspend()
+    try:
+        site.run("from tests.lost import queue_jobs; queue_jobs()")
+        site.valkey().kill()
+    finally:
+        for process in stopped:
+            process.resume()
+    wait_until(lambda: site.processes("valkey-server"), "Valkey runs again")
+
+    def states() -> dict[str, str]:
+        return {name: site.query(sql)[0][0] for name, sql in lost.QUEUED.items()}
+
+    assert states() == dict.fromkeys(lost.QUEUED, "queued")
+    for sql in lost.A_MINUTE_PASSES:
+        site.query(sql)
+    site.run(lost.PICK_UP)
+    wait_until(lambda: set(states().values()) == {"done"}, "all jobs are done")
+
+
 def test_a_run_started_while_redis_is_down_stays_queued_and_is_picked_up(site, github, undisturbed):
     made_up(github.world, "o/r", 120)
     wanted = undisturbed()
@@ -125,6 +148,19 @@ def test_a_run_started_while_redis_is_down_stays_queued_and_is_picked_up(site, g
     site.long_ago(run)
     site.wait_for(run, "done", "failed")
     assert (counts_of(site, run), site.looked_at(contents)) == wanted
+
+
+def test_without_postgres_each_address_says_so_and_answers_again_when_it_is_back(site):
+    keeper = site.servers_keeper()
+    keeper.suspend()
+    try:
+        site.postmaster().send_signal(signal.SIGQUIT)
+        status, said = wait_until(lambda: (answer := site.ask("fetches/"))[0] != 200 and answer, "Postgres is away")
+        assert status == 503 and '"code":"unavailable"' in said.replace(" ", "")
+        assert len(site.web()) == 3  # the one that listens and those that answer
+    finally:
+        keeper.resume()
+    wait_until(lambda: site.ask("fetches/")[0] == 200, "the pages answer again")
 
 
 def test_postgres_stopped_at_once_in_the_middle_of_a_run_leaves_a_run_that_is_taken_up_again(site, github, undisturbed):

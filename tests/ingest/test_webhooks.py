@@ -329,3 +329,9 @@ def test_a_message_with_characters_that_postgres_cannot_keep_arrives(hook, kept)
     row = shapes.issue(API, kept) | {"title": "Hangs\x00 here \ud83d", "body": "a\x00b"}
     hook.tell("issues", {"action": "edited", "issue": row, "repository": repository_of(kept), "\x00": ["\x00"]})
     assert Issue.objects.get().current_snapshot.title == "Hangs\ufffd here \ufffd"
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_message_with_a_number_that_is_none_is_refused(hook: Hook, number: str) -> None:
+    answer = hook.send("issues", b'{"action": "edited", "issue": {"id": %s}}' % number.encode())
+    assert answer.status_code == 400 and "JSON" in answer.json()["message"]

@@ -10,8 +10,9 @@ from django.db.models import QuerySet
 
 from annotation.access import Seat
 from annotation.models import Membership, Round
-from annotation.queries.batches.labels import KEPT_MOST, LIMITS, Batches
-from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches
+from annotation.queries.batches.judging import KEPT_MOST, LIMITS
+from annotation.queries.batches.labels import Batches
+from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches, within
 from annotation.queries.batches.words import Column, listed, of_words
 from annotation.queries.binary import read_binary
 from annotation.queries.telling import Telling
@@ -21,10 +22,10 @@ from taxonomy.queries import published_version
 BLIND, CURRENT = range(2)
 REVISIONS = ("blind", "current")
 _SAID = """
-    SELECT x.id::bigint, coalesce(x.seconds, -1)::int, (x.memo <> '' OR x.part_memos <> '{}')::int
-    FROM annotation_annotation x WHERE x.id = ANY(%s)"""
+    SELECT x.id::bigint, coalesce(x.seconds, -1)::int, (x.memo <> '' OR x.part_memos <> '{{}}')::int
+    FROM annotation_annotation x WHERE x.id {}"""
 _MEMOS = """
-    SELECT x.id, x.memo, array_to_json(x.part_memos)::text FROM annotation_annotation x WHERE x.id = ANY(%s)"""
+    SELECT x.id, x.memo, array_to_json(x.part_memos)::text FROM annotation_annotation x WHERE x.id {}"""
 
 
 def rating_batches(
@@ -78,7 +79,8 @@ class _Kept:
         self.only = self.tree.by_key.get(dimension or "")
         self.is_narrowed, self.revision = dimension is not None, revision
         self.dimensions = [each.id for each in self.tree.dimensions]
-        self.positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
+        positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
+        self.positions = np.argsort(np.argsort(positions, kind="stable"))
         self.has_free = any(each.kind in ("number", "text") for each in self.tree.dimensions)
         self._forget()
 
@@ -112,7 +114,9 @@ class _Kept:
         different, which = grouped(owners, tokens, len(places))
         told = np.array([self._told(each) for each in different], dtype=np.int64)[which]
         at, parts, dimensions = places >> 23, (places >> 9) & (1 << 14) - 1, places & LIMITS["dimensions"] - 1
-        order = np.lexsort((revisions[at], raters[at], self.positions[dimensions], parts, rows[at]))
+        # All in one number, of 52 bits at most: sorting by five would take five times as long.
+        among = ((rows[at] << 13 | parts) << 9 | self.positions[dimensions]) << 14 | raters[at]
+        order = np.argsort(among << 1 | revisions[at])
         at, parts, told = at[order], parts[order], told[order]
         return self._batch(stretch, annotations[at], rows[at], raters[at], revisions[at], parts, told)
 
@@ -162,17 +166,19 @@ class _Kept:
         parts: np.ndarray,
         told: np.ndarray,
     ) -> pa.RecordBatch:
-        said = read_binary(_SAID, [np.unique(annotations).tolist()], annotation="bigint", seconds="int", notes="int")
-        said.sort(order="annotation")
-        seconds = said["seconds"][np.searchsorted(said["annotation"], annotations)]
-        noting = said["annotation"][said["notes"] > 0]
-        n = len(rows)
+        n, seconds, noting = len(rows), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        if n:
+            condition, params = within(annotations)
+            said = read_binary(_SAID.format(condition), params, annotation="bigint", seconds="int", notes="int")
+            order = np.argsort(said["annotation"])
+            at = order[np.searchsorted(said["annotation"], annotations, sorter=order)]
+            seconds, noting = said["seconds"][at], np.unique(annotations[said["notes"][at] > 0])
 
         def same(number: int) -> pa.Array:
             return pa.array(np.full(n, number, dtype=np.int32))
 
         columns = {
-            "item": stretch.table["identifier"].take(pa.array(rows)),
+            "item": stretch.names["identifier"].take(pa.array(rows)),
             "part": pa.array(parts.astype(np.int32)),
             "round": same(self.round.number),
             "rater": of_words(self.raters.codes, raters),
@@ -197,7 +203,8 @@ def _memos(noting: np.ndarray, annotations: np.ndarray, parts: np.ndarray) -> pa
     noted = np.flatnonzero(np.isin(annotations, noting))
     if len(noted):
         kinds = {"annotation": pa.int64(), "memo": pa.string(), "parts": pa.string()}
-        table = copied(_MEMOS, [noting.tolist()], kinds)
+        condition, params = within(noting)
+        table = copied(_MEMOS.format(condition), params, kinds)
         both = zip(table["memo"].to_pylist(), table["parts"].to_pylist(), strict=True)
         memos = dict(zip(table["annotation"].to_pylist(), both, strict=True))
         for at in noted.tolist():

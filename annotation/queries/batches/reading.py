@@ -31,21 +31,21 @@ _ANSWERS = """
     SELECT a.item_id::bigint, a.rater_id::bigint, array_position(ARRAY['waiting', 'leased', 'submitted', 'skipped',
         'withdrawn'], a.state::text)::int, coalesce(a.slot, -1)::int, coalesce(a.current_id, -1)::bigint,
         coalesce(a.blind_id, -1)::bigint
-    FROM annotation_assignment a WHERE a.round_id = %s AND a.item_id = ANY(%s)"""
+    FROM annotation_assignment a WHERE a.round_id = %s AND a.item_id {}"""
 _VALUE = f"""
     CASE WHEN category_id IS NOT NULL THEN category_id WHEN boolean IS NOT NULL THEN -{YES} + (NOT boolean)::int
         WHEN number IS NOT NULL OR text IS NOT NULL THEN -{FREE} ELSE -{EMPTY} END::bigint"""
 _RATINGS = f"""
     SELECT r.annotation_id::bigint, r.part::int, r.dimension_id::bigint,
         CASE WHEN r.proposal_id IS NOT NULL THEN -{PENDING} ELSE {_VALUE} END::bigint
-    FROM annotation_rating r WHERE r.round_id = %s AND r.item_id = ANY(%s)"""
+    FROM annotation_rating r WHERE r.round_id = %s AND r.item_id {{}}"""
 _FREE_RATINGS = """
     SELECT r.annotation_id, r.part, r.dimension_id, r.number, r.text
-    FROM annotation_rating r WHERE r.round_id = %s AND r.item_id = ANY(%s)
+    FROM annotation_rating r WHERE r.round_id = %s AND r.item_id {}
         AND (r.number IS NOT NULL OR r.text IS NOT NULL) AND r.proposal_id IS NULL"""
 _NEWEST = """
     SELECT DISTINCT ON (item_id, part, dimension_id) * FROM annotation_resolution
-    WHERE round_id = %s AND item_id = ANY(%s) ORDER BY item_id, part, dimension_id, revision DESC"""
+    WHERE round_id = %s AND item_id {} ORDER BY item_id, part, dimension_id, revision DESC"""
 _DECISIONS = f"""
     SELECT d.item_id::bigint, d.part::int, d.dimension_id::bigint, array_position(%s::text[], d.method::text)::int,
         {_VALUE}, (extract(epoch FROM d.created_at) * 1000000)::bigint
@@ -55,6 +55,12 @@ _FREE_DECISIONS = f"""
     SELECT d.item_id, d.part, d.dimension_id, v.number, v.text
     FROM ({_NEWEST}) AS d JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
     WHERE d.method <> 'reopened' AND (v.number IS NOT NULL OR v.text IS NOT NULL)"""
+_PLACES = "SELECT position::int, item_id::bigint, n_raters::int FROM ({}) AS places"
+_CALLED = """
+    SELECT i.id, i.identifier, n.repository_id, n.number
+    FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
+SPREAD_MOST = 4
+"""How many times as wide as a stretch the range of its items' keys may be, to be read as a range."""
 METHODS = tuple(Resolution.Method.values)
 UNFINISHED, FINISHED, WITHDRAWN = (1, 2), (3, 4), 5
 
@@ -120,6 +126,16 @@ class Values:
         found = np.searchsorted(self._ids, values) + FIRST
         return np.where(values <= 0, -values, found)
 
+    def forget_free(self) -> None:
+        """Free values get their numbers anew from here."""
+        del self.words[FIRST + len(self._ids) :]
+        self._free = {}
+
+    @property
+    def first_free(self) -> int:
+        """The number from which on values are free ones."""
+        return FIRST + len(self._ids)
+
     def free(self, values: Sequence[str | float]) -> np.ndarray:
         for value in values:
             if value not in self._free:
@@ -130,47 +146,78 @@ class Values:
 
 @dataclass(frozen=True)
 class Stretch:
-    """N items of a round, in its order: keys, places, planned raters; what they are called is an Arrow table."""
+    """N items of a round, in its order: keys, places, planned raters."""
 
     round: Round
-    table: pa.Table
+    places: np.ndarray
 
     @cached_property
     def items(self) -> np.ndarray:
-        found: np.ndarray = self.table["item_id"].to_numpy()
-        return found
+        return np.ascontiguousarray(self.places["item"])
 
-    @cached_property
+    @property
     def n_raters(self) -> np.ndarray:
-        found: np.ndarray = self.table["n_raters"].to_numpy()
-        return found
+        return self.places["n_raters"].astype(np.int64)
 
     @property
     def last(self) -> int:
-        return int(self.table["position"][-1].as_py())
+        return int(self.places["position"][-1])
+
+    @cached_property
+    def names(self) -> pa.Table:
+        """What the items are called: identifier, repository and number; two queries where it is asked for first."""
+        return _names(self.items)
 
     @cached_property
     def _order(self) -> np.ndarray:
         return np.argsort(self.items, kind="stable")
 
+    @cached_property
+    def _table(self) -> tuple[int, np.ndarray] | None:
+        """The lowest key, and of each from there where it stands, −1 for those of others; None where they are far."""
+        low, high = int(self.items.min()), int(self.items.max())
+        if high - low >= SPREAD_MOST * len(self.items):
+            return None
+        table = np.full(high - low + 1, -1, dtype=np.int64)
+        table[self.items - low] = np.arange(len(self.items))
+        return low, table
+
     def rows_of(self, items: np.ndarray) -> np.ndarray:
-        """Where items (by key, all of this stretch) stand in it."""
-        found: np.ndarray = self._order[np.searchsorted(self.items, items, sorter=self._order)]
-        return found
+        """Where items by key stand in this stretch, −1 for those that do not."""
+        if self._table is not None:
+            low, table = self._table
+            inside = (items >= low) & (items < low + len(table))
+            return np.where(inside, table[np.where(inside, items - low, 0)], -1)
+        at = self._order[np.searchsorted(self.items, items, sorter=self._order).clip(max=len(self.items) - 1)]
+        return np.where(self.items[at] == items, at, -1)
+
+    @cached_property
+    def _within(self) -> tuple[str, list[Any]]:
+        return within(self.items)
 
     def answers(self) -> np.ndarray:
         """item, rater, state (UNFINISHED, FINISHED, WITHDRAWN), slot or −1, current and blind revision or −1."""
-        return read_binary(
-            _ANSWERS,
-            [self.round.pk, self.items.tolist()],
+        condition, keys = self._within
+        rows = read_binary(
+            _ANSWERS.format(condition),
+            [self.round.pk, *keys],
             item="bigint", rater="bigint", state="int", slot="int", current="bigint", blind="bigint",
         )  # fmt: skip
+        return self._ours(rows)
+
+    def _ours(self, rows: np.ndarray) -> np.ndarray:
+        is_ours = self.rows_of(rows["item"]) >= 0
+        return rows if is_ours.all() else rows[is_ours]
 
     def ratings(self, values: Values, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
-        """annotation, part, dimension (its place among these keys) and the number of the value, of every revision."""
+        """annotation, part, dimension (its place among these keys) and the number of the value, of every revision.
+
+        Those of other items of the round may be among them.
+        """
+        condition, keys = self._within
         rows = read_binary(
-            _RATINGS,
-            [self.round.pk, self.items.tolist()],
+            _RATINGS.format(condition),
+            [self.round.pk, *keys],
             annotation="bigint", part="int", dimension="bigint", value="bigint",
         )  # fmt: skip
         rows["value"] = values.numbers(rows["value"])
@@ -182,9 +229,10 @@ class Stretch:
 
     def decisions(self, values: Values, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
         """item, part, dimension, place of the method, number of the value, microseconds; one row for each value."""
+        condition, keys = self._within
         rows = read_binary(
-            _DECISIONS,
-            [list(METHODS), self.round.pk, self.items.tolist()],
+            _DECISIONS.format(condition),
+            [list(METHODS), self.round.pk, *keys],
             item="bigint", part="int", dimension="bigint", method="int", value="bigint", at="bigint",
         )  # fmt: skip
         rows["value"] = values.numbers(rows["value"])
@@ -192,15 +240,15 @@ class Stretch:
             kinds = {"item": pa.int64(), "part": pa.int64(), "dimension": pa.int64()}
             rows = self._with_free(rows, is_free, values, _FREE_DECISIONS, kinds, "item")
         rows["dimension"] = _places(rows["dimension"], dimensions)
-        return rows
+        return self._ours(rows)
 
     def _with_free(
         self, rows: np.ndarray, is_free: np.ndarray, values: Values, sql: str, kinds: dict[str, Any], owner: str
     ) -> np.ndarray:
         """The rows with the numbers of their words: both are put into one order, in which they belong together."""
-        table = copied(
-            sql, [self.round.pk, self.items.tolist()], {**kinds, "number": pa.float64(), "text": pa.string()}
-        )
+        condition, items = self._within
+        numbered = {**kinds, "number": pa.float64(), "text": pa.string()}
+        table = copied(sql.format(condition), [self.round.pk, *items], numbered)
         said = [
             number if number is not None else text
             for number, text in zip(table["number"].to_pylist(), table["text"].to_pylist(), strict=True)
@@ -221,8 +269,19 @@ def _places(keys: np.ndarray, dimensions: Sequence[int]) -> np.ndarray:
     return found
 
 
+def within(keys: np.ndarray) -> tuple[str, list[Any]]:
+    """What holds of these keys, in SQL with its parameters: their range where it is narrow, else their list.
+
+    A list of twenty thousand keys costs the planner more than reading what they mean.
+    """
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < SPREAD_MOST * len(keys):
+        return "BETWEEN %s AND %s", [low, high]
+    return "= ANY(%s::bigint[])", [f"{{{','.join(map(str, keys.tolist()))}}}"]
+
+
 def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, counting: bool = True) -> Iterator[Stretch]:
-    """The items of a round in its order, ITEMS at a time; two queries each, and those of what is asked of them.
+    """The items of a round in its order, ITEMS at a time; one query each, and those of what is asked of them.
 
     `among` is a query for the ids of the items that are meant; `counting` leaves out training items.
     """
@@ -230,25 +289,29 @@ def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, countin
     rows = rows.filter(round=round_)
     if among is not None:
         rows = rows.filter(item__in=among)
-    columns = {
-        "position": pa.int64(), "item_id": pa.int64(), "n_raters": pa.int64(), "identifier": pa.string(),
-        "repository": pa.int64(), "number": pa.int64(),
-    }  # fmt: skip
     after = 0
     while True:
-        found = rows.filter(position__gt=after).order_by("position").values_list(
-            "position", "item_id", "n_raters", "item__identifier", "item__issue__repository", "item__issue__number"
-        )[:ITEMS]  # fmt: skip
-        table = copied(*found.query.sql_with_params(), columns)
-        if not table.num_rows:
+        found = rows.filter(position__gt=after).order_by("position")[:ITEMS]
+        sql, params = found.values_list("position", "item_id", "n_raters").query.sql_with_params()
+        places = read_binary(_PLACES.format(sql), params, position="int", item="bigint", n_raters="int")
+        if not len(places):
             return
-        yield Stretch(round_, _named(table))
-        if table.num_rows < ITEMS:
+        yield Stretch(round_, places)
+        if len(places) < ITEMS:
             return
-        after = int(table["position"][-1].as_py())
+        after = int(places["position"][-1])
 
 
-def _named(table: pa.Table) -> pa.Table:
+def _names(items: np.ndarray) -> pa.Table:
+    condition, params = within(items)
+    kinds = {"item_id": pa.int64(), "identifier": pa.string(), "repository": pa.int64(), "number": pa.int64()}
+    table = copied(_CALLED.format(condition), params, kinds)
+    keys = table["item_id"].to_numpy()
+    order = np.argsort(keys)
+    return _with_names(table.take(pa.array(order[np.searchsorted(keys, items, sorter=order)])))
+
+
+def _with_names(table: pa.Table) -> pa.Table:
     """Repositories by name; of an item without a stored issue as its identifier says, if it names one."""
     keys = [pk for pk in pc.unique(table["repository"]).to_pylist() if pk is not None]
     names = {pk: full_name(*name) for pk, *name in _repositories(keys)}
@@ -272,7 +335,9 @@ def _named(table: pa.Table) -> pa.Table:
             said[at], counted[at] = of_name[whole], number
         places, numbers = pa.array(said, pa.int32()), pa.array(counted, pa.int64())
     repositories = pa.DictionaryArray.from_arrays(_one(places).cast(pa.int32()), pa.array(words, pa.string()))
-    return table.set_column(4, "repository", repositories).set_column(5, "number", _one(numbers))
+    for name, column in (("repository", repositories), ("number", _one(numbers))):
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
 
 
 def _repositories(keys: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -284,24 +349,28 @@ def _one(column: Any) -> Any:
 
 
 def grouped(owners: np.ndarray, tokens: np.ndarray, n: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Which different sets of tokens there are, and of each owner 0 … n − 1 which of them it has.
+    """Which different sets of tokens there are, and of each owner 0 … n − 1 which of them it has."""
+    order = np.lexsort((tokens, owners))
+    return sets_of(np.bincount(owners, minlength=n), tokens[order])
+
+
+def sets_of(sizes: np.ndarray, tokens: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """As `grouped`, of tokens that stand in order, those of each owner together; `sizes`: how many each has.
 
     Exact: owners with equally many tokens are compared as rows of a matrix.
     """
-    order = np.lexsort((tokens, owners))
-    tokens = np.ascontiguousarray(tokens[order])
-    sizes = np.bincount(owners, minlength=n)
+    tokens = np.ascontiguousarray(tokens)
     starts = np.cumsum(sizes) - sizes
-    which = np.empty(n, dtype=np.int64)
+    which = np.empty(len(sizes), dtype=np.int64)
     different: list[np.ndarray] = []
-    for size in np.unique(sizes):
+    for size in np.flatnonzero(np.bincount(sizes)) if len(sizes) else ():
         mine = np.flatnonzero(sizes == size)
         if not size:
             which[mine] = len(different)
             different.append(np.zeros(0, dtype=np.int64))
             continue
         matrix = np.ascontiguousarray(tokens[starts[mine][:, None] + np.arange(size)])
-        whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * int(size)))).ravel()
+        whole = matrix.ravel() if size == 1 else matrix.view(np.dtype((np.void, 8 * int(size)))).ravel()
         _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
         which[mine] = inverse + len(different)
         different.extend(matrix[first])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,10 @@ import pyarrow as pa
 Value = str | bool | float
 
 
+@overload
+def listed(values: Sequence[Value]) -> str: ...
+@overload
+def listed(values: None) -> None: ...
 def listed(values: Sequence[Value] | None) -> str | None:
     """Values as the JSON text of a list, as it stands in a file; None for none."""
     return None if values is None else json.dumps(list(values), ensure_ascii=False)
@@ -28,9 +33,21 @@ class Column:
         """The number of a word, a new one where it was not there."""
         return self._numbers.setdefault(word, len(self._numbers))
 
-    def taken(self, rows: np.ndarray) -> pa.DictionaryArray:
-        """The words of some of the rows, some more than once."""
-        return self.of(np.array(self._rows, dtype=np.int64)[rows])
+    def taken(
+        self,
+        rows: np.ndarray,
+        at: np.ndarray | None = None,
+        words: Sequence[str] = (),
+        numbers: np.ndarray | None = None,
+    ) -> pa.DictionaryArray:
+        """The words of some of the rows, some more than once; `at` some places stand others, by their numbers."""
+        found = np.array(self._rows, dtype=np.int64)[rows]
+        if at is None or numbers is None:
+            return self.of(found)
+        known = dict(self._numbers)
+        mine = np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int64)
+        found[at] = mine[numbers]
+        return of_words(list(known), found)
 
     def of(self, numbers: np.ndarray) -> pa.DictionaryArray:
         """The words of these numbers, none for −1."""

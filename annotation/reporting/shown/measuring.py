@@ -46,11 +46,11 @@ def measured(asked: Asked) -> Answer:
         sections.append(Section(""))
     elif by and len(known) > 1:
         figure = _box_figure(asked, told, title, known, unit)
-        sections.append(Section("", [], figure, _quantiles(told, title, groups, found.cut, unit)))
+        sections.append(Section("", [], figure, _quantiles(asked, told, title, groups, found.cut, unit)))
     else:
-        sections.append(Section("", [], None, _quantiles(told, title, groups, found.cut, unit)))
+        sections.append(Section("", [], None, _quantiles(asked, told, title, groups, found.cut, unit)))
     if found.total.n:
-        sections.append(Section("At or under", [], _curve_figure(told, title, known, found.cut, unit), None))
+        sections.append(Section("At or under", [], _curve_figure(asked, told, title, known, found.cut, unit), None))
     if found.comparison is not None and found.comparison.pairs:
         names = {each.value: each.name for each in found.groups}
         sections.append(Section("Group by group", [], None, _pair_table(found.comparison, names)))
@@ -122,7 +122,7 @@ def _number(value: float | None) -> Cell:
 
 
 def _quantiles(
-    told: Told, title: str, groups: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
+    asked: Asked, told: Told, title: str, groups: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
 ) -> Table:
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     heads = [told.columns[told.question.by].title if told.question.by else "", "n", "Not known", "Least"]
@@ -133,8 +133,8 @@ def _quantiles(
         at = dict(each.quantiles)
         cells = [
             Cell(name, is_strong=not key),
-            Cell(f"{each.n:,}", value=each.n),
-            Cell(f"{each.n_missing:,}", value=each.n_missing),
+            Cell(f"{each.n:,}", _behind(asked, told, key, "~any") if each.n else "", each.n),
+            Cell(f"{each.n_missing:,}", _behind(asked, told, key, "~none") if each.n_missing else "", each.n_missing),
             _number(each.minimum),
             *(_number(at.get(share)) for share in shares),
             _number(each.maximum),
@@ -149,9 +149,17 @@ def _quantiles(
                 else f"{under.ci_low * 100:.1f}–{under.ci_high * 100:.1f} %"
             )
             share = under.share if under else None
-            cells += [Cell(percent(share), value=rounded(share)), Cell(between)]
+            url = _behind(asked, told, key, f"<={cut:g}") if under and under.n else ""
+            cells += [Cell(percent(share), url, rounded(share)), Cell(between)]
         rows.append(cells)
     return Table("numbers", f"{title}, in {unit}", heads, [*rows[1:], rows[0]], frozenset(range(1, len(heads))))
+
+
+def _behind(asked: Asked, told: Told, key: str, which: str) -> str:
+    """Where the items of a group stand whose number is known, is not, or is up to another."""
+    assert told.number is not None
+    group = [(told.question.by, key)] if key else []
+    return asked.items_url(told, *group, (told.number.key, which))
 
 
 def _is_skewed(known: Mapping[str, tuple[str, Distribution]]) -> bool:
@@ -179,17 +187,18 @@ def _box_figure(
 
 
 def _curve_figure(
-    told: Told, title: str, known: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
+    asked: Asked, told: Told, title: str, known: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
 ) -> Figure:
-    chosen = [each for key, each in known.items() if key] if 1 < len(known) <= MOST_CURVES + 1 else [known[""]]
+    chosen = {key: each for key, each in known.items() if key} if 1 < len(known) <= MOST_CURVES + 1 else {"": known[""]}
     is_log = _is_skewed(known)
     lines = [
         Curve(
             f"{name}, n = {each.n:,}",
             [(point.value, point.share) for point in each.curve],
             [f"{name}: {percent(point.share)} at or under {point.value:.3g} {unit}" for point in each.curve],
+            [_behind(asked, told, key, f"<={point.value!r}") for point in each.curve],
         )
-        for name, each in chosen
+        for key, (name, each) in chosen.items()
     ]
     found = Curves(
         f"{title}: share at or under",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from accounts.spreadsheets import SafeCsv
 from annotation.charts import Look
-from annotation.exports.writers import defused
 from annotation.methods import escaped
 
 LONG = 45
@@ -51,10 +50,9 @@ class Table:
     def as_csv(self) -> bytes:
         """UTF-8, with values as numbers where they are ones, and nothing that a spreadsheet takes for a formula."""
         file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([defused(head) for head in self.heads])
-        for row in self.rows:
-            writer.writerow([defused(cell.plain) if isinstance(cell.plain, str) else cell.plain for cell in row])
+        writer = SafeCsv(file)
+        writer.row(self.heads)
+        writer.rows([[cell.plain for cell in row] for row in self.rows])
         return file.getvalue().encode()
 
     def as_latex(self, caption: str) -> str:

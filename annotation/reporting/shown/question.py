@@ -114,10 +114,16 @@ class Asked:
         return {key: level for key, level in told.items() if level != "leaf"}
 
     def items_url(self, found: Answer, *labels: tuple[str, str]) -> str:
-        """Where the items stand of which a part has all these (column, category); folded ones are told each."""
+        """Where the items stand of which a part has all these (column, category); folded ones are told each.
+
+        Of a number the category is `<=10`, `~any` (known) or `~none`.
+        """
         levels = self.levels(found)
         words = []
         for key, value in labels:
+            if found.number is not None and key == found.number.key and key not in found.columns:
+                words.append(("label", f"{key}:{value}"))
+                continue
             folded = found.folded.get(key)
             lifted = self.groups[key].categories.lifted(levels.get(key, "leaf"))[0]
             values: tuple[str, ...] = (value,)

@@ -174,7 +174,7 @@ def beside(here: Here, item: Item, verdict: Verdict) -> dict[str, object]:
                 "rationale": each.resolution.rationale,
                 "by": deciding.decided_by(
                     each.resolution.method,
-                    each.resolution.decided_by.username if each.resolution.decided_by else "",
+                    each.resolution.decided_by.told_name if each.resolution.decided_by else "",
                 ),
                 "at": each.resolution.created_at,
             }

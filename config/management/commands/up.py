@@ -23,7 +23,11 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
+from accounts.errors import ConcordError
 from config import embedded, shell
+from config.backups import quiet
+from config.backups.upgrading import upgrade
+from config.database import UnfitDatabase
 from config.supervisor import Child, Supervisor, die_with_parent
 
 ANSWER_SECONDS = 90.0
@@ -50,15 +54,20 @@ class Command(BaseCommand):
                 _refuse_taken_port(port)
                 self._say(f"Concord is starting on the data in {_short(settings.DATA_DIR)} …")
                 hold = stack.enter_context(self._servers()) if shell.needs_embedded() else None
+                serving = quiet.Serving(settings.DATA_DIR)
+                stack.callback(serving.leave)
+                self._wait_for_restore(serving)
                 self._migrate()
-                if not no_demo:
+                if settings.LOOPBACK_ONLY and not no_demo:
                     self._load_demo()
+                has_people = get_user_model().objects.exists()
+                connection.close()  # a restore waits until nobody is connected
                 children = Supervisor(_children(settings.DATA_DIR, port), say=self._say)
                 stack.callback(children.stop)
                 children.start()
                 self._wait_for_web(children, port)
-                self._welcome(port, time.monotonic() - started_at)
-                self._watch(children, hold)
+                self._welcome(port, time.monotonic() - started_at, has_people)
+                self._watch(children, hold, serving)
             except KeyboardInterrupt:
                 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                     signal.signal(number, signal.SIG_IGN)
@@ -77,7 +86,19 @@ class Command(BaseCommand):
             connection.ensure_connection()
         except OperationalError as error:
             raise CommandError(f"The database does not answer; check DATABASE_URL. It says: {error}".strip()) from error
-        shell.migrate()
+        try:
+            upgrade(self._say)
+        except UnfitDatabase as error:
+            raise CommandError(str(error)) from error
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+
+    def _wait_for_restore(self, serving: quiet.Serving) -> None:
+        """Returns when nobody restores a backup into this data."""
+        if not serving.take():
+            self._say("A backup is being restored into these data; Concord waits until that is done …")
+            while not serving.take():
+                time.sleep(0.2)
 
     def _load_demo(self) -> None:
         from annotation.models import Study
@@ -101,7 +122,7 @@ class Command(BaseCommand):
         while time.monotonic() < ends_at and children.n_failures("web") < 3:
             children.tick()
             try:
-                with urllib.request.urlopen(f"http://{HOST}:{port}/healthz", timeout=20):
+                with urllib.request.urlopen(f"http://{HOST}:{port}/readyz?need=database,redis", timeout=20):
                     return
             except (OSError, urllib.error.HTTPError):
                 time.sleep(0.1)
@@ -109,25 +130,33 @@ class Command(BaseCommand):
         end = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
         raise CommandError(f"The web server does not answer. The end of {log}:\n{end}")
 
-    def _welcome(self, port: int, seconds: float) -> None:
+    def _welcome(self, port: int, seconds: float, has_people: bool) -> None:
         self._say(f"\nConcord is ready after {seconds:.0f} s:  http://{HOST}:{port}/\n")
         with suppress(FileNotFoundError, ValueError):
+            if not settings.LOOPBACK_ONLY:
+                raise ValueError("nobody may sign in with what everybody knows")
             sign_ins = json.loads(_demo_path().read_text())
             self._say("Sign in to the demo study as")
             wide = max(len(name) for name, *_ in sign_ins)
             for name, password, *what in sign_ins:
                 self._say(f"  {name:<{wide}}  {password}  {' '.join(what)}".rstrip())
             self._say("")
-        if not get_user_model().objects.exists():
+        if not has_people:
             self._say("Nobody has an account yet. Add yourself, in another shell with the same DATA_DIR:")
             self._say("  .venv/bin/python manage.py add_user NAME --staff\n")
         self._say(f"Logs are in {_short(settings.DATA_DIR / 'logs')}. Ctrl-C stops everything; the data stay.")
 
-    def _watch(self, children: Supervisor, hold: embedded.Hold | None) -> None:
+    def _watch(self, children: Supervisor, hold: embedded.Hold | None, serving: quiet.Serving) -> None:
         checked_at = 0.0
         in_terminal = sys.stdin is not None and sys.stdin.isatty()
         while True:
             children.tick()
+            if quiet.is_wanted(settings.DATA_DIR):
+                children.stop()
+                serving.leave()
+                self._wait_for_restore(serving)
+                children.start()
+                self._say("Concord goes on.")
             if in_terminal and _terminal_is_gone():
                 raise KeyboardInterrupt
             if hold and time.monotonic() - checked_at > 1 and not hold.is_kept():
@@ -208,8 +237,8 @@ def _refuse_taken_port(port: int) -> None:
 
 def web_command(port: int) -> list[str]:
     """The module and its arguments that answer on a port."""
-    web = ["gunicorn", "config.wsgi", "--bind", f"{HOST}:{port}", "--worker-class", "gthread", "--workers", "2"]
-    return [*web, "--threads", "4", "--graceful-timeout", "5", "--no-control-socket"]
+    web = ["gunicorn", "--config", "python:config.gunicorn", "--bind", f"{HOST}:{port}"]
+    return [*web, "--graceful-timeout", "5", "config.wsgi"]
 
 
 def _children(data_dir: Path, port: int) -> list[Child]:

@@ -1,7 +1,7 @@
 // Evidence: selected text of the issue is attached to an answer, listed under its question and marked in the issue.
 
 import { findQuote, forgetTexts, paint, reveal, shortened, sources, takeQuote } from "../lib/highlights.js";
-import { singleKeys } from "./keys.js";
+import { KEYS, singleKeys } from "./keys.js";
 import { isBlank, speaksFor } from "./state.js";
 
 const LONGEST = 5_000;
@@ -192,7 +192,7 @@ export class Evidence {
         done();
         option.take();
       }
-    } else if (key === "e" && singleKeys() && !isTyping(target) && !isInside && this.answers.mayChange
+    } else if (key === KEYS.evidence && singleKeys() && !isTyping(target) && !isInside && this.answers.mayChange
       && takeQuote(reading(), getSelection())) {
       done();
       this.ask();

@@ -2,24 +2,20 @@
 
 const OFF = "concord.single-keys-off";
 
-const ACTIONS = {
-  s: "skip",
-  m: "memo",
-  e: "evidence",
-  "!": "flag",
-  "+": "larger",
-  "=": "larger",
-  "-": "smaller",
-  p: "previous",
-  "[": "fold",
-  "?": "help",
-};
+const USUAL = { skip: "s", memo: "m", evidence: "e", flag: "!", previous: "p", fold: "[" };
+const sheet = document.getElementById("keys");
+/** What this person chose (action → key, `single`); on other pages than the labelling page the usual ones. */
+export const KEYS = { ...USUAL, ...JSON.parse(sheet?.dataset.keys ?? "{}") };
+const ACTIONS = { "+": "larger", "=": "larger", "-": "smaller", "?": "help" };
+for (const action of Object.keys(USUAL)) ACTIONS[KEYS[action]] = action;
+for (const shown of document.querySelectorAll("kbd[data-key]")) shown.textContent = KEYS[shown.dataset.key];
 
 const isTyping = (target) =>
   target.matches?.("textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=button])");
 
 /** Whether single keys are on; kept in this browser. */
 export function singleKeys() {
+  if (KEYS.single === false) return false;
   try {
     return localStorage.getItem(OFF) !== "1";
   } catch {
@@ -28,6 +24,12 @@ export function singleKeys() {
 }
 
 export function keepSingleKeys(on) {
+  if (sheet?.dataset.keep) {
+    KEYS.single = on; // it follows the person to other browsers; without a network this one keeps it
+    const token = JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRFToken"] ?? "";
+    const body = new URLSearchParams({ only_single: on ? "1" : "0" });
+    fetch(sheet.dataset.keep, { method: "POST", headers: { "X-CSRFToken": token }, body }).catch(() => {});
+  }
   try {
     localStorage.setItem(OFF, on ? "0" : "1");
   } catch {

@@ -1,0 +1,58 @@
+"""Where a request comes from, behind as many proxies as are trusted."""
+
+from ipaddress import IPv6Address, ip_address
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address that the outermost trusted proxy saw; without proxies the one that connected.
+
+    Whatever stands further left in X-Forwarded-For was written by the visitor and counts for nothing.
+    """
+    connected = str(request.META.get("REMOTE_ADDR", ""))
+    seen = [each.strip() for each in request.headers.get("X-Forwarded-For", "").split(",")]
+    n_proxies = settings.TRUSTED_PROXIES
+    if n_proxies and len(seen) >= n_proxies and is_address(seen[-n_proxies]):
+        return seen[-n_proxies]
+    return connected
+
+
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(text: str) -> bool:
+    """Whether it is this very machine; an IPv4 address may stand in an IPv6 one."""
+    if not is_address(text):
+        return False
+    address = ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def block(text: str) -> str:
+    """The addresses that are one visitor's: an IPv4 address, or the first half of an IPv6 one."""
+    if not is_address(text):
+        return text
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
+    return str(address)
+
+
+def shortened(text: str) -> str:
+    """Enough of an address to know one's own by: 203.0.113.…, 2001:db8:7:…"""
+    if not is_address(text):
+        return ""
+    if is_loopback(text):
+        return "this machine"
+    address = ip_address(block(text))
+    if isinstance(address, IPv6Address):
+        return ":".join(f"{int(each, 16):x}" for each in address.exploded.split(":")[:3]) + ":…"
+    return str(address).rpartition(".")[0] + ".…"

@@ -1,0 +1,46 @@
+"""What workers do for people: e-mail, and clearing away what is over."""
+
+from datetime import timedelta
+from smtplib import SMTPException
+
+from celery import shared_task
+from django.conf import settings
+from django.core.mail import send_mail
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.actions import make_password_link
+from accounts.models import PasswordLink, Session, User
+
+KEPT = timedelta(days=90)
+TRIES = {"autoretry_for": (OSError, SMTPException), "retry_backoff": 30, "max_retries": 5}
+
+
+@shared_task(**TRIES)
+def send_password_links(address: str, site: str) -> None:
+    """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
+    for user in User.objects.filter(email__iexact=address, is_active=True):
+        _, plaintext = make_password_link(user=user)
+        send_mail(
+            "A new password for Concord",
+            f"{user.display_name},\n\nsomebody, hopefully you, asked for a new password for {user.username} "
+            f"at {site}\n\n"
+            f"Choose it here, within 24 hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\n"
+            "If it was not you, do nothing: the password stays as it is.\n",
+            settings.DEFAULT_FROM_EMAIL,
+            [user.email],
+        )
+
+
+@shared_task(**TRIES)
+def send_message(address: str, subject: str, text: str) -> None:
+    """One e-mail."""
+    send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, [address])
+
+
+@shared_task
+def remove_what_is_over() -> None:
+    """Sessions that have ended, and links for a password that ended long ago."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    PasswordLink.objects.filter(expires_at__lt=now - KEPT).delete()

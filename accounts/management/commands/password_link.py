@@ -1,0 +1,26 @@
+"""Makes a link for somebody's new password, for whoever runs the server."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+from django.urls import reverse
+
+from accounts.access import get_user
+from accounts.actions import make_password_link
+from accounts.errors import ConcordError
+
+
+class Command(BaseCommand):
+    help = "Print a link by which USER chooses a new password, once, within 24 hours."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user")
+        parser.add_argument("--site", default="", help="where people reach this server: https://concord.example.org")
+
+    def handle(self, *args: Any, user: str, site: str, **options: Any) -> None:
+        try:
+            _, plaintext = make_password_link(user=get_user(user))
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(site.rstrip("/") + reverse("new_password", args=[plaintext]))

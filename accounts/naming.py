@@ -1,0 +1,72 @@
+"""What a name may hold that people tell things apart by: of users, studies, taxonomies and their categories. Pure.
+
+Refused is what can't be seen, turns the text around it, or is taken for another name.
+"""
+
+import re
+import unicodedata
+
+MARKS_MAX = 4
+"""So many marks on one letter have Hebrew and Vietnamese; more of them reach into the lines around."""
+JOINERS = "\u200c\u200d"
+"""Persian and emoji need them, between two signs."""
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0"
+_HIDDEN = re.compile(f"[{FILLERS}]|(?:^|(?<=\\s))[{JOINERS}]|[{JOINERS}](?:$|(?=\\s))")
+_LOOKALIKES = str.maketrans(
+    "авьсԁеёһніїјкӏмпорԛгѕтцѵԝшхуүзбαβεγηικνορστυχωςμ",
+    "abbcdeehhiijklmnopqrstuvwwxyy36abeynikvopotuxwcu",
+)
+"""Small letters of Cyrillic and Greek as they are read by who expects Latin ones."""
+
+
+def wrong_in(text: str) -> str:
+    """What is wrong with a line of text that is a name, in a sentence; empty where nothing is."""
+    if sign := next((sign for sign in text if _is_hidden(sign)), None) or _first(_HIDDEN, text):
+        name = unicodedata.name(sign, "a control character").lower()
+        return f"The character U+{ord(sign):04X} ({name}) can't be seen or turns the text around; leave it out."
+    if any(len(marks) > MARKS_MAX for marks in _marks(text)):
+        return f"There are more than {MARKS_MAX} marks on one letter; leave some out."
+    if text and not any(unicodedata.category(sign)[0] in "LNPS" for sign in text):
+        return "There is nothing to be seen; write letters or digits."
+    return ""
+
+
+def wrong_in_user_name(name: str) -> str:
+    """As `wrong_in`; a user name is in one alphabet, too, and can't be read as one of Latin letters."""
+    if found := wrong_in(name):
+        return found
+    alphabets = {alphabet for sign in name if (alphabet := _alphabet(sign))}
+    if len(alphabets) > 1:
+        return f"Letters of {' and '.join(sorted(alphabets))} look alike; write the name in one alphabet."
+    if alphabets - {"Latin"} and name.casefold().translate(_LOOKALIKES).isascii():
+        return f"In {alphabets.pop()} letters this reads as a name in Latin ones; write it in those, or add a letter."
+    return ""
+
+
+def cleaned(text: str) -> str:
+    """A line as it is seen: without what can't be seen, inner blanks collapsed, nothing around it."""
+    seen = "".join(" " if sign in "\n\r\t\x0b\x0c\x85\u2028\u2029" else sign for sign in text)
+    seen = " ".join("".join(sign for sign in seen if not _is_hidden(sign)).split())
+    return _HIDDEN.sub("", seen)
+
+
+def _is_hidden(sign: str) -> bool:
+    return unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp"} and sign not in JOINERS
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return found[0] if found else None
+
+
+def _marks(text: str) -> list[str]:
+    """The runs of marks on letters."""
+    runs = "".join("m" if unicodedata.category(sign) in {"Mn", "Me"} else " " for sign in text)
+    return runs.split()
+
+
+def _alphabet(sign: str) -> str:
+    """Latin, Cyrillic or Greek for a letter of theirs; they are those that are taken for each other."""
+    name = unicodedata.name(sign, "") if sign.isalpha() else ""
+    word = name.partition(" ")[0].capitalize()
+    return word if word in {"Latin", "Cyrillic", "Greek"} else ""

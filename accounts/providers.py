@@ -1,0 +1,168 @@
+"""Who else may say who somebody is: GitHub and an OpenID Connect provider, where the settings name them.
+
+allauth speaks with the provider; who that is here, and whether they may come in, is said in this module alone.
+"""
+
+import logging
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.providers.base.constants import AuthError
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render, resolve_url
+
+from accounts.actions import connect_provider
+from accounts.errors import Conflict, NotFound
+from accounts.openid import NONCE, is_answer
+from accounts.sessions import sign_in
+
+logger = logging.getLogger(__name__)
+
+LOGIN, CONNECT = "login", "connect"
+INVITATION = "invitation"
+"""Where a session keeps the link of an invitation while its bearer is at a provider."""
+AT_THE_DOOR = "at_the_door"
+"""Where it keeps who came back from a provider with an invitation, and has no account yet."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider by the word in its addresses and the name on its button."""
+
+    key: str
+    name: str
+
+
+def providers() -> list[Provider]:
+    """Those that are configured, in the order of their buttons."""
+    return [Provider(key, name) for key, name in settings.SIGN_IN_PROVIDERS.items()]
+
+
+def get_provider(key: str) -> Provider:
+    """A configured provider by the word in an address; raises NotFound."""
+    found = next((each for each in providers() if each.key == key), None)
+    if found is None:
+        raise NotFound("This server knows no such way to sign in.")
+    return found
+
+
+def way_to(request: HttpRequest, provider: Provider, *, process: str, after: str) -> str:
+    """The address at the provider where somebody says who they are; the session holds the state that comes back."""
+    there = get_adapter().get_provider(request, provider.key)
+    nonce: dict[str, Any] = {}
+    if isinstance(there, OpenIDConnectProvider):
+        once = secrets.token_urlsafe(24)
+        nonce = {NONCE: once, "auth_params": {**there.get_auth_params(), NONCE: once}}
+    answer = there.redirect(request, process=process, next_url=after, **nonce)
+    return str(answer["Location"])
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """Somebody whom a provider knows and Concord does not."""
+
+    provider: str
+    uid: str
+    called: str
+    full_name: str
+    email: str
+
+    @property
+    def provider_name(self) -> str:
+        return settings.SIGN_IN_PROVIDERS.get(self.provider, self.provider)
+
+
+def at_the_door(request: HttpRequest) -> Stranger | None:
+    """Who came back from a provider with an invitation and has no account yet."""
+    kept = request.session.get(AT_THE_DOOR)
+    return Stranger(**kept) if kept else None
+
+
+class ProviderAdapter(DefaultSocialAccountAdapter):
+    """An account at a provider is a person's when they said so here; never because an e-mail address is the same."""
+
+    def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> Any:
+        """Keeps how they are called there: allauth would write down all that the provider says, at each sign-in."""
+        sociallogin.account.extra_data = {"called": _called(sociallogin)}
+        return super().populate_user(request, sociallogin, data)
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Answers whoever comes back from a provider; nothing of allauth's own sign-in and sign-up is left to do."""
+        if not is_answer(sociallogin):
+            raise OAuth2Error("the token answers another question")
+        come_back = _connected if sociallogin.state.get("process") == CONNECT else _let_in
+        raise ImmediateHttpResponse(come_back(request, sociallogin))
+
+    def on_authentication_error(
+        self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
+    ) -> None:
+        """Somebody turned back, or the provider's answer can't be used: one page says so, and how to go on."""
+        name = getattr(provider, "name", "the provider")
+        if error == AuthError.CANCELLED:
+            said = f"You turned back at {name}. Nobody was signed in, and nothing was changed."
+        else:
+            logger.warning("%s was not believed, or refused: %s", name, exception or request.GET.get("error", error))
+            said = f"{name} did not say who you are. Try again; if it stays so, tell who runs this server."
+        raise ImmediateHttpResponse(refusal(request, said))
+
+
+def refusal(request: HttpRequest, said: str, status: int = 403) -> HttpResponse:
+    return render(request, "accounts/provider_failed.html", {"message": said}, status=status)
+
+
+def _connected(request: HttpRequest, login: SocialLogin) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return HttpResponseRedirect(resolve_url(settings.LOGIN_URL))
+    name = login.account.get_provider().name
+    try:
+        connect_provider(
+            user=request.user,
+            provider=login.account.provider,
+            uid=login.account.uid,
+            called=login.account.extra_data["called"],
+        )
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"You can sign in by {name} now.")
+    return HttpResponseRedirect(resolve_url("me"))
+
+
+def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
+    name = login.account.get_provider().name
+    after = login.get_redirect_url(request) or resolve_url(settings.LOGIN_REDIRECT_URL)
+    if login.is_existing:
+        if not login.user.is_active:
+            return refusal(request, "This person may no longer sign in.")
+        sign_in(request, login.user)
+        return HttpResponseRedirect(after)
+    if not request.session.get(INVITATION):
+        said = (
+            f"Nobody here has connected this account at {name}. If you have an account here, sign in by its password "
+            f"and connect {name} on your page. Otherwise ask the owner of a study for an invitation."
+        )
+        return refusal(request, said)
+    request.session[AT_THE_DOOR] = {
+        "provider": login.account.provider,
+        "uid": login.account.uid,
+        "called": login.account.extra_data["called"],
+        "full_name": login.user.get_full_name()[:250],
+        "email": login.user.email or "",
+    }
+    return HttpResponseRedirect(after)
+
+
+def _called(login: SocialLogin) -> str:
+    """What the provider calls them, to know the connection by."""
+    said = login.account.extra_data
+    said = {**said, **(said.get("id_token") or {}), **(said.get("userinfo") or {})}
+    words = (said.get(name) for name in ("login", "preferred_username", "email", "name"))
+    return next((str(each)[:150] for each in words if each), login.account.uid)

@@ -1,0 +1,59 @@
+"""Sessions kept in the database, each with whose it is, in which browser and when it was last seen."""
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django.contrib.auth import SESSION_KEY, login
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.addresses import client_address, shortened
+from accounts.models import Session, User
+
+SEEN_EVERY = timedelta(hours=1)
+BROWSER, ADDRESS = "browser", "address"
+
+
+class SessionStore(DatabaseStore):
+    """Django's store; its rows can be listed and ended by the person whose they are."""
+
+    begun_at: datetime | None = None
+    seen_at: datetime | None = None
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        made = cast(Session, super().create_model_instance(data))
+        made.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
+        made.browser, made.address = data.get(BROWSER, ""), data.get(ADDRESS, "")
+        made.seen_at = timezone.now()
+        made.begun_at = self.begun_at or made.seen_at
+        return made
+
+    def _get_session_from_db(self) -> Session | None:
+        row: Session | None = super()._get_session_from_db()  # type: ignore[misc]
+        self.begun_at, self.seen_at = (row.begun_at, row.seen_at) if row else (None, None)
+        return row
+
+
+def sign_in(request: HttpRequest, user: User) -> None:
+    """Signs somebody in in this browser, and notes which it is."""
+    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    cast(SessionStore, request.session).begun_at = None
+    request.session[BROWSER] = request.headers.get("User-Agent", "")[:300]
+    request.session[ADDRESS] = shortened(client_address(request))
+
+
+def note_seen(request: HttpRequest) -> None:
+    """Writes down that a session is in use, at most once an hour, and from where."""
+    store = request.session
+    if not isinstance(store, SessionStore) or store.seen_at is None or store.modified:
+        return
+    now = timezone.now()
+    if now - store.seen_at < SEEN_EVERY:
+        return
+    address = shortened(client_address(request))
+    Session.objects.filter(pk=store.session_key).update(seen_at=now, address=address)

@@ -1,0 +1,175 @@
+"""A person's own page."""
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from accounts import actions
+from accounts.access import get_own_token, who
+from accounts.errors import ConcordError, Invalid
+from accounts.forms import FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
+from accounts.providers import providers
+from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
+
+
+@login_required
+@never_cache
+def me(request: HttpRequest) -> HttpResponse:
+    """Name, theme, keys, sign-in, sessions, tokens."""
+    return _page(request)
+
+
+@login_required
+@require_POST
+def change_profile(request: HttpRequest) -> HttpResponse:
+    form = ProfileForm(request.POST)
+    if form.is_valid():
+        try:
+            actions.rename_user(user=who(request), **form.cleaned_data)
+        except Invalid as error:
+            explain(form, error)
+        else:
+            messages.success(request, "Your name and address are saved.")
+            return redirect("me")
+    return _page(request, profile=form)
+
+
+@login_required
+@require_POST
+@sensitive_post_parameters("old", "new")
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Who has none yet, and signs in by a provider, sets a first one."""
+    user = who(request)
+    has_one = user.has_usable_password()
+    form = PasswordForm(request.POST) if has_one else FirstPasswordForm(request.POST)
+    if form.is_valid():
+        change = actions.change_password if has_one else actions.first_password
+        try:
+            change(user=user, keep=request.session.session_key, **form.cleaned_data)
+        except Invalid as error:
+            explain(form, error)
+        else:
+            update_session_auth_hash(request, user)
+            done = "changed. Other browsers were signed out" if has_one else "set"
+            messages.success(request, f"Your password is {done}.")
+            return redirect("me")
+    return _page(request, password=form)
+
+
+@login_required
+@require_POST
+def choose_theme(request: HttpRequest) -> HttpResponse:
+    actions.choose_theme(user=who(request), theme=request.POST.get("theme", ""))
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def choose_keys(request: HttpRequest) -> HttpResponse:
+    """All keys from the form of the page; `single` alone from the box in the sheet of keys."""
+    user = who(request)
+    if set(request.POST) - {"csrfmiddlewaretoken"} == {"only_single"}:
+        actions.choose_keys(user=user, keys=user.keys | {"single": request.POST["only_single"] == "1"})
+        return HttpResponse(status=204)
+    form = KeysForm(request.POST)
+    if form.is_valid():
+        try:
+            actions.choose_keys(user=user, keys=form.cleaned_data)
+        except Invalid as error:
+            explain(form, error)
+        else:
+            messages.success(request, "Your keys are saved. They hold from the next page on.")
+            return redirect("me")
+    return _page(request, keys=form)
+
+
+@login_required
+@require_POST
+def end_session(request: HttpRequest, number: str) -> HttpResponse:
+    actions.end_session(user=who(request), number=number)
+    messages.success(request, "That browser is signed out.")
+    return redirect("me")
+
+
+@login_required
+@require_POST
+def end_other_sessions(request: HttpRequest) -> HttpResponse:
+    n = actions.end_other_sessions(user=who(request), keep=request.session.session_key)
+    messages.success(request, f"{n} other session{'' if n == 1 else 's'} ended.")
+    return redirect("me")
+
+
+@login_required
+@require_POST
+def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
+    try:
+        actions.disconnect_provider(user=who(request), account_id=account_id)
+    except ConcordError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "The connection is gone.")
+    return redirect("me")
+
+
+@login_required
+@require_POST
+@never_cache
+def make_token(request: HttpRequest) -> HttpResponse:
+    """Answers with the page that shows the new token: it is nowhere else, so there is no address to come back to."""
+    form = TokenForm(request.POST)
+    if form.is_valid():
+        try:
+            _, plaintext = actions.make_token(
+                user=who(request),
+                name=form.cleaned_data["name"],
+                scope=form.cleaned_data["scope"],
+                expires_at=form.expires_at,
+            )
+        except Invalid as error:
+            explain(form, error)
+        else:
+            return _page(request, plaintext=plaintext, status=201)
+    return _page(request, token=form)
+
+
+@login_required
+@require_POST
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    token = actions.revoke_token(token=get_own_token(who(request), token_id))
+    messages.success(request, f"The token “{token.name}” no longer works.")
+    return redirect("me")
+
+
+def _page(
+    request: HttpRequest,
+    *,
+    profile: forms.Form | None = None,
+    password: forms.Form | None = None,
+    token: forms.Form | None = None,
+    keys: forms.Form | None = None,
+    plaintext: str = "",
+    status: int = 0,
+) -> HttpResponse:
+    user = who(request)
+    refused = any(form is not None and form.errors for form in (profile, password, token, keys))
+    connections = connections_of(user)
+    connected = {each.key for each in connections}
+    context = {
+        "profile": profile or ProfileForm(initial={"full_name": user.get_full_name(), "email": user.email}),
+        "password": password or (PasswordForm() if user.has_usable_password() else FirstPasswordForm()),
+        "keys": keys or KeysForm(initial=KeysForm.of(user)),
+        "sessions": sessions_of(user, request.session.session_key),
+        "unconnected": [each for each in providers() if each.key not in connected],
+        "connections": connections,
+        "links": password_links_of(user),
+        "token": token or TokenForm(),
+        "plaintext": plaintext,
+        "tokens": tokens_of(user),
+    }
+    return render(request, "accounts/me.html", context, status=status or (422 if refused else 200))

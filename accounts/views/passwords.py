@@ -1,0 +1,56 @@
+"""A new password by a link: asked for by e-mail, or made by somebody who may."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from accounts import actions, jobs
+from accounts.access import get_password_link
+from accounts.errors import Invalid, NotFound
+from accounts.forms import EmailForm, FirstPasswordForm, explain
+from accounts.limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, require_room
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@form_page
+@never_cache
+def lost_password(request: HttpRequest) -> HttpResponse:
+    """Says the same, and as quickly, whether or not the address is somebody's: a worker looks for it."""
+    form = EmailForm(request.POST or None)
+    is_sent = False
+    if settings.SENDS_EMAIL and form.is_valid():
+        address = form.cleaned_data["email"]
+        require_room(request, RESETS_OF_ADDRESS)
+        require_room(request, RESETS_OF_EMAIL, address.casefold())
+        jobs.send_password_links.delay(address, request.build_absolute_uri("/"))
+        is_sent = True
+    context = {"form": form, "is_sent": is_sent, "sends": settings.SENDS_EMAIL}
+    return render(request, "accounts/lost_password.html", context, status=422 if form.errors else 200)
+
+
+@form_page
+@never_cache
+@sensitive_post_parameters("new")
+def new_password(request: HttpRequest, token: str) -> HttpResponse:
+    """The page of a link; it does not sign in, so that a link alone opens nothing but this."""
+    require_room(request, LINKS)
+    try:
+        link = get_password_link(token)
+    except NotFound as error:
+        return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
+    form = FirstPasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            actions.use_password_link(link=link, new=form.cleaned_data["new"])
+        except Invalid as error:
+            explain(form, error)
+        else:
+            messages.success(request, "Your new password is set. Sign in with it.")
+            return redirect("sign_in")
+    context = {"form": form, "person": link.user}
+    return render(request, "accounts/new_password.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,71 @@
+"""The way to a provider and back: a form here, a link there, so that the policy for forms needs no exception."""
+
+import logging
+
+from allauth.socialaccount.providers.github.views import oauth2_callback as github_callback
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from requests import RequestException
+
+from accounts import openid
+from accounts.limits import LINKS, require_room
+from accounts.providers import CONNECT, INVITATION, LOGIN, get_provider, refusal, way_to
+
+logger = logging.getLogger(__name__)
+UNREADABLE = (RequestException, OAuth2Error, LookupError, ValueError, TypeError, AttributeError)
+"""What allauth raises where a provider is away or answers something else than it should."""
+
+
+@require_POST
+@never_cache
+def sign_in_with(request: HttpRequest, key: str) -> HttpResponse:
+    """Answers with a page that leads on to the provider: a redirect after a form would need the policy's leave."""
+    after = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(
+        after, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        after = ""
+    if not after.startswith("/invitations/"):
+        request.session.pop(INVITATION, None)
+    return _onward(request, key, LOGIN, after or resolve_url("home"))
+
+
+@login_required
+@require_POST
+@never_cache
+def connect(request: HttpRequest, key: str) -> HttpResponse:
+    """The same for who is signed in, and wants to sign in by the provider from now on."""
+    return _onward(request, key, CONNECT, resolve_url("me"))
+
+
+def _onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResponse:
+    provider = get_provider(key)
+    require_room(request, LINKS)
+    try:
+        address = way_to(request, provider, process=process, after=after)
+    except UNREADABLE:
+        logger.warning("%s can't be asked", provider.name, exc_info=True)
+        return refusal(
+            request, f"{provider.name} does not answer. Try again in a minute, or sign in by your password.", 503
+        )
+    return render(request, "accounts/onward.html", {"provider": provider, "address": address})
+
+
+@require_safe
+@never_cache
+def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Where a provider sends people back to, with its word of who they are."""
+    provider = get_provider(provider_id)
+    require_room(request, LINKS)
+    answer: HttpResponse
+    try:
+        answer = github_callback(request) if provider.key == "github" else openid.come_back(request, provider_id)
+    except UNREADABLE:
+        logger.warning("%s gave an answer that can't be read", provider.name, exc_info=True)
+        return refusal(request, f"{provider.name} gave no answer that could be read. Try again in a minute.", 503)
+    return answer

@@ -1,0 +1,351 @@
+"""Stores what a study's file holds, row after row in steady memory; ids are new, all else is as it was."""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from django.contrib.postgres.fields import ArrayField
+from django.db import DataError, IntegrityError, connection
+from django.db.models import ForeignKey, Model
+from django.utils.dateparse import parse_datetime
+
+from accounts.models import User
+from annotation.actions.studies import wrong_words
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    Export,
+    Membership,
+    Plan,
+    Sample,
+    Study,
+)
+from annotation.package.whole import StudyFile, refused
+from annotation.queries import whole
+from ingest.models import Comment, Issue, Snapshot
+from ingest.upsert import brought
+from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
+from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
+
+PEOPLE_MOST = 20_000
+AROUND = ("study", "people", "taxonomy", "taxonomyversion", "dimension", "category")
+OF_ISSUES = ("repositories", "issues", "comments", "snapshots", "closingchanges")
+MAPS: Mapping[type[Model], str] = {
+    User: "map_people",
+    Taxonomy: "map_taxonomy",
+    TaxonomyVersion: "map_taxonomyversion",
+    Dimension: "map_dimension",
+    Category: "map_category",
+    Issue: "map_issues",
+    Snapshot: "map_snapshots",
+    Comment: "map_comments",
+}
+NOWHERE = -1
+"""Stands for a row that is not in the file; the database refuses it."""
+_MAPPED = "(SELECT coalesce({into}, '{nothing}') FROM {parts} LEFT JOIN {map} m ON m.old = p.old)"
+OTHERWISE: Mapping[tuple[type[Model], str], str] = {
+    (Membership, "user_id"): "NULL",
+    (Membership, "formerly_id"): (
+        "(SELECT m.new FROM map_people m WHERE m.old = coalesce(row.user_id, row.formerly_id))"
+    ),
+    (Membership, "name"): (
+        "coalesce((SELECT left(u.shown, 150) FROM map_people u WHERE u.old = row.user_id), row.name)"
+    ),
+    (Sample, "frame"): _MAPPED.format(
+        into=f"array_agg(coalesce(m.new, {NOWHERE}) ORDER BY p.place)",
+        nothing="{}",
+        parts="unnest(row.frame) WITH ORDINALITY AS p (old, place)",
+        map="map_snapshots",
+    ),
+    (Plan, "stand_ins"): _MAPPED.format(
+        into="jsonb_agg(m.new ORDER BY p.place)",
+        nothing="[]",
+        parts="(SELECT e.value::bigint AS old, e.place FROM jsonb_array_elements_text(row.stand_ins) "
+        "WITH ORDINALITY AS e (value, place)) AS p",
+        map="map_membership",
+    ),
+    (Export, "state"): "CASE row.state WHEN 'done' THEN 'removed' ELSE row.state END",
+    (Export, "file"): "''",
+    (Export, "hidden"): "'[]'",
+    (AuditEvent, "detail"): (
+        "CASE jsonb_typeof(row.detail -> 'sample') WHEN 'number' THEN jsonb_set(row.detail, '{sample}', coalesce("
+        "(SELECT to_jsonb(m.new) FROM map_sample m WHERE m.old = (row.detail ->> 'sample')::numeric), 'null')) "
+        "ELSE row.detail END"
+    ),
+}
+"""Columns that don't come as they were: what holds ids, who signs in, files that stayed where they are."""
+
+
+@dataclass
+class Stored:
+    """What came of a file."""
+
+    study: Study
+    n_rows: dict[str, int] = field(default_factory=dict)
+    n_people: int = 0
+    n_new_issues: int = 0
+    n_issues: int = 0
+    n_new_snapshots: int = 0
+    n_new_repositories: int = 0
+    taxonomies: list[dict[str, Any]] = field(default_factory=list)
+
+
+Told = Callable[[int, str], None]
+
+
+def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> Stored:
+    """Stores a checked file as a study of this slug, in a transaction. Raises Invalid, in words."""
+    storing = _Storing(user, file, slug, told)
+    try:
+        stored = storing.store()
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+        return stored
+    except (DataError, IntegrityError) as error:
+        said = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
+        rule = f" (the rule is: {said.replace('_', ' ')})" if said else ""
+        raise refused(f"The table {storing.at} holds a row that does not fit{rule}.") from error
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise refused(f"The table {storing.at} holds a row that can't be read.") from error
+
+
+class _Storing:
+    """A file on its way into the database; `at` is the table that is being read."""
+
+    def __init__(self, user: User, file: StudyFile, slug: str, told: Told) -> None:
+        self.user, self.file, self.slug, self.told = user, file, slug, told
+        self.at = ""
+        self.n_done = 0
+        self.people: dict[int, int] = {}
+
+    def store(self) -> Stored:
+        (row,) = list(self._rows("study")) or [{}]
+        brought.map_table("map_people", ", shown text")
+        study = self._study_without_taxonomy(row)
+        self.stored = Stored(study)
+        self._people()
+        self._taxonomies(row)
+        study.save()
+        Study.objects.filter(pk=study.pk).update(created_at=parse_datetime(row["created_at"]) or study.created_at)
+        self._fill_people()
+        self._issues()
+        for table in whole.travelling():
+            if table.model is Annotation:
+                self._allot(whole.tables()["assignment"])
+            self._table(table, study)
+        if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
+            raise refused("The frame of a sample names a state of an issue that is not in the file.")
+        return self.stored
+
+    # What stands around the study's own tables
+
+    def _lines(self, name: str) -> Iterable[bytes]:
+        self.at = name
+        for line in self.file.lines(name):
+            yield line
+            self.n_done += 1
+            if self.n_done % 500 == 0:
+                self.told(self.n_done, f"storing {name}")
+
+    def _rows(self, name: str) -> Iterable[dict[str, Any]]:
+        for line in self._lines(name):
+            row = orjson.loads(line)
+            if not isinstance(row, dict):
+                raise refused(f"A row of the table {name} is no JSON object.")
+            yield row
+
+    def _study_without_taxonomy(self, row: Mapping[str, Any]) -> Study:
+        words = ("title", "guidelines", "resolve_when", "applies", "pseudonymise", "names_shown", "third_rater")
+        given = {name: row[name] for name in (*words, "majority")}
+        if fields := wrong_words(given):
+            raise refused(f"The study in the file does not fit: {next(iter(fields))}.")
+        key, primary = row["pseudonym_key"], row["primary"]
+        if not isinstance(key, str) or len(key) != 64 or not isinstance(primary, dict):
+            raise refused("The study in the file does not fit: its settings can't be read.")
+        archived = parse_datetime(row["archived_at"]) if row.get("archived_at") else None
+        more: dict[str, Any] = {"primary": primary, "pseudonym_key": key, "archived_at": archived}
+        return Study(slug=self.slug, created_by=self.user, **given, **more)
+
+    def _people(self) -> None:
+        """Reads who stands in the file; who was joined to an account there, is one person."""
+        same = {
+            row["formerly_id"]: row["user_id"]
+            for row in self._rows("membership")
+            if row["formerly_id"] and row["user_id"]
+        }
+        self.n_done = 0
+        named = list(self._rows("people"))
+        if len(named) > PEOPLE_MOST:
+            raise refused(f"The file names more than {PEOPLE_MOST:,} people.")
+        mark = secrets.token_hex(4)
+        for number, row in enumerate((each for each in named if each["id"] not in same), start=1):
+            name = str(row.get("elsewhere") or row["username"])[:150]
+            made = User(
+                username=f"elsewhere-{mark}-{number}",
+                elsewhere=name,
+                first_name=str(row["first_name"])[:150],
+                last_name=str(row["last_name"])[:150],
+                is_active=False,
+            )
+            made.set_unusable_password()
+            made.save()
+            self.people[row["id"]] = made.pk
+            self.stored.n_people += 1
+        for old, current in same.items():
+            self.people[old] = self.people[current]
+
+    def _fill_people(self) -> None:
+        shown = {each.pk: each.display_name for each in User.objects.filter(pk__in=list(self.people.values()))}
+        with connection.cursor() as cursor:
+            for old, new in self.people.items():
+                cursor.execute("INSERT INTO map_people VALUES (%s, %s, %s)", [old, new, shown[new]])
+
+    def _taxonomies(self, study_row: Mapping[str, Any]) -> None:
+        study = self.stored.study
+        versions: dict[int, list[dict[str, Any]]] = {}
+        taxonomies = list(self._rows("taxonomy"))
+        for row in self._rows("taxonomyversion"):
+            versions.setdefault(row["taxonomy_id"], []).append(row)
+        here: dict[int, Taxonomy] = {}
+        known: dict[int, int] = {}
+        for row in taxonomies:
+            self.at = "taxonomyversion"
+            found, ids, is_new = take_taxonomy(
+                user=self.user, row=row, versions=versions.get(row["id"], []), people=self.people
+            )
+            here[row["id"]], known = found, known | ids
+            self.stored.taxonomies.append({"there": row["slug"], "here": found.slug, "is_new": is_new})
+        self._map("map_taxonomyversion", known.items())
+        by_key = ids_by_key(known)
+        dimensions = {
+            row["id"]: pk
+            for row in self._rows("dimension")
+            if (pk := by_key.get((row["version_id"], row["key"]))) is not None
+        }
+        self._map("map_dimension", dimensions.items())
+        of_key = category_ids(dimensions.values())
+        categories = (
+            (row["id"], pk)
+            for row in self._rows("category")
+            if (pk := of_key.get((dimensions.get(row["dimension_id"], 0), row["key"]))) is not None
+        )
+        self._map("map_category", categories)
+        self.at = "study"
+        study.taxonomy = here[study_row["taxonomy_id"]]
+        screening = study_row["screening_taxonomy_id"]
+        study.screening_taxonomy = here[screening] if screening is not None else None
+
+    def _map(self, name: str, pairs: Iterable[tuple[int, int]]) -> None:
+        brought.map_table(name)
+        with connection.cursor() as cursor:
+            for old, new in pairs:
+                cursor.execute(f"INSERT INTO {name} VALUES (%s, %s)", [old, new])  # noqa: S608
+
+    def _issues(self) -> None:
+        stored = self.stored
+        stored.n_new_repositories = brought.store_repositories(self.user, self._lines("repositories"))
+        stored.n_new_issues = brought.store_issues(self._lines("issues"))
+        stored.n_issues = self.file.tables["issues"].rows
+        brought.store_comments(self._lines("comments"))
+        stored.n_new_snapshots = brought.store_snapshots(self._lines("snapshots"))
+        brought.store_closing_changes(self._lines("closingchanges"))
+
+    # The study's own tables
+
+    def _allot(self, table: whole.Table) -> None:
+        """Takes ids for the rows of a table that others name before it is stored."""
+        brought.map_table(f"map_{table.name}")
+        self.at = table.name
+        for batch in brought.batches(self.file.lines(table.name)):
+            self._take_ids(table, brought.as_array(batch))
+
+    def _take_ids(self, table: whole.Table, rows: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO map_{table.name} SELECT (value ->> 'id')::bigint, "  # noqa: S608
+                "nextval(pg_get_serial_sequence(%s, 'id')) FROM json_array_elements(%s::json)",
+                [table.model._meta.db_table, rows],
+            )
+
+    def _table(self, table: whole.Table, study: Study) -> None:
+        is_allotted = table.model is Assignment
+        if not is_allotted:
+            brought.map_table(f"map_{table.name}")
+        columns, values = _columns(table.model, study)
+        statement = (
+            f"INSERT INTO {table.model._meta.db_table} ({columns}) SELECT {values} "  # noqa: S608
+            f"FROM json_populate_recordset(NULL::{table.model._meta.db_table}, %s::json) AS row "
+            f"JOIN map_{table.name} own ON own.old = row.id ORDER BY own.new"
+        )
+        check = _check(table.model)
+        n_rows = 0
+        for batch in brought.batches(self._lines(table.name)):
+            rows = brought.as_array(batch)
+            if not is_allotted:
+                self._take_ids(table, rows)
+            with connection.cursor() as cursor:
+                if check:
+                    cursor.execute(check[0], [rows, *check[1]])
+                    if cursor.fetchone()[0]:
+                        raise refused(f"The table {table.name} holds a word that there is not.")
+                cursor.execute(statement, [rows])
+                n_rows += cursor.rowcount
+        self.stored.n_rows[table.name] = n_rows
+
+
+def _columns(model: type[Model], study: Study) -> tuple[str, str]:
+    """The columns of a table, and what goes into each."""
+    names, values = [], []
+    for column in whole.columns_of(model):
+        names.append(f'"{column.column}"')
+        values.append(_value(model, column, study))
+    return ", ".join(names), ", ".join(values)
+
+
+def _value(model: type[Model], column: Any, study: Study) -> str:
+    name = f'row."{column.column}"'
+    if (model, column.column) in OTHERWISE:
+        return OTHERWISE[model, column.column]
+    if column.primary_key:
+        return "own.new"
+    if not isinstance(column, ForeignKey):
+        return name
+    if column.related_model is Study:
+        return str(study.pk)
+    related: Any = column.related_model
+    found = MAPS.get(related) or f"map_{related._meta.model_name}"
+    return (
+        f"CASE WHEN {name} IS NULL THEN NULL "  # noqa: S608
+        f"ELSE coalesce((SELECT m.new FROM {found} m WHERE m.old = {name}), {NOWHERE}) END"
+    )
+
+
+def _check(model: type[Model]) -> tuple[str, Sequence[list[str]]] | None:
+    """A statement that counts rows with a word outside the choices of their column; None where none has any."""
+    conditions, choices = [], []
+    for column in whole.columns_of(model):
+        of_one = column.base_field if isinstance(column, ArrayField) else column
+        if not of_one.choices:
+            continue
+        words = [str(word) for word, _ in of_one.choices]
+        name = f'row."{column.column}"'
+        conditions.append(
+            f"NOT {name} <@ %s::varchar[]" if isinstance(column, ArrayField) else f"{name} <> ALL(%s::varchar[])"
+        )
+        choices.append(words)
+    if not conditions:
+        return None
+    table = model._meta.db_table
+    return (
+        f"SELECT count(*) FROM json_populate_recordset(NULL::{table}, %s::json) AS row "  # noqa: S608
+        f"WHERE {' OR '.join(conditions)}",
+        choices,
+    )
+
+
+def table_names() -> list[str]:
+    """The names of all tables of a study's file."""
+    return [*AROUND, *OF_ISSUES, *(table.name for table in whole.travelling())]

@@ -1,0 +1,122 @@
+"""Inviting people into a study by a link, and what comes of it."""
+
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import actions as people
+from accounts.models import User, digest
+from annotation.access import OWNER, RATER, Seat
+from annotation.actions.studies import are_roles, come_back, next_code, place_of, record
+from annotation.errors import Invalid, NotFound
+from annotation.models import Invitation, InvitationUse, Membership, Study
+from annotation.queries.invitations import OVER, living_invitation
+
+DAYS_MOST, PEOPLE_MOST = 90, 200
+
+
+@transaction.atomic
+def invite(
+    *, seat: Seat, roles: Iterable[str], note: str = "", email: str = "", days: int = 14, n_most: int = 1
+) -> tuple[Invitation, str]:
+    """A link into the study with these roles, and its plaintext, which nobody can read again. Raises Invalid."""
+    seat.require(OWNER)
+    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
+    fields: dict[str, list[str]] = {}
+    if not wanted:
+        fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
+    if not isinstance(note, str) or len(note) > 200:
+        fields["note"] = ["Write at most 200 characters."]
+    if not isinstance(email, str) or (email and not _is_email(email)):
+        fields["email"] = ["This is no e-mail address."]
+    for name, number, most in (("days", days, DAYS_MOST), ("n_most", n_most, PEOPLE_MOST)):
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
+            fields[name] = [f"Write a whole number from 1 to {most}."]
+    if fields:
+        raise Invalid("The invitation was not made.", fields=fields)
+    plaintext = secrets.token_urlsafe(32)
+    made = Invitation.objects.create(
+        study=seat.study,
+        roles=wanted,
+        note=note.strip(),
+        email=email,
+        digest=digest(plaintext),
+        n_most=n_most,
+        created_by=seat.user,
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    record(study=seat.study, user=seat.user, verb="invitation made", number=made.pk, roles=wanted, people=n_most)
+    return made, plaintext
+
+
+@transaction.atomic
+def withdraw_invitation(*, seat: Seat, invitation: Invitation) -> None:
+    """Ends an invitation; who used it stays. A second time changes nothing."""
+    seat.require(OWNER)
+    living = Invitation.objects.filter(pk=invitation.pk, study=seat.study, withdrawn_at=None)
+    if living.update(withdrawn_at=timezone.now()):
+        record(study=seat.study, user=seat.user, verb="invitation withdrawn", number=invitation.pk)
+
+
+@transaction.atomic
+def accept_invitation(*, user: User, plaintext: str) -> Membership:
+    """Makes somebody a member with the invitation's roles, besides those they have; twice is harmless.
+
+    Raises NotFound where the link is over, used up or withdrawn.
+    """
+    invitation = living_invitation(plaintext, by=user, lock=True)
+    study = Study.objects.select_for_update(no_key=True).get(pk=invitation.study_id)
+    membership = place_of(study, user) or Membership(study=study, user=user, roles=[])
+    if membership.left_at is not None and membership.left_at > invitation.created_at:
+        raise NotFound(OVER)  # whoever was removed does not come back by a link that was out then
+    if membership.user is None:
+        come_back(membership, user)
+        membership.roles = []
+    roles = set(membership.roles) | set(invitation.roles)
+    is_changed = membership.pk is None or roles != set(membership.roles)
+    membership.roles = [role for role in Membership.Role.values if role in roles]
+    if RATER in roles and not membership.code:
+        membership.code = next_code(study)
+    membership.save()
+    _, is_first = InvitationUse.objects.get_or_create(invitation=invitation, member=membership)
+    if is_changed or is_first:
+        detail = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
+        record(study=study, user=user, verb="invitation accepted", **detail)
+    return membership
+
+
+@transaction.atomic
+def join(
+    *,
+    plaintext: str,
+    username: str,
+    full_name: str = "",
+    email: str = "",
+    password: str | None = None,
+    provider: tuple[str, str, str] | None = None,
+) -> tuple[User, Membership]:
+    """A new account for who was invited, with a password or an account at a provider (its key, uid and name there).
+
+    Raises Invalid and Conflict for the account, NotFound for the link; then nothing was made.
+    """
+    living_invitation(plaintext, lock=True)
+    user, _ = people.add_user(username=username, full_name=full_name, email=email, password=password)
+    if provider:
+        key, uid, called = provider
+        people.connect_provider(user=user, provider=key, uid=uid, called=called)
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user, accept_invitation(user=user, plaintext=plaintext)
+
+
+def _is_email(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""Leaving a study, being removed from it, and closing an account: the access ends, the answers stay under the code."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import actions as people
+from accounts.models import User
+from annotation.access import OWNER, Seat, get_seat
+from annotation.actions.giving import take_out
+from annotation.actions.rounds import finish_if_done
+from annotation.actions.studies import has_another_owner, record
+from annotation.errors import Conflict, Forbidden, Invalid
+from annotation.models import Membership, Study
+from annotation.queries.giving import Leaving
+
+
+@dataclass(frozen=True)
+class Left:
+    """Who left a study, and what became of their items in rounds that are open."""
+
+    member: Membership
+    name: str
+    rounds: list[tuple[int, Leaving]]
+
+
+def leave_study(*, seat: Seat) -> Left:
+    """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
+    if seat.membership is None:
+        raise Forbidden("You are no member of this study; as staff you see every study.")
+    return _finish(_leave(seat, seat.membership.pk, "member left"))
+
+
+def remove_member(*, seat: Seat, member: Membership) -> Left:
+    """Ends somebody's part in a study, as its owner. Raises Conflict for the last owner and for who left already."""
+    seat.require(OWNER)
+    return _finish(_leave(seat, member.pk, "member removed"))
+
+
+def close_account(*, user: User, typed: str) -> None:
+    """Leaves every study and ends the account, for who typed their user name.
+
+    Raises Invalid for another name, Conflict where a study would be left without an owner; then nothing happened.
+    """
+    if typed.strip() != user.username:
+        raise Invalid("The account was not closed.", fields={"typed": [f"Type {user.username}, as it stands there."]})
+    with transaction.atomic():
+        seats = [get_seat(user, slug) for slug in studies_to_leave(user)]
+        alone = [seat.study.title for seat in seats if _is_last_owner(seat.membership)]
+        if alone:
+            named = " and ".join(f"“{title}”" for title in alone)
+            raise Conflict(f"You are the only owner of {named}. Make somebody else owner there first, or delete it.")
+        left = [_leave(seat, seat.membership.pk, "member left") for seat in seats if seat.membership is not None]
+        people.end_account(user=user)
+    for each in left:
+        _finish(each)
+
+
+def studies_to_leave(user: User) -> list[str]:
+    """The slugs of the studies in which somebody takes part, in order."""
+    return list(Study.objects.filter(memberships__user=user).order_by("slug").values_list("slug", flat=True))
+
+
+def _is_last_owner(member: Membership | None) -> bool:
+    return member is not None and member.has_role(OWNER) and not has_another_owner(member)
+
+
+@transaction.atomic
+def _leave(seat: Seat, pk: int, verb: str) -> Left:
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=pk)
+    user = member.user
+    if user is None:
+        raise Conflict(f"{member.display_name} has no access to this study.")
+    if _is_last_owner(member):
+        raise Conflict("A study needs an owner: make somebody else owner first, on the page Members.")
+    found = take_out(seat, member)
+    member.name, member.user, member.former_user = user.display_name[:150], None, user
+    member.left_at = timezone.now()
+    member.save(update_fields=["name", "user", "former_user", "left_at"])
+    record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
+    return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found])
+
+
+def _finish(left: Left) -> Left:
+    for round_id, _ in left.rounds:
+        finish_if_done(round_id)
+    return left

@@ -1,0 +1,60 @@
+"""A link for a member's new password, made by an owner who learns nothing by it that is not theirs anyway."""
+
+from django.db import transaction
+
+from accounts import actions as people
+from accounts.models import User
+from annotation.access import OWNER, Seat
+from annotation.actions.studies import record
+from annotation.errors import Conflict, Forbidden
+from annotation.models import Assignment, Membership, Round, RoundRater, Study
+from taxonomy.models import Taxonomy
+
+
+@transaction.atomic
+def make_password_link(*, seat: Seat, member: Membership) -> str:
+    """The plaintext of a link that a member sets a new password by, once, within a day; it stands in the audit.
+
+    Whoever holds the link holds the account, so an owner may make it only where the account opens nothing but studies
+    that are this owner's, too, and no round in which they are blind. Raises Forbidden with who can make it instead.
+    """
+    if not seat.user.is_staff:
+        seat.require(OWNER)
+    user = member.user
+    if user is None or member.is_machine:
+        raise Conflict(f"{member.display_name} does not sign in here.")
+    if user == seat.user:
+        raise Conflict("This is you: change your password in your settings.")
+    if reason := why_not(seat, user):
+        raise Forbidden(f"You can't make a link for {user.display_name}: {reason}")
+    _, plaintext = people.make_password_link(user=user, made_by=seat.user)
+    record(study=seat.study, user=seat.user, verb="password link made", member=user.username)
+    return plaintext
+
+
+def why_not(seat: Seat, user: User) -> str:
+    """Why this person may not have a link made for this member; empty where they may."""
+    shell = "Whoever runs the server makes one with `manage.py password_link`."
+    staff = f"Somebody of the staff can, or: {shell[0].lower()}{shell[1:]}"
+    if user.is_staff or user.is_superuser:
+        return f"they are staff. {shell}"
+    if (shared := _blind_together(seat, user)) is not None:
+        return f"you both rate in round {shared}, and what they said there stays hidden from you. {staff}"
+    if seat.user.is_staff:
+        return ""
+    own = Study.objects.filter(memberships__in=seat.user.memberships.filter(roles__contains=[OWNER]))
+    if Study.objects.filter(memberships__user=user).exclude(pk__in=own).exists():
+        return f"they are in studies that are not yours. {staff}"
+    if Taxonomy.objects.filter(maintainers=user).exists():
+        return f"they maintain a taxonomy. {staff}"
+    return ""
+
+
+def _blind_together(seat: Seat, user: User) -> int | None:
+    """The number of an open round, of any study, in which both take part."""
+    open_rounds = Round.objects.filter(state=Round.State.OPEN)
+    for person in (seat.user, user):
+        given = Assignment.objects.filter(rater__user=person).exclude(state=Assignment.State.WITHDRAWN)
+        in_pools = RoundRater.objects.filter(rater__user=person, left_at=None)
+        open_rounds = open_rounds.filter(pk__in=given.values("round").union(in_pools.values("round")))
+    return open_rounds.values_list("number", flat=True).first()

@@ -1,0 +1,107 @@
+"""Invitations into a study over REST."""
+
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import OWNER, get_invitation
+from annotation.actions import invitations as actions
+from annotation.api.reading import body_of, picked, seat_of
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.models import Membership
+from annotation.queries.invitations import InvitationLine, invitation_line, invitation_lines
+
+STATES = [("open", "open"), ("used up", "used up"), ("withdrawn", "withdrawn"), ("over", "over")]
+
+
+class InvitationBody(serializers.Serializer[Any]):
+    """What a new invitation needs; nothing is sent to anybody."""
+
+    roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
+    note = serializers.CharField(required=False, allow_blank=True, help_text="For whom; the owners see it.")
+    days = serializers.IntegerField(
+        required=False, min_value=1, max_value=actions.DAYS_MOST, help_text="How long it holds; 14 unless said."
+    )
+    n_most = serializers.IntegerField(
+        required=False, min_value=1, max_value=actions.PEOPLE_MOST, help_text="How many people; 1 unless said."
+    )
+
+
+class InvitationShape(serializers.Serializer[Any]):
+    """An invitation as the owners see it."""
+
+    id = serializers.IntegerField()
+    roles = serializers.ListField(child=serializers.CharField())
+    note = serializers.CharField()
+    state = serializers.ChoiceField(STATES)
+    n_most = serializers.IntegerField()
+    n_left = serializers.IntegerField()
+    members = serializers.ListField(child=serializers.CharField(), help_text="User names of who came in by it.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+
+
+class NewInvitationShape(InvitationShape):
+    """With its link, which nobody can read again."""
+
+    token = serializers.CharField()
+    link = serializers.CharField(help_text="Where people accept it.")
+
+
+def invitation_answer(line: InvitationLine) -> dict[str, Any]:
+    one = line.invitation
+    people = [use.member.user or use.member.former_user for use in line.uses]
+    return {
+        "id": one.pk,
+        "roles": one.roles,
+        "note": one.note,
+        "state": line.state,
+        "n_most": one.n_most,
+        "n_left": line.n_left,
+        "members": [person.username for person in people if person],
+        "created_at": one.created_at,
+        "expires_at": one.expires_at,
+    }
+
+
+class Invitations(APIView):
+    """The newest invitations of a study, for its owners, who make new ones."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=pages_of(InvitationShape), parameters=PAGE, operation_id="studies_invitations_list")
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        seat.require(OWNER)
+        return paged(self, request, invitation_lines(seat.study), invitation_answer)
+
+    @extend_schema(request=InvitationBody, responses={201: NewInvitationShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        made, plaintext = actions.invite(
+            seat=seat, roles=body.get("roles") or [], **picked(body, "note", "days", "n_most")
+        )
+        link = request.build_absolute_uri(reverse("invitation", args=[plaintext]))
+        answer = Response(invitation_answer(invitation_line(made)) | {"token": plaintext, "link": link}, status=201)
+        answer["Cache-Control"] = "no-store"
+        return answer
+
+
+class WithdrawInvitation(APIView):
+    """Ends an invitation; who came in by it stays, and a second time changes nothing."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=InvitationShape)
+    def post(self, request: Request, slug: str, pk: int) -> Response:
+        seat = seat_of(request, slug)
+        invitation = get_invitation(seat, pk)
+        actions.withdraw_invitation(seat=seat, invitation=invitation)
+        invitation.refresh_from_db()
+        return Response(invitation_answer(invitation_line(invitation)))

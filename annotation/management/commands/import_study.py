@@ -1,0 +1,43 @@
+"""`manage.py import_study`: a study that another server wrote to a file comes in whole."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.access import get_user
+from accounts.errors import ConcordError
+from annotation.actions.arriving import bring_study, report_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Import a whole study from the file that `export STUDY --what study` wrote on another server, all or nothing."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", metavar="PATH")
+        parser.add_argument("--owner", required=True, metavar="USER", help="who owns the study here")
+        parser.add_argument("--slug", default="", help="its address here, else the one that it had")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object alone")
+
+    def handle(self, *args: Any, path: str, owner: str, slug: str, as_json: bool, **options: Any) -> None:
+        try:
+            with Path(path).open("rb") as file:
+                stored, sha256 = bring_study(user=get_user(owner), file=file, slug=slug)
+        except OSError as error:
+            raise CommandError(f"{path} can't be read: {error.strerror or error}.") from error
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+        report = report_of(stored, sha256)
+        if as_json:
+            self.stdout.write(json.dumps(report, ensure_ascii=False))
+            return
+        n_answers, n_items = report["rows"]["annotation"], report["rows"]["item"]
+        self.stdout.write(f"{report['study']}: {n_answers} answers of {n_items} items, owned by {owner}")
+        self.stdout.write(f"{report['new_issues']} of {report['issues']} issues are new here")
+        for each in report["taxonomies"]:
+            came = "came along" if each["is_new"] else "was here"
+            self.stdout.write(f"taxonomy {each['here']}: {came}")

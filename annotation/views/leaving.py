@@ -1,0 +1,72 @@
+"""Leaving a study, removing a member, closing an account: each asks once more and says what stays."""
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from accounts.forms import CloseForm, explain
+from annotation.access import OWNER, get_member_at, get_seat
+from annotation.actions import leaving as actions
+from annotation.errors import ConcordError, Conflict, Forbidden
+from annotation.queries.leaving import leaves
+from annotation.views.study_page import me, study_page
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@login_required
+@form_page
+def leave(request: HttpRequest, slug: str) -> HttpResponse:
+    """What becomes of one's own items and access, and the button for it."""
+    seat = get_seat(me(request), slug)
+    if request.method == "POST":
+        left = actions.leave_study(seat=seat)
+        code = f" under {left.member.code}" if left.member.code else ""
+        messages.success(request, f"You left “{seat.study.title}”. What you answered stays there{code}.")
+        return redirect("studies")
+    if seat.membership is None:
+        raise Forbidden("You are no member of this study; as staff you see every study.")
+    lines = leaves(seat.study, seat.membership)
+    return study_page(request, seat, "leave", "members", member=seat.membership, lines=lines, is_own=True)
+
+
+@login_required
+@form_page
+def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    member = get_member_at(seat, pk)
+    if request.method == "POST":
+        left = actions.remove_member(seat=seat, member=member)
+        messages.success(request, f"{left.name} has no access any more.")
+        return redirect("studies") if left.member.former_user_id == seat.user.pk else redirect("members", slug)
+    if member.user is None:
+        raise Conflict(f"{member.display_name} has no access to this study.")
+    lines = leaves(seat.study, member)
+    return study_page(request, seat, "leave", "members", member=member, lines=lines, is_own=False)
+
+
+@login_required
+@form_page
+def close_account(request: HttpRequest) -> HttpResponse:
+    """For who types their user name; nobody can undo it."""
+    user = me(request)
+    form = CloseForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                actions.close_account(user=user, typed=form.cleaned_data["typed"])
+            except ConcordError as error:
+                explain(form, error)
+                status = error.status
+            else:
+                logout(request)
+                messages.success(request, "Your account is closed.")
+                return redirect("sign_in")
+    context = {"form": form, "studies": actions.studies_to_leave(user)}
+    return render(request, "accounts/close.html", context, status=status)

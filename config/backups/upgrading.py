@@ -1,0 +1,53 @@
+"""Brings the tables up to this version of Concord, with a backup before where they hold anything."""
+
+from django.conf import settings
+from django.db import connection as django_connection
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts.errors import ConcordError
+from config import shell
+from config.backups import archive, making, postgres
+from config.backups.making import Say
+from config.backups.restoring import OURS
+
+
+class NotUpgraded(ConcordError):
+    """The tables are as they were."""
+
+    code = "not_upgraded"
+
+
+def upgrade(say: Say) -> None:
+    """Migrates what is to be migrated; a database with data is backed up first, and left alone where that fails.
+
+    Processes that want to at the same moment do so one after another. Raises ConcordError.
+    """
+    shell.migrate(before=lambda: _before(say))
+
+
+def _before(say: Say) -> None:
+    executor = MigrationExecutor(django_connection)
+    known = set(executor.loader.disk_migrations or ())
+    unknown = [
+        f"{app}.{name}" for app, name in executor.loader.applied_migrations if app in OURS and (app, name) not in known
+    ]
+    if unknown:
+        raise NotUpgraded(
+            f"These data were last used by a Concord newer than this one ({settings.CONCORD_VERSION}), which would not "
+            f"understand them ({', '.join(sorted(unknown)[:5])}). Start that version, or restore a backup made before "
+            "the upgrade into a new data folder."
+        )
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if not plan:
+        return
+    with postgres.connected("concord upgrade") as connection:
+        if "django_migrations" not in postgres.tables(connection) or not postgres.filled(connection):
+            return
+    try:
+        made = making.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)
+    except ConcordError as error:
+        raise NotUpgraded(f"The tables are not migrated, because no backup could be made. {error.message}") from error
+    n_made = len(plan)
+    say(f"Backup before {n_made} migration{'' if n_made == 1 else 's'}: {made.path} ({made.n_bytes / 1e6:.1f} MB)")
+    for old in archive.newest(made.path.parent, f"before-[0-9]*{making.ENDING}")[settings.BACKUPS_KEPT :]:
+        old.unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""What Concord asks of its PostgreSQL before it makes tables in it, and whose turn it is to make them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+
+LEAST_VERSION = 15
+MIGRATING = 0x0C0C07D  # any number, as long as it is the same everywhere
+CREATE = "CREATE DATABASE concord OWNER concord TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
+_LOOK = """
+    SELECT pg_encoding_to_char(encoding), 'B' < 'a' AND 'a.b' < 'ab' AND 'z' < 'ä', lower('ÄЖ') = 'äж'
+    FROM pg_database WHERE datname = current_database()"""
+
+
+class UnfitDatabase(Exception):
+    """Concord can't work on this database; the message says why and how to mend it."""
+
+
+def refuse_unfit() -> None:
+    """Raises UnfitDatabase where the server is too old, or orders or folds texts otherwise; one query."""
+    if connection.vendor != "postgresql":
+        return
+    connection.ensure_connection()
+    with connection.cursor() as cursor:
+        found = cursor.connection.server_version
+        refuse_version(found)
+        cursor.execute(_LOOK)
+        refuse_texts(*cursor.fetchone())
+
+
+def refuse_version(found: int) -> None:
+    """Raises UnfitDatabase for a number as libpq tells it, 150004 for 15.4, below LEAST_VERSION."""
+    if found < LEAST_VERSION * 10_000:
+        raise UnfitDatabase(
+            f"DATABASE_URL leads to PostgreSQL {found // 10_000}, and Concord needs PostgreSQL {LEAST_VERSION} or "
+            "later; upgrade the server (pg_upgrade, or a dump that is restored in a newer one)."
+        )
+
+
+def refuse_texts(encoding: str, by_code_point: bool, folds_all: bool) -> None:
+    """Raises UnfitDatabase unless texts are Unicode, ordered by code point, and small and large letters known."""
+    if encoding == "UTF8" and by_code_point and folds_all:
+        return
+    wrong = (
+        f"keeps texts as {encoding}"
+        if encoding != "UTF8"
+        else "orders texts by the rules of a language"
+        if not by_code_point
+        else "knows small and large letters of English only"
+    )
+    raise UnfitDatabase(
+        f"The database of DATABASE_URL {wrong}; pages, files and scripts would disagree with it. Make it with "
+        f"{CREATE}; what is in this one moves there by a dump of its tables (pg_dump, psql)."
+    )
+
+
+@contextmanager
+def turn_at_tables(*, shared: bool = False) -> Iterator[None]:
+    """Waits until nobody makes tables (shared), or nobody makes or looks at them, and holds that until the block ends.
+
+    The lock belongs to a transaction on a connection of its own: behind PgBouncer one of a session would stay
+    with a connection that is somebody else's by then.
+    """
+    side = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        side.set_autocommit(False)
+        with side.cursor() as cursor:
+            cursor.execute(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", [MIGRATING])
+        yield
+    finally:
+        side.close()

@@ -1,0 +1,66 @@
+"""How gunicorn serves Concord, wherever it runs: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from gunicorn.http.errors import LimitRequestLine
+from gunicorn.util import write_error
+from gunicorn.workers.gthread import ThreadWorker
+
+from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
+
+TOO_LONG = (
+    "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
+    "or send what it says by a form or by POST. What you typed before is safe."
+)
+
+
+class Worker(ThreadWorker):
+    """Answers an address that is too long in words, before Django sees it."""
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        if isinstance(exc, LimitRequestLine):
+            write_error(client, 414, "Address too long", TOO_LONG)
+        else:
+            super().handle_error(req, client, addr, exc)
+
+
+worker_class = "config.gunicorn.Worker"
+workers = 2
+threads = 4
+limit_request_line = 8190  # as much as gunicorn can; nginx and Caddy let through as much
+keepalive = 75  # longer than proxies keep a connection, so that none of them sends into one that is just closed
+graceful_timeout = 30  # downloads may end
+control_socket_disable = True
+logconfig_dict = LOGGING  # as everything else logs
+
+if METRICS_TOKEN:  # before anything counts
+    # In memory: a full disk would end a process that counts in a file of its own there.
+    _shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
+    _counts = _shared / f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-{PORT}"
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_counts)
+
+
+def on_starting(server: Any) -> None:
+    """Counts begin anew with the process that listens."""
+    if METRICS_TOKEN:
+        shutil.rmtree(_counts, ignore_errors=True)
+        _counts.mkdir(mode=0o700)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Each process that answers says that it lives."""
+    from config import pulse
+
+    pulse.keep_beating(pulse.WEB)
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    if METRICS_TOKEN:
+        from prometheus_client import multiprocess
+
+        multiprocess.mark_process_dead(worker.pid)

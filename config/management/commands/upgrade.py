@@ -1,0 +1,22 @@
+"""`manage.py upgrade`: migrations, after a backup of what they are about to change."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
+
+from accounts.errors import ConcordError
+from config.backups.upgrading import upgrade
+
+
+class Command(BaseCommand):
+    help = "Bring the tables up to this version; a database with data is backed up to DATA_DIR/backups first."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            upgrade(self.stdout.write)
+        except ConcordError as error:
+            raise CommandError(error.message) from error
+        except OperationalError as error:
+            raise CommandError(f"The database does not answer; check DATABASE_URL. It says: {error}".strip()) from error

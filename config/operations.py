@@ -1,0 +1,224 @@
+"""What an operator wants to know: who is alive, what is at work or failed, how full everything is, what is wrong."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Min, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.models import Assignment, Export, Plan, Round, Workbook
+from config import health, pulse
+from config.backups.archive import newest
+from config.backups.making import ENDING
+from ingest.models import FetchRun
+
+FAILED_DAYS = 7
+SHOWN_MOST = 30
+TABLES_MOST = 10
+LITTLE_ROOM = 1024**3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job that is not over, or that failed lately."""
+
+    kind: str
+    what: str
+    url: str
+    state: str
+    since: datetime | None
+    heard_at: datetime | None
+    error: str
+    again_url: str = ""
+    cancel_url: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.state == "failed"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many jobs of a kind are in a state, and when the oldest began."""
+
+    kind: str
+    state: str
+    n: int
+    oldest: datetime | None
+
+
+def _open() -> list[tuple[str, QuerySet[Any], str]]:
+    since = timezone.now() - timedelta(days=FAILED_DAYS)
+    has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+    fetches = Q(state__in=FetchRun.UNFINISHED) | Q(state=FetchRun.State.FAILED, finished_at__gt=since)
+    files = Q(state__in=Export.AT_WORK) | Q(state=Export.State.FAILED, done_at__gt=since)
+    books = Q(state__in=Workbook.AT_WORK) | Q(state=Workbook.State.FAILED, worked_at__gt=since)
+    rules = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None)
+    return [
+        ("fetch", FetchRun.objects.filter(fetches), "created_at"),
+        ("export", Export.objects.filter(files).select_related("study"), "created_at"),
+        ("plan", Plan.objects.filter(state__in=Plan.AT_WORK).select_related("study"), "run_at"),
+        ("workbook", Workbook.objects.filter(books).select_related("study"), "created_at"),
+        ("rules", rules.select_related("study"), "resolving_at"),
+    ]
+
+
+def job_counts() -> list[Counted]:
+    """Jobs by kind and state; one query a kind."""
+    found = []
+    for kind, rows, began in _open():
+        groups = rows.select_related(None).order_by().values("state").annotate(n=Count("pk"), oldest=Min(began))
+        found += [
+            Counted(kind, "queued" if kind == "rules" else row["state"], row["n"], row["oldest"]) for row in groups
+        ]
+    return found
+
+
+def jobs(user: User) -> list[Job]:
+    """Jobs that are not over or failed within a week, the newest thirty of each kind; six queries.
+
+    Why a job of a study failed is left out for who is blind there.
+    """
+    blind = set(
+        Assignment.objects.filter(rater__user=user, round__state=Round.State.OPEN)
+        .exclude(state=Assignment.State.WITHDRAWN)
+        .values_list("round__study_id", flat=True)
+    )
+    found: list[Job] = []
+    for kind, rows, began in _open():
+        for row in rows.order_by("-pk")[:SHOWN_MOST]:
+            found.append(_job(kind, row, getattr(row, began), blind))
+    return sorted(found, key=lambda job: (not job.is_bad, job.since or timezone.now()))
+
+
+def _job(kind: str, row: Any, since: datetime | None, blind: set[int]) -> Job:
+    heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
+    study = getattr(row, "study", None)
+    error = "Not shown while you are blind there." if study and study.pk in blind else getattr(row, "error", "")
+    told: dict[str, Any] = {"kind": kind, "since": since, "heard_at": heard, "state": row.state}
+    told["error"] = error if row.state in {"failed", "waiting"} else ""
+    match kind:
+        case "fetch":
+            told |= {"what": f"{row.target or 'a file'} · run {row.pk}", "url": reverse("fetch", args=[row.pk])}
+            may_again = row.state == FetchRun.State.FAILED
+            told |= {"again_url": reverse("continue_fetch", args=[row.pk])} if may_again else {}
+            told |= {} if may_again else {"cancel_url": reverse("cancel_fetch", args=[row.pk])}
+        case "export":
+            url = reverse("exports", args=[row.study.slug])
+            told |= {"what": f"{row.study.slug} · export {row.number}, {row.what}", "url": url}
+        case "plan":
+            url = reverse("plan", args=[row.study.slug, row.number])
+            told |= {"what": f"{row.study.slug} · plan {row.number}", "url": url}
+        case "workbook":
+            url = (
+                reverse("import_into_file", args=[row.study.slug, row.pk])
+                if row.study
+                else reverse("import_study_file", args=[row.pk])
+            )
+            told |= {"what": f"{row.study.slug if row.study else 'a new study'} · workbook {row.pk}", "url": url}
+        case "rules":
+            url = reverse("round", args=[row.study.slug, row.number])
+            told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url, "state": "queued"}
+    return Job(**told)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the database with its indexes and what lies beside it."""
+
+    name: str
+    n_bytes: int
+    n_rows: int
+
+
+def largest_tables() -> list[Table]:
+    """The largest tables, rows as PostgreSQL estimates them; one query, which counts nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, pg_total_relation_size(relid), greatest(n_live_tup, 0) FROM pg_stat_user_tables"
+            " ORDER BY 2 DESC LIMIT %s",
+            [TABLES_MOST],
+        )
+        return [Table(*row) for row in cursor.fetchall()]
+
+
+def database() -> dict[str, Any]:
+    """Version, size and connections of PostgreSQL; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('server_version'), pg_database_size(current_database()),"
+            " (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),"
+            " current_setting('max_connections')::int"
+        )
+        version, n_bytes, n_used, n_most = cursor.fetchone()
+    return {"version": version, "n_bytes": n_bytes, "n_used": n_used, "n_most": n_most}
+
+
+def disk() -> dict[str, Any]:
+    """Room where DATA_DIR lies."""
+    try:
+        usage = shutil.disk_usage(settings.DATA_DIR)
+    except OSError:
+        return {}
+    is_little = usage.free < min(LITTLE_ROOM, usage.total // 20)
+    return {"n_free": usage.free, "n_total": usage.total, "is_little": is_little}
+
+
+def troubles() -> list[str]:
+    """What is wrong with processes and Redis, in sentences for staff; one call to Redis."""
+    return list(_troubles(pulse.pulses()))
+
+
+def _troubles(heard: list[pulse.Pulse] | None) -> Iterator[str]:
+    if heard is None:
+        yield "Redis does not answer: jobs wait until it does."
+        return
+    for kind, words in (
+        (pulse.WORKER, "No worker has been heard of for two minutes: jobs wait."),
+        (pulse.CLOCK, "The clock has not been heard of for two minutes: what waits for a later time is not taken up."),
+    ):
+        known = [each for each in heard if each.kind == kind]
+        if known and not any(each.is_alive for each in known):
+            yield words
+
+
+def no_worker(since: datetime | None) -> bool:
+    """Whether a job that waits since then waits because no worker is there; False where nobody knows."""
+    if since is None or timezone.now() - since < pulse.GONE:
+        return False
+    heard = pulse.pulses()
+    return heard is not None and not any(each.kind == pulse.WORKER and each.is_alive for each in heard)
+
+
+def _backed_up_at() -> datetime | None:
+    """When the newest backup in DATA_DIR/backups was made: those before migrations, and others that are put there."""
+    found = newest(settings.DATA_DIR / "backups", f"*{ENDING}")
+    return datetime.fromtimestamp(found[0].stat().st_mtime, UTC) if found else None
+
+
+def overview(user: User) -> dict[str, Any]:
+    """All that the operator's page shows."""
+    heard = pulse.pulses()
+    missing = health.missing_migrations()
+    return {
+        "troubles": list(_troubles(heard)),
+        "states": health.states(),
+        "pulses": heard,
+        "queue_length": pulse.queue_length(),
+        "redis_bytes": pulse.memory_bytes(),
+        "jobs": jobs(user),
+        "database": database(),
+        "tables": largest_tables(),
+        "disk": disk(),
+        "backed_up_at": _backed_up_at(),
+        "version": settings.CONCORD_VERSION,
+        "missing_migrations": missing,
+        "data_dir": settings.DATA_DIR,
+    }

@@ -1,0 +1,76 @@
+"""What is away when an error says so: the database, room on a disk, Redis, the storage; and the words for it."""
+
+import errno
+from dataclasses import dataclass
+
+from django.db import Error as DatabaseProblem
+from django.db import InterfaceError
+from kombu.exceptions import OperationalError as BrokerAway
+from redis.exceptions import RedisError
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NOT_WRITABLE = {errno.EROFS, errno.EIO, errno.EACCES}
+READ_ONLY = "25006"
+BUSY = {"40001", "40P01", "55P03"}  # a deadlock and the like: the same again goes well
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Something that Concord rests on and that is not there; `part` is its name in logs."""
+
+    part: str
+    message: str
+    retry_seconds: int
+
+
+SAFE = "What you saved before is safe."
+DATABASE = Outage("database", f"The database does not answer just now. {SAFE} Try again in a moment.", 5)
+CROWDED = Outage("database", f"The database has no connection left just now. {SAFE} Try again in a moment.", 5)
+BUSY_DATABASE = Outage("database", "Somebody else changed the same at this moment. Nothing was stored; try again.", 1)
+READ_ONLY_DATABASE = Outage("database", f"The database takes no changes just now. {SAFE} Try again in a while.", 30)
+NO_ROOM = (
+    f"The server has no room left on its disk, so this could not be stored. {SAFE} Tell whoever runs this site, and "
+    "try again when there is room."
+)
+DATABASE_FULL, FILES_FULL = Outage("database's disk", NO_ROOM, 60), Outage("disk for files", NO_ROOM, 60)
+FILES = Outage("storage of files", f"The server can't write its files just now. {SAFE} Try again in a while.", 30)
+REDIS = Outage("redis", f"A part of the server does not answer just now. {SAFE} Try again in a moment.", 5)
+
+
+def outage_of(error: BaseException | None) -> Outage | None:
+    """What is away, read from an error or from what it was raised for; None where the error is of another kind."""
+    while error is not None:
+        if found := _outage(error):
+            return found
+        error = error.__cause__
+    return None
+
+
+def _outage(error: BaseException) -> Outage | None:
+    match error:
+        case InterfaceError():
+            return DATABASE
+        case DatabaseProblem():
+            return _of_database(getattr(error.__cause__, "pgcode", None), error)
+        case RedisError() | BrokerAway():
+            return REDIS
+        case OSError():
+            if error.errno in DISK_FULL:
+                return FILES_FULL
+            return FILES if error.errno in NOT_WRITABLE else None
+    return FILES if type(error).__module__.partition(".")[0] == "botocore" else None
+
+
+def _of_database(code: str | None, error: BaseException) -> Outage | None:
+    """By the code that PostgreSQL gives (Appendix A of its manual); no code at all means that it did not answer."""
+    if code is None:
+        return DATABASE if type(error).__name__ == "OperationalError" else None
+    if code in {"53100", "58030"}:
+        return DATABASE_FULL
+    if code == "53300":
+        return CROWDED
+    if code in BUSY:
+        return BUSY_DATABASE
+    if code == READ_ONLY:
+        return READ_ONLY_DATABASE
+    return DATABASE if code[:2] in {"08", "53", "57", "58"} and code != "57014" else None

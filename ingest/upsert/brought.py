@@ -1,0 +1,280 @@
+"""Issues that a study brings from another server: found here by identity and content, stored where they are missing.
+
+What is read from the file goes through temporary tables that end with the transaction; `map_issues`, `map_snapshots`
+and `map_comments` then say which row here is which there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from accounts.models import User
+from ingest.errors import Invalid
+from ingest.identifiers import full_name
+from ingest.models import Issue, Repository
+from ingest.records import CommentRecord, content_digest
+
+BATCH_LINES, BATCH_BYTES = 1000, 4 << 20
+LONGEST_NAME = 100
+
+Row = Mapping[str, Any]
+
+
+def batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Lines in pieces that are neither many nor large."""
+    batch: list[bytes] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if len(batch) >= BATCH_LINES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def as_array(batch: Sequence[bytes]) -> str:
+    """The rows of a batch as one JSON array. Raises Invalid for bytes that are no text."""
+    try:
+        return "[" + b",".join(batch).decode() + "]"
+    except UnicodeDecodeError as error:
+        raise Invalid("The file holds text that is not UTF-8.") from error
+
+
+def map_table(name: str, more: str = "") -> None:
+    """An empty table from the ids in a file to those here."""
+    columns = f"old bigint PRIMARY KEY, new bigint{more}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({columns}) ON COMMIT DROP; TRUNCATE {name}")
+
+
+def _rows(batch: Sequence[bytes]) -> list[Row]:
+    found = [orjson.loads(line) for line in batch]
+    if not all(isinstance(row, dict) for row in found):
+        raise Invalid("A row of the file is no JSON object.")
+    return found
+
+
+def store_repositories(user: User, lines: Iterable[bytes]) -> int:
+    """Finds or makes the repositories; whoever brings a new one may read it. How many are new.
+
+    Raises Invalid where one is private here and not this person's, or would become public by being brought.
+    """
+    map_table("map_repositories")
+    n_new = 0
+    for batch in batches(lines):
+        for row in _rows(batch):
+            host, owner, name = str(row["host"])[:255], str(row["owner"]), str(row["name"])
+            if not owner or not name or max(len(owner), len(name)) > LONGEST_NAME:
+                raise Invalid("The file names a repository that can't be one.")
+            title = full_name(host, owner, name)
+            found = Repository.objects.named(host, owner, name).first()
+            if found is None:
+                given: dict[str, Any] = {"github_id": row["github_id"], "private": bool(row["private"])}
+                found = Repository.objects.create(host=host, owner=owner, name=name, added_by=user, **given)
+                found.readers.add(user)
+                n_new += 1
+            elif not Repository.objects.visible_to(user).filter(pk=found.pk).exists():
+                raise Invalid(f"You may not add to {title} here; ask whoever runs this server.")
+            elif row["private"] and not found.private:
+                raise Invalid(f"{title} is private in the file and public here, so its issues would be seen by all.")
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO map_repositories VALUES (%s, %s)", [row["id"], found.pk])
+    return n_new
+
+
+def store_issues(lines: Iterable[bytes]) -> int:
+    """Finds or makes the issues; how many are new. What is here already stays as it is."""
+    map_table("map_issues", ", current bigint")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS made_issues (id bigint PRIMARY KEY) ON COMMIT DROP")
+        cursor.execute("TRUNCATE made_issues")
+        for batch in batches(lines):
+            values: dict[str, Any] = {"rows": as_array(batch), "presences": list(Issue.Presence.values)}
+            cursor.execute(
+                """
+                WITH told AS (SELECT r.*, m.new AS home FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
+                              JOIN map_repositories m ON m.old = r.repository_id),
+                made AS (
+                    INSERT INTO ingest_issue (repository_id, number, updated_at, added_at, presence, moved_to, locked,
+                                              checked_at, changes_known)
+                    SELECT home, number, updated_at, coalesce(added_at, now()), presence, moved_to, locked, checked_at,
+                           changes_known
+                    FROM told WHERE presence = ANY(%(presences)s) ORDER BY id
+                    ON CONFLICT (repository_id, number) DO NOTHING RETURNING id)
+                INSERT INTO made_issues SELECT id FROM made
+                """,
+                values,
+            )
+            cursor.execute(
+                """
+                INSERT INTO map_issues SELECT r.id, i.id, r.current_snapshot_id
+                FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
+                JOIN map_repositories m ON m.old = r.repository_id
+                JOIN ingest_issue i ON i.repository_id = m.new AND i.number = r.number
+                """,
+                values,
+            )
+        cursor.execute("SELECT count(*) FROM made_issues")
+        n_new: int = cursor.fetchone()[0]
+    return n_new
+
+
+def store_comments(lines: Iterable[bytes]) -> None:
+    """Finds or stores the comments, each by its content. Raises Invalid for one whose content is another."""
+    map_table("map_comments")
+    with connection.cursor() as cursor:
+        for batch in batches(lines):
+            wrong = [row for row in _rows(batch) if _comment(row) != row["sha256"]]
+            _refuse_unless_here(
+                "SELECT 0, sha256 FROM ingest_comment WHERE sha256 = ANY(%s)", [(0, row["sha256"]) for row in wrong]
+            )
+            values = {"rows": as_array(batch)}
+            cursor.execute(
+                """
+                INSERT INTO ingest_comment (sha256, github_id, author_login, author_id, body, created_at)
+                SELECT sha256, github_id, author_login, author_id, body, created_at
+                FROM json_populate_recordset(NULL::ingest_comment, %(rows)s) ORDER BY sha256
+                ON CONFLICT (sha256) DO NOTHING;
+                INSERT INTO map_comments SELECT r.id, c.id
+                FROM json_populate_recordset(NULL::ingest_comment, %(rows)s) AS r JOIN ingest_comment c USING (sha256)
+                """,
+                values,
+            )
+
+
+def store_snapshots(lines: Iterable[bytes]) -> int:
+    """Finds or stores the states of issues, each by its content; how many are new. Raises Invalid as for comments."""
+    map_table("map_snapshots")
+    n_new = 0
+    with connection.cursor() as cursor:
+        for batch in batches(lines):
+            rows = _rows(batch)
+            hashes = _hashes({pk for row in rows for pk in row["thread"]})
+            wrong = [row for row in rows if _snapshot(row, hashes) != row["sha256"]]
+            _refuse_unless_here(
+                "SELECT m.old, s.sha256 FROM ingest_snapshot s JOIN map_issues m ON m.new = s.issue_id "
+                "WHERE s.sha256 = ANY(%s)",
+                [(row["issue_id"], row["sha256"]) for row in wrong],
+            )
+            values = {"rows": as_array(batch)}
+            cursor.execute(
+                """
+                INSERT INTO ingest_snapshot (issue_id, sha256, title, body, state, state_reason, github_labels,
+                    author_login, author_id, locked, created_at, updated_at, closed_at, html_url, n_comments,
+                    comments_known, fetched_at)
+                SELECT m.new, sha256, title, body, state, state_reason, github_labels, author_login, author_id, locked,
+                    created_at, updated_at, closed_at, CASE WHEN html_url ~ '^https?://' THEN html_url ELSE '' END,
+                    n_comments, comments_known, coalesce(fetched_at, now())
+                FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
+                JOIN map_issues m ON m.old = r.issue_id ORDER BY r.id
+                ON CONFLICT (issue_id, sha256) DO NOTHING RETURNING id
+                """,
+                values,
+            )
+            made = [pk for (pk,) in cursor.fetchall()]
+            n_new += len(made)
+            cursor.execute(
+                """
+                INSERT INTO map_snapshots SELECT r.id, s.id
+                FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
+                JOIN map_issues m ON m.old = r.issue_id
+                JOIN ingest_snapshot s ON s.issue_id = m.new AND s.sha256 = r.sha256;
+                INSERT INTO ingest_snapshotcomment (snapshot_id, comment_id, position)
+                SELECT s.new, c.new, t.position
+                FROM json_to_recordset(%(rows)s) AS r (id bigint, thread bigint[])
+                JOIN map_snapshots s ON s.old = r.id AND s.new = ANY(%(made)s)
+                CROSS JOIN unnest(r.thread) WITH ORDINALITY AS t (comment, position)
+                JOIN map_comments c ON c.old = t.comment
+                """,
+                values | {"made": made},
+            )
+    return n_new
+
+
+def store_closing_changes(lines: Iterable[bytes]) -> None:
+    """Keeps what closed the issues of which nobody here was told; then the issues are whole and wait to be found."""
+    with connection.cursor() as cursor:
+        for batch in batches(lines):
+            cursor.execute(
+                """
+                INSERT INTO ingest_closingchange (issue_id, kind, identifier, number, title, html_url, author_login,
+                    merged_at, additions, deletions, n_files, paths)
+                SELECT i.id, r.kind, r.identifier, r.number, r.title,
+                    CASE WHEN r.html_url ~ '^https?://' THEN r.html_url ELSE '' END, r.author_login, r.merged_at,
+                    r.additions, r.deletions, r.n_files, r.paths
+                FROM json_populate_recordset(NULL::ingest_closingchange, %s) AS r
+                JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
+                WHERE (i.id IN (SELECT id FROM made_issues) OR NOT i.changes_known)
+                    AND r.kind IN ('pull_request', 'commit')
+                ORDER BY r.id ON CONFLICT (issue_id, identifier) DO NOTHING
+                """,
+                [as_array(batch)],
+            )
+        cursor.execute(
+            """
+            UPDATE ingest_issue i SET current_snapshot_id = coalesce(
+                (SELECT s.new FROM map_snapshots s WHERE s.old = m.current),
+                (SELECT max(s.id) FROM ingest_snapshot s WHERE s.issue_id = i.id))
+            FROM map_issues m WHERE m.new = i.id AND i.id IN (SELECT id FROM made_issues);
+            INSERT INTO ingest_unsearchable (issue_id) SELECT id FROM made_issues ON CONFLICT DO NOTHING;
+            UPDATE ingest_repository SET is_counted = false WHERE id IN (SELECT new FROM map_repositories);
+            """
+        )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _comment(row: Row) -> str:
+    try:
+        record = CommentRecord(
+            row["author_login"], row["author_id"], row["body"], _time(row["created_at"]), row["github_id"]
+        )
+        return record.sha256
+    except (KeyError, TypeError, ValueError) as error:
+        raise Invalid("A comment in the file can't be read.") from error
+
+
+def _snapshot(row: Row, hashes: Mapping[int, str]) -> str:
+    try:
+        return content_digest(
+            title=row["title"],
+            body=row["body"],
+            state=row["state"],
+            state_reason=row["state_reason"],
+            github_labels=row["github_labels"],
+            author=row["author_id"] or row["author_login"],
+            comments=[hashes[pk] for pk in row["thread"]] if row["comments_known"] else None,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise Invalid("A state of an issue in the file can't be read.") from error
+
+
+def _hashes(pks: set[int]) -> dict[int, str]:
+    """The hashes of comments by their ids in the file."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.old, c.sha256 FROM map_comments m JOIN ingest_comment c ON c.id = m.new WHERE m.old = ANY(%s)",
+            [sorted(pks)],
+        )
+        return dict(cursor.fetchall())
+
+
+def _refuse_unless_here(statement: str, wrong: Sequence[tuple[int, str]]) -> None:
+    """A content that has not its hash would pass for another one later; what is here already is not taken from it.
+
+    The statement finds, by hashes, what is here: the id of the issue in the file, or 0, and the hash.
+    """
+    if not wrong:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [[sha256 for _, sha256 in wrong]])
+        here = set(cursor.fetchall())
+    if missing := [sha256 for each in wrong if each not in here for sha256 in each[1:]]:
+        raise Invalid(f"What the file calls {missing[0][:12]} has another content than that SHA-256 stands for.")

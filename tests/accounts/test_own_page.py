@@ -1,0 +1,214 @@
+"""A person's own page: sessions, theme, keys, and tokens that have ended."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+
+from accounts import actions, jobs
+from accounts.errors import Conflict, Invalid, NotFound
+from accounts.models import ApiToken, Session, User
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long password"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+@pytest.fixture
+def alice() -> User:
+    return make.user("alice", password=PASSWORD)
+
+
+def browser(name: str = "alice", agent: str = FIREFOX, at: str = "203.0.113.5") -> Client:
+    client = Client(REMOTE_ADDR=at, headers={"User-Agent": agent})
+    assert client.post("/sign-in/", {"username": name, "password": PASSWORD}).status_code == 302
+    return client
+
+
+def session_of(client: Client) -> Session:
+    return Session.objects.get(pk=client.cookies[settings.SESSION_COOKIE_NAME].value)
+
+
+def is_signed_in(client: Client) -> bool:
+    return bool(client.get("/me/").status_code == 200)
+
+
+def test_every_browser_is_listed_by_name_and_shortened_address_and_never_by_its_key(alice: User) -> None:
+    here, phone = browser(), browser(agent="Mozilla/5.0 (iPhone; CPU) AppleWebKit Safari/604.1", at="2001:db8:7::1")
+    page = here.get("/me/").content.decode()
+    assert "Firefox on Linux" in page and "Safari on iPhone" in page
+    assert "203.0.113.…" in page and "2001:db8:7:…" in page and "203.0.113.5" not in page
+    assert session_of(phone).pk not in page and session_of(here).pk not in page
+
+
+def test_one_session_is_ended_and_all_others(alice: User) -> None:
+    here, there, elsewhere = browser(), browser(), browser()
+    here.post(f"/me/sessions/{session_of(there).number}/end/")
+    assert [is_signed_in(each) for each in (here, there, elsewhere)] == [True, False, True]
+    here.post("/me/sessions/end-others/")
+    assert [is_signed_in(each) for each in (here, there, elsewhere)] == [True, False, False]
+
+
+def test_the_session_of_somebody_else_is_404(alice: User) -> None:
+    make.user("bob", password=PASSWORD)
+    bob = browser("bob")
+    assert browser().post(f"/me/sessions/{session_of(bob).number}/end/").status_code == 404
+    assert is_signed_in(bob)
+
+
+def test_a_new_password_ends_the_other_sessions_for_good(alice: User) -> None:
+    here, there = browser(), browser()
+    here.post("/me/password/", {"old": PASSWORD, "new": "another long one"})
+    assert is_signed_in(here) and not is_signed_in(there)
+    assert Session.objects.filter(user=alice).count() == 1
+
+
+def test_that_a_session_is_in_use_is_written_once_an_hour(alice: User) -> None:
+    client = browser()
+    begun = session_of(client).begun_at
+    long_ago = timezone.now() - timedelta(hours=2)
+    Session.objects.update(seen_at=long_ago)
+    client.get("/me/", REMOTE_ADDR="198.51.100.7")
+    found = session_of(client)
+    assert found.seen_at > long_ago and found.begun_at == begun and found.address == "198.51.100.…"
+    with assert_queries(7):
+        client.get("/me/")
+
+
+def test_the_page_costs_the_same_with_many_sessions_and_tokens(alice: User) -> None:
+    client = browser()
+    client.get("/me/")
+    with assert_queries(7):
+        client.get("/me/")
+    for n in range(20):
+        actions.make_token(user=alice, name=f"script {n}")
+        Client().force_login(alice)
+    with assert_queries(7):
+        client.get("/me/")
+
+
+def test_sessions_that_are_over_are_cleared_away(alice: User) -> None:
+    client = browser()
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    assert not is_signed_in(client)
+    jobs.remove_what_is_over()
+    assert not Session.objects.filter(user=alice).exists()
+
+
+def test_a_token_that_has_ended_is_marked(alice: User) -> None:
+    actions.make_token(user=alice, name="notebook", expires_at=timezone.now() + timedelta(days=1))
+    client = browser()
+    assert ">ended<" not in client.get("/me/").content.decode()
+    ApiToken.objects.update(expires_at=timezone.now() - timedelta(days=1))
+    page = client.get("/me/").content.decode()
+    assert ">ended<" in page and "Remove notebook" not in page
+
+
+def test_the_theme_follows_to_other_browsers(alice: User) -> None:
+    assert browser().post("/me/theme/", {"theme": "dark"}).status_code == 204
+    assert 'data-kept-theme="dark"' in browser().get("/me/").content.decode()
+    assert browser().post("/me/theme/", {"theme": "pink"}).status_code == 422
+
+
+def keys(**other: Any) -> dict[str, Any]:
+    usual = {"skip": "s", "memo": "m", "evidence": "e", "flag": "!", "previous": "p", "fold": "["}
+    return {"single": "on"} | usual | other
+
+
+def test_keys_are_kept_where_they_differ(alice: User) -> None:
+    assert browser().post("/me/keys/", keys(skip="X")).status_code == 302
+    alice.refresh_from_db()
+    assert alice.keys == {"skip": "x"}
+    assert browser().post("/me/keys/", {"only_single": "0"}).status_code == 204
+    alice.refresh_from_db()
+    assert alice.keys == {"skip": "x", "single": False}
+
+
+@pytest.mark.parametrize("wrong", [{"skip": "m"}, {"skip": "1"}, {"memo": "?"}, {"flag": ""}, {"fold": "ab"}])
+def test_keys_that_can_not_be_are_refused(alice: User, wrong: dict[str, str]) -> None:
+    answer = browser().post("/me/keys/", keys(**wrong))
+    assert answer.status_code == 422 and "error" in answer.content.decode()
+    alice.refresh_from_db()
+    assert alice.keys == {}
+
+
+def test_a_link_for_a_password_works_once_and_signs_out_everywhere(alice: User) -> None:
+    there = browser()
+    _, plaintext = actions.make_password_link(user=alice)
+    address = f"/new-password/{plaintext}/"
+    assert Client().get(address).status_code == 200
+    weak = Client().post(address, {"new": "12345"})
+    assert weak.status_code == 422
+    assert Client().post(address, {"new": "another long one"}).status_code == 302
+    alice.refresh_from_db()
+    assert alice.check_password("another long one") and not is_signed_in(there)
+    over = Client().get(address)
+    assert over.status_code == 404 and "alice" not in over.content.decode()
+
+
+def test_links_end_by_time_by_a_newer_one_and_by_a_new_password(alice: User) -> None:
+    first, one = actions.make_password_link(user=alice)
+    _, two = actions.make_password_link(user=alice)
+    assert Client().get(f"/new-password/{one}/").status_code == 404
+    assert Client().get(f"/new-password/{two}/").status_code == 200
+    actions.change_password(user=alice, old=PASSWORD, new="another long one")
+    assert Client().get(f"/new-password/{two}/").status_code == 404
+    link, three = actions.make_password_link(user=alice, holds=timedelta(seconds=-1))
+    assert Client().get(f"/new-password/{three}/").status_code == 404
+    with pytest.raises(NotFound):
+        actions.use_password_link(link=first, new="yet another one")
+    assert link.digest != three
+
+
+def test_whoever_gets_a_link_made_by_somebody_is_told_at_the_next_sign_in(alice: User) -> None:
+    actions.make_password_link(user=alice, made_by=make.user("olga"))
+    page = browser().get("/me/").content.decode()
+    assert "olga made a link for a new password for you" in page
+    assert page.count("olga made a link") == 2  # told once, and listed
+    assert browser().get("/me/").content.decode().count("olga made a link") == 1
+
+
+def test_a_lost_password_sends_a_link_and_tells_nobody_whether_the_address_is_known(
+    alice: User, settings: Any, mailoutbox: list[Any]
+) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    actions.rename_user(user=alice, full_name="Alice", email="alice@example.org")
+    told = [
+        Client().post("/sign-in/lost-password/", {"email": address}).content.decode().partition("<main")[2]
+        for address in ("Alice@example.org", "nobody@example.org")
+    ]
+    assert told[0] == told[1] and "If somebody here has this address" in told[0]
+    assert [mail.to for mail in mailoutbox] == [["alice@example.org"]]
+    path = mailoutbox[0].body.partition("http://testserver/new-password")[2].split()[0]
+    assert Client().get(f"/new-password{path}").status_code == 200
+
+
+def test_without_e_mail_the_page_says_who_can_help() -> None:
+    assert "An owner" in (said := Client().get("/sign-in/lost-password/").content.decode()) or "Ask an owner" in said
+
+
+def test_who_signs_in_by_a_provider_alone_keeps_it_until_there_is_a_password(alice: User) -> None:
+    alice.set_unusable_password()
+    alice.save()
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    with pytest.raises(Conflict, match="couldn't sign in"):
+        actions.disconnect_provider(user=alice, account_id=alice.socialaccount_set.get().pk)
+    with pytest.raises(Invalid):
+        actions.first_password(user=alice, new="12345")
+    actions.first_password(user=alice, new=PASSWORD)
+    actions.disconnect_provider(user=alice, account_id=alice.socialaccount_set.get().pk)
+    assert not alice.socialaccount_set.exists()
+
+
+def test_an_account_at_a_provider_is_one_persons(alice: User) -> None:
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    with pytest.raises(Conflict, match="somebody else"):
+        actions.connect_provider(user=make.user("bob"), provider="oidc", uid="7", called="b")
+    with pytest.raises(NotFound):
+        actions.disconnect_provider(user=make.user("bob"), account_id=alice.socialaccount_set.get().pk)

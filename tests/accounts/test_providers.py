@@ -1,0 +1,298 @@
+"""Signing in by a provider: who comes in, who is refused, and that no wrong answer of a provider lets anybody in."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
+from django.test import Client
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from accounts import actions
+from accounts.models import ServerEvent, User
+from annotation.actions.invitations import invite
+from config import env
+from tests import builders as make
+from tests.providers import ADA, CLIENT, SECRET, Provider
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.django_db
+HERE = "http://testserver"
+BACK = "/sign-in/with/oidc/back/"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Provider]:
+    with Provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(server: Provider, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Provider:
+    """Known to the settings by what an operator writes into the environment."""
+    server.reset()
+    server.callbacks = {HERE + BACK, f"{HERE}/sign-in/with/github/back/"}
+    for name, value in {
+        "OIDC_SERVER_URL": server.url, "OIDC_CLIENT_ID": CLIENT, "OIDC_CLIENT_SECRET": SECRET, "OIDC_NAME": "Uni",
+        "GITHUB_SIGN_IN_ID": CLIENT, "GITHUB_SIGN_IN_SECRET": SECRET,
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    settings.SIGN_IN_PROVIDERS, settings.SOCIALACCOUNT_PROVIDERS = env.sign_in_providers(f"{server.url}/api/v3")
+    for name, path in {
+        "authorize_url": "/login/oauth/authorize", "access_token_url": "/login/oauth/access_token",
+        "profile_url": "/api/v3/user", "emails_url": "/api/v3/user/emails",
+    }.items():  # fmt: skip
+        monkeypatch.setattr(GitHubOAuth2Adapter, name, server.url + path)  # allauth reads the settings at its import
+    return server
+
+
+def way(client: Client, key: str = "oidc", start: str = "", **more: str) -> str:
+    """Where the provider sends the browser back to."""
+    page = client.post(start or f"/sign-in/with/{key}/", more)
+    assert page.status_code == 200, page.content.decode()
+    answer = requests.get(page.context["address"], allow_redirects=False, timeout=10)
+    assert answer.status_code == 302, answer.text
+    return answer.headers["Location"].removeprefix(HERE)
+
+
+def through(client: Client, key: str = "oidc", **more: str) -> Any:
+    """Goes to the provider and comes back."""
+    return client.get(way(client, key, **more))
+
+
+def connected(name: str = "bob", key: str = "oidc") -> User:
+    user = make.user(name)
+    actions.connect_provider(user=user, provider=key, uid=ADA["sub"], called="ada.l")
+    return user
+
+
+def is_signed_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def refused(answer: Any, *words: str, status: int = 403) -> None:
+    page = answer.content.decode()
+    assert answer.status_code == status, page
+    assert 'class="sign-in"' in page and "allauth" not in page.lower()
+    assert all(each in page for each in words), page
+
+
+def test_whoever_connected_an_account_signs_in_by_it_and_is_where_they_wanted_to_go(provider: Provider) -> None:
+    client, user = Client(), make.user("bob", password="a long password")
+    client.force_login(user)
+    assert through(client, start="/me/providers/oidc/connect/")["Location"] == "/me/"
+    assert "You can sign in by Uni now." in client.get("/me/").content.decode()
+    client.post("/sign-out/")
+    assert not is_signed_in(client)
+    assert through(client, next="/taxonomies/")["Location"] == "/taxonomies/"
+    assert client.get("/me/").context["user"] == user
+    assert list(SocialAccount.objects.values_list("uid", "extra_data")) == [(ADA["sub"], {"called": "ada.l"})]
+    client.post(f"/me/providers/{SocialAccount.objects.get().pk}/disconnect/")
+    refused(through(Client()), "Nobody here has connected this account at Uni")
+    verbs = ServerEvent.objects.filter(verb__startswith="provider").order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == ["provider connected", "provider disconnected"]
+
+
+def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> None:
+    User.objects.create_user("ada.l", email=ADA["email"], password="a long password")
+    client = Client()
+    refused(through(client), "Nobody here has connected this account at Uni", "ask the owner of a study")
+    assert not is_signed_in(client) and not SocialAccount.objects.exists() and User.objects.count() == 1
+
+
+def test_an_account_at_a_provider_is_one_persons(provider: Provider) -> None:
+    connected("bob")
+    client = Client()
+    client.force_login(make.user("mallory"))
+    through(client, start="/me/providers/oidc/connect/")
+    assert "belongs to somebody else here" in client.get("/me/").content.decode()
+    assert SocialAccount.objects.get().user.username == "bob"
+
+
+def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provider) -> None:
+    study = make.study()
+    address = f"/invitations/{invite(seat=make.owner_seat(study), roles=['rater'])[1]}/"
+    client = Client()
+    assert "Go on with Uni" in client.get(address).content.decode()
+    assert through(client, next=address)["Location"] == address
+    page = client.get(address).content.decode()
+    assert "At Uni you are <strong>ada.l</strong>" in page and 'value="ada.l"' in page and 'type="password"' not in page
+    assert not User.objects.filter(username="ada.l").exists()
+    answer = client.post(address, {"username": "ada.l", "full_name": "Ada Lovelace", "email": ""})
+    assert answer["Location"] == "/studies/study/" and make.member(study, "ada.l").roles == ["rater"]
+    again = Client()
+    assert through(again)["Location"] == "/" and again.get("/me/").context["user"].username == "ada.l"
+    assert not User.objects.get(username="ada.l").has_usable_password()
+
+
+def test_a_link_that_is_not_an_invitations_opens_no_door(provider: Provider) -> None:
+    client = Client()
+    for address in ("/invitations/nonsense/", "//example.org/invitations/", "https://example.org/"):
+        client.get(address if address.startswith("/i") else "/sign-in/")
+        refused(through(client, next=address), "Nobody here has connected")
+
+
+def test_a_way_on_to_another_server_is_not_gone(provider: Provider) -> None:
+    connected()
+    assert through(Client(), next="https://example.org/")["Location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("nonce", "audience", "issuer", "signature", "algorithm", "expired", "kid", "somebody else", "no token"),
+        *("code", "server_error", "html"),
+    ],
+)
+def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault: str) -> None:
+    connected()
+    provider.fault = fault
+    client = Client()
+    refused(through(client), "Uni did not say who you are", "Try again")
+    assert not is_signed_in(client)
+    provider.fault = ""
+    assert through(client)["Location"] == "/" and is_signed_in(client)
+
+
+@pytest.mark.parametrize("fault", ["away", "nonsense"])
+def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provider, fault: str) -> None:
+    provider.fault = fault
+    refused(Client().post("/sign-in/with/oidc/"), "Uni does not answer", "by your password", status=503)
+    provider.fault = ""
+    client = Client()
+    back = way(client)
+    provider.fault = fault
+    answer = client.get(back)
+    refused(answer, "Uni", "Try again", status=answer.status_code)
+    assert answer.status_code in (403, 503) and not is_signed_in(client)
+
+
+def test_whoever_turns_back_at_the_provider_is_told_that_nothing_happened(provider: Provider) -> None:
+    provider.fault = "access_denied"
+    refused(through(Client()), "You turned back at Uni", "nothing was changed")
+    client = Client()
+    client.force_login(make.user("bob"))
+    refused(through(client, start="/me/providers/oidc/connect/"), "Not connected", "My settings")
+
+
+def test_a_state_that_is_not_this_browsers_counts_for_nothing(provider: Provider) -> None:
+    connected()
+    mine, others = Client(), Client()
+    back = way(mine)
+    tampered = back.replace("state=", "state=x")
+    for client, address in ((mine, tampered), (others, back), (mine, back.partition("&state")[0]), (mine, BACK)):
+        refused(client.get(address), "Uni did not say who you are")
+        assert not is_signed_in(client)
+    assert mine.get(back)["Location"] == "/"
+    mine.post("/sign-out/")
+    refused(mine.get(back), "Uni did not say who you are")  # a second time
+
+
+def test_whoever_may_not_sign_in_any_more_is_told(provider: Provider) -> None:
+    user = connected()
+    user.is_active = False
+    user.save()
+    client = Client()
+    refused(through(client), "This person may no longer sign in.")
+    assert not is_signed_in(client)
+
+
+def test_github_is_asked_for_who_somebody_is_and_nothing_else(provider: Provider) -> None:
+    connected(key="github")
+    client = Client()
+    page = client.post("/sign-in/with/github/")
+    assert parse_qs(urlsplit(page.context["address"]).query).get("scope", [""]) == [""]
+    assert through(client, "github")["Location"] == "/" and is_signed_in(client)
+    assert "/api/v3/user" in provider.asked and "/api/v3/user/emails" not in provider.asked
+    provider.fault = "code"
+    refused(through(Client(), "github"), "GitHub did not say who you are")
+    provider.fault = "access_denied"
+    refused(through(Client(), "github"), "You turned back at GitHub")
+    provider.fault, provider.person = "", ADA | {"sub": "77"}
+    refused(through(Client(), "github"), "Nobody here has connected this account at GitHub")
+
+
+def test_the_number_of_one_provider_is_not_that_of_another(provider: Provider) -> None:
+    connected(key="github")
+    refused(through(Client()), "Nobody here has connected this account at Uni")
+
+
+def test_a_provider_that_is_not_configured_has_no_address() -> None:
+    for path in ("/sign-in/with/oidc/", "/sign-in/with/nonsense/"):
+        assert Client().post(path).status_code == 404
+        assert Client().get(f"{path}back/").status_code == 404
+    assert "Sign in with" not in Client().get("/sign-in/").content.decode()
+
+
+def test_behind_a_proxy_the_provider_sends_people_back_by_https(provider: Provider, settings: Settings) -> None:
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    page = Client().post("/sign-in/with/oidc/", headers={"X-Forwarded-Proto": "https", "Host": "testserver"})
+    back = parse_qs(urlsplit(page.context["address"]).query)["redirect_uri"]
+    assert back == [f"https://testserver{BACK}"]
+    settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNT_DEFAULT_HTTP_PROTOCOL = None, "https"
+    page = Client().post("/sign-in/with/github/")
+    back = parse_qs(urlsplit(page.context["address"]).query)["redirect_uri"]
+    assert back == ["https://testserver/sign-in/with/github/back/"]
+
+
+@pytest.mark.parametrize("name", ["OIDC_SERVER_URL", "OIDC_CLIENT_SECRET", "GITHUB_SIGN_IN_SECRET"])
+def test_half_a_provider_is_refused_in_words(provider: Provider, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.delenv(name)
+    with pytest.raises(env.ImproperlyConfigured, match=name):
+        env.sign_in_providers("https://api.github.com")
+
+
+def test_a_provider_is_asked_by_https_alone(monkeypatch: pytest.MonkeyPatch, provider: Provider) -> None:
+    monkeypatch.setenv("OIDC_SERVER_URL", "http://id.example.org")
+    with pytest.raises(env.ImproperlyConfigured, match="https://"):
+        env.sign_in_providers("https://api.github.com")
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer, provider: Provider) -> None:
+    provider.callbacks = {live_server.url + BACK}
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: dialog.accept())
+    study = make.study()
+    make.user("zoe", password="a long password")
+
+    page.goto(f"{live_server.url}/sign-in/?next=/me/")
+    page.get_by_label("User name").fill("zoe")
+    page.get_by_label("Password").fill("a long password")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("heading", name="My settings").wait_for()
+    page.get_by_role("button", name="Connect Uni").click()
+    page.get_by_text("You can sign in by Uni now.").wait_for()
+    page.locator("[data-menu] summary").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in with Uni").click()
+    page.locator("[data-menu] summary").wait_for()
+    page.goto(f"{live_server.url}/me/")
+    page.get_by_role("button", name="Disconnect Uni").click()
+    page.get_by_text("The connection is gone.").wait_for()
+    page.locator("[data-menu] summary").click()
+    page.get_by_role("button", name="Sign out").click()
+    assert complaints == []
+
+    page.get_by_role("button", name="Sign in with Uni").click()
+    page.get_by_text("Nobody here has connected this account at Uni").wait_for()
+    assert [each for each in complaints if "403" not in each] == []
+    complaints.clear()
+
+    link = invite(seat=make.owner_seat(study), roles=["rater"])[1]
+    page.goto(f"{live_server.url}/invitations/{link}/")
+    page.get_by_role("button", name="Go on with Uni").click()
+    page.get_by_text("At Uni you are ada.l").wait_for()
+    page.get_by_role("button", name="Make the account and accept").click()
+    page.get_by_text("Welcome. You are rater of").wait_for()
+    assert make.member(study, "ada.l").roles == ["rater"]
+    assert complaints == []

@@ -1,0 +1,259 @@
+"""A study's file on another server: what is taken, what is refused in words, and how people are joined."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile, File
+from django.test import Client
+
+from accounts.models import User
+from annotation.access import get_seat, get_whole_study
+from annotation.actions import arriving, resolving, rounds
+from annotation.actions.demo import FOLDER, REPOSITORY
+from annotation.actions.exporting import request_export
+from annotation.actions.joining import join_member
+from annotation.actions.studies import add_member
+from annotation.errors import Blind, ConcordError, Conflict, Invalid
+from annotation.exports.kinds import read_asked
+from annotation.models import Arrival, Assignment, Membership, Study
+from annotation.package import whole as form
+from annotation.queries import whole
+from ingest.actions.fetches import run_now
+from ingest.actions.uploads import start_file_fetch
+from ingest.models import Issue, Repository, Snapshot
+from taxonomy.models import Taxonomy
+from tests import builders as make
+from tests.annotation.test_whole import files_of, written
+
+pytestmark = pytest.mark.django_db
+
+
+def brought(study: Study) -> io.BytesIO:
+    return io.BytesIO(written(get_whole_study(study.slug), "study"))
+
+
+def small() -> Study:
+    """A study with a round of which one place was decided."""
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
+    item = round_.round_items.select_related("item").order_by("position")[0].item
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"], "method": "discussion"}
+    resolving.resolve(
+        seat=make.seat(study, "ada"), round_=round_, item=item, rationale="it hangs, says @bob", expected=None, **place
+    )
+    return study
+
+
+def changed(file: io.BytesIO, change: Callable[[dict[str, bytes]], None], *, honest: bool = False) -> io.BytesIO:
+    """The file with other entries; with `honest` the manifest has the hashes of what is in it then."""
+    with zipfile.ZipFile(file) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    change(entries)
+    if honest:
+        manifest = json.loads(entries[form.MANIFEST])
+        for each in manifest["tables"]:
+            content = entries[each["path"]]
+            each |= {"sha256": hashlib.sha256(content).hexdigest(), "rows": content.count(b"\n")}
+        entries[form.MANIFEST] = json.dumps(manifest).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+def _swap(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(entries: dict[str, bytes]) -> None:
+        assert old in entries[form.path_of(name)]
+        entries[form.path_of(name)] = entries[form.path_of(name)].replace(old, new)
+
+    return change
+
+
+def _manifest(**said: Any) -> Callable[[dict[str, bytes]], None]:
+    def change(entries: dict[str, bytes]) -> None:
+        entries[form.MANIFEST] = json.dumps(json.loads(entries[form.MANIFEST]) | said).encode()
+
+    return change
+
+
+def _more(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
+    return lambda entries: entries.update({name: content})
+
+
+def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
+    file = brought(small())
+    n_users = User.objects.count()
+    bomb = b"0" * (form.UNPACKED_AT_LEAST + 1)
+    fits = [
+        (changed(file, _swap("rating", b"1", b"2")), "SHA-256 differs"),
+        (changed(file, _manifest(format=2, concord="9.0")), "newer Concord"),
+        (changed(file, _manifest(kind="package")), "not that of a study"),
+        (changed(file, _more("../../etc/passwd", b"x")), "belongs to no study"),
+        (changed(file, _more("/tables/rating.jsonl", b"x")), "belongs to no study"),
+        (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "not in it"),
+        (changed(file, lambda entries: entries.update({"tables/draft.jsonl": bomb})), "far too many"),
+        (changed(file, lambda entries: entries.pop(form.MANIFEST)), "no manifest"),
+        (io.BytesIO(b"not a zip"), "opened as a zip"),
+        (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "a word that there is not"),
+        (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "does not fit"),
+        (changed(file, _swap("assignment", b'"slot":2', b'"slot":1'), honest=True), "a slot of an item is held by one"),
+        (changed(file, _swap("item", b"{", b"["), honest=True), "can't be read|does not fit"),
+        (changed(file, _swap("study", b'"pseudonym_key":"', b'"pseudonym_key":"x'), honest=True), "settings"),
+        (
+            changed(file, _swap("taxonomyversion", b"kind: single", b"kind: double"), honest=True),
+            "kind|document|single",
+        ),
+    ]
+    for brought_file, said in fits:
+        with pytest.raises(ConcordError, match=said):
+            arriving.bring_study(user=make.user("nina"), file=brought_file, slug="other")
+    assert not Study.objects.filter(slug="other").exists() and User.objects.count() == n_users + 1
+
+
+def test_an_address_that_is_taken_or_none_is_refused() -> None:
+    file = brought(small())
+    with pytest.raises(Conflict, match="already"):
+        arriving.bring_study(user=make.user("nina"), file=file)
+    with pytest.raises(Invalid):
+        arriving.bring_study(user=make.user("nina"), file=file, slug="Not An Address")
+
+
+def of_real_issues() -> Study:
+    """A study of issues as a file of GitHub's has them, with comments and true hashes."""
+    olga = make.user("olga")
+    rows = json.loads((FOLDER / "issues.json").read_bytes())[:4]
+    file = File(io.BytesIO(json.dumps(rows).encode()), name="issues.json")
+    run_now(run=start_file_fetch(user=olga, file=file, repository=REPOSITORY, send=False))
+    study = make.study()
+    names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
+    made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number)
+    return study
+
+
+def test_another_server_gets_issues_with_comments_and_the_taxonomy_and_those_that_it_has_are_not_doubled() -> None:
+    study = of_real_issues()
+    file, before = brought(study), files_of(study)
+    Repository.objects.update(private=True)
+    private = brought(study)
+    Repository.objects.update(name="another", private=False)  # so that nothing of the file is here
+    Taxonomy.objects.update(slug="another")
+    nina = make.user("nina")
+    stored, _ = arriving.bring_study(user=nina, file=file, slug="again")
+    assert (stored.n_new_issues, stored.n_new_repositories, stored.taxonomies[0]["is_new"]) == (4, 1, True)
+    after = files_of(stored.study)
+    for name in before:
+        assert after[name] == before[name], name
+    again, _ = arriving.bring_study(user=nina, file=file, slug="third")
+    assert (again.n_new_issues, again.n_new_snapshots, again.taxonomies[0]["is_new"]) == (0, 0, False)
+    assert Snapshot.objects.filter(issue__repository__name="paratrain").count() == 4
+    with pytest.raises(Invalid, match="private in the file and public here"):
+        arriving.bring_study(user=nina, file=private, slug="fourth")
+    Repository.objects.update(private=True)
+    with pytest.raises(Invalid, match="You may not add to"):
+        arriving.bring_study(user=make.user("mallory"), file=private, slug="fourth")
+    assert arriving.bring_study(user=nina, file=private, slug="fourth")[0].n_new_issues == 0
+    assert not Issue.objects.visible_to(make.user("mallory")).exists()
+
+
+def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
+    file = brought(of_real_issues())
+    Repository.objects.update(name="another")
+    spoilt = changed(file, _swap("snapshots", b'"title":"', b'"title":"Not '), honest=True)
+    with pytest.raises(Invalid, match="another content"):
+        arriving.bring_study(user=make.user("nina"), file=spoilt, slug="again")
+
+
+def test_a_taxonomy_that_says_something_else_comes_under_another_address() -> None:
+    study = small()
+    file = brought(study)
+    make.next_version(study, make.SYMPTOMS.replace("Slow}", "Too slow}"))
+    stored, _ = arriving.bring_study(user=make.user("olga"), file=file, slug="again")
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms", "is_new": False}]
+    changed_there = changed(file, _swap("taxonomyversion", b"name: Slow", b"name: Slower"), honest=True)
+    stored, _ = arriving.bring_study(user=make.user("olga"), file=changed_there, slug="third")
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms-2", "is_new": True}]
+    assert stored.study.taxonomy.slug == "symptoms-2"
+
+
+def test_a_whole_study_is_closed_to_an_owner_who_rates_in_an_open_round() -> None:
+    study = make.study()
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.open_round(study, 1, raters=("bob", "olga"))
+    seat = make.seat(study, "olga")
+    with pytest.raises(Blind):
+        read_asked(seat, "study", None, {})
+    with pytest.raises(Blind):
+        request_export(seat=seat, what="study", send=False)
+
+
+def test_the_job_stores_a_study_once_however_often_it_is_sent_and_says_what_is_wrong() -> None:
+    file = brought(small())
+    nina = make.user("nina")
+    arrival = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="again", send=False)
+    arriving.take_in(arrival.pk)
+    arriving.take_in(arrival.pk)
+    arrival.refresh_from_db()
+    assert arrival.state == Arrival.State.DONE and arrival.study is not None
+    assert arrival.report["rows"]["annotation"] == 4
+    again = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="third", send=False)
+    Study.objects.filter(slug="again").update(slug="third")
+    arriving.take_in(again.pk)
+    again.refresh_from_db()
+    assert again.state == Arrival.State.FAILED and "already" in again.error
+
+
+def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -> None:
+    study = small()
+    before = files_of(study)
+    assert brought(study).getvalue() == brought(study).getvalue(), "two files of the same state"
+    stored, _ = arriving.bring_study(user=make.user("nina"), file=brought(study), slug="again")
+    seat = get_seat(make.user("nina"), "again")
+    bob = Membership.objects.get(study=stored.study, code="R1")
+    assert bob.user is None and bob.name == "bob" and bob.formerly.told_name == "bob"
+    robert = make.user("robert")
+    join_member(seat=seat, member=bob, username="Robert")
+    assert get_seat(robert, "again").membership == bob
+    assert Assignment.objects.filter(rater__user=robert).count() == 2
+    assert files_of(stored.study) == before
+    carol = Membership.objects.get(study=stored.study, code="R2")
+    with pytest.raises(Conflict, match="two raters"):
+        join_member(seat=seat, member=carol, username="robert")
+    with pytest.raises(Invalid):
+        join_member(seat=seat, member=carol, username="nobody")
+    with pytest.raises(Conflict, match="already"):
+        join_member(seat=seat, member=bob, username="nina")
+    olga = Membership.objects.get(study=stored.study, name="olga")
+    join_member(seat=seat, member=olga, username="nina")
+    assert Membership.objects.filter(study=stored.study, user__username="nina").get() == olga
+    assert get_seat(make.user("nina"), "again").has_role("owner")
+
+
+def test_every_table_of_studies_travels_or_is_said_to_stay() -> None:
+    travels = {table.name for table in whole.travelling()}
+    assert travels.isdisjoint(whole.STAYS)
+    assert whole.models_of_studies() == travels | set(whole.STAYS) == set(whole.tables())
+
+
+def test_only_who_brought_a_study_sees_how_it_comes() -> None:
+    file = brought(small())
+    arrival = arriving.take_study(
+        user=make.user("nina"), file=ContentFile(file.getvalue(), "s.zip"), slug="again", send=False
+    )
+    for name, status in (("nina", 200), ("olga", 404), ("mallory", 404)):
+        client = Client()
+        client.force_login(make.user(name))
+        for more in ("", "progress/"):
+            assert client.get(f"/studies/import/whole/{arrival.pk}/{more}").status_code == status
+    assert Client().get(f"/studies/import/whole/{arrival.pk}/").status_code == 302
+    client = Client()
+    client.force_login(make.user("nina"))
+    refused = client.post("/studies/import/whole/", {"file": ContentFile(b"no zip", "s.zip")})
+    assert refused.status_code == 422 and "opened as a zip" in refused.content.decode()

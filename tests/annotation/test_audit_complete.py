@@ -1,0 +1,68 @@
+"""Every action of a study and of people leaves a line in an audit, or it is said here why not."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+ACTIONS = [*sorted((BASE_DIR / "annotation/actions").glob("*.py")), BASE_DIR / "accounts/actions.py"]
+WRITES_ITSELF = "its own rows, which are only ever appended, say who and when"
+NOTHING_LASTS = "it changes nothing that lasts, or what only its own person sees"
+ELSEWHERE = "the line is written by what it calls or is called by in another module"
+WITHOUT = {
+    "arriving.take_study": "the arrival's row says it until the study is stored",
+    "arriving_rows.store_study": ELSEWHERE,
+    "choosing.fetch_selection": "the run of the fetch says who and when",
+    "discussing.write_remark": WRITES_ITSELF,
+    "discussing.take_over": WRITES_ITSELF,
+    "imports.import_ratings": ELSEWHERE,
+    "imports.import_gathered": ELSEWHERE,
+    "inbox.read_lines": NOTHING_LASTS,
+    "labelling.submit_annotation": WRITES_ITSELF,
+    "labelling.keep_draft": NOTHING_LASTS,
+    "matching.carry_match": ELSEWHERE,
+    "plans.preview_plan": NOTHING_LASTS,
+    "reader_links.open_reader_link": NOTHING_LASTS,
+    "screening.screening_version": ELSEWHERE,
+    "studies.record": "it is the line",
+    "taking.take_next": "the assignment says it",
+    "training.passed_gate": NOTHING_LASTS,
+    "workbooks.take_workbook": "the workbook's row says it until the import writes its line",
+    "workbooks.keep_choices": NOTHING_LASTS,
+    "workbooks.confirm_workbook": "the import writes its line when it is done",
+    "workbooks.throw_away": NOTHING_LASTS,
+    "workbooks.gathered": NOTHING_LASTS,
+    "actions.rename_user": "how a person is called is theirs to change",
+    "actions.touch_token": "the token's row says it",
+    "actions.choose_theme": NOTHING_LASTS,
+    "actions.choose_keys": NOTHING_LASTS,
+    "actions.end_session": NOTHING_LASTS,
+    "actions.end_other_sessions": NOTHING_LASTS,
+    "actions.told_of_links": "the link's row says who made it and when",
+}
+
+
+def silent(path: Path) -> set[str]:
+    """Actions of a module in which nothing writes a line, neither there nor in a function of the module they call."""
+    functions = {each.name: each for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
+    called = {name: _called(function) for name, function in functions.items()}
+    telling = {name for name, calls in called.items() if "record" in calls}
+    while more := {name for name, calls in called.items() if calls & telling} - telling:
+        telling |= more
+    public = {name for name, each in functions.items() if each.args.kwonlyargs and not name.startswith("_")}
+    return {f"{path.stem}.{name}" for name in public - telling}
+
+
+def _called(function: ast.FunctionDef) -> set[str]:
+    found = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in found}
+
+
+@pytest.mark.parametrize("path", ACTIONS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_an_action_leaves_a_line_or_has_its_reason(path: Path) -> None:
+    assert silent(path) - set(WITHOUT) == set()
+
+
+def test_no_reason_is_given_for_an_action_that_is_not_there_or_leaves_a_line() -> None:
+    assert set(WITHOUT) - {name for path in ACTIONS for name in silent(path)} == set()

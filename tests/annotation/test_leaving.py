@@ -1,0 +1,188 @@
+"""Leaving a study, being removed, closing an account: access ends at every door, answers stay under the code."""
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.actions import make_token
+from accounts.models import ApiToken, User
+from annotation.access import get_seat
+from annotation.actions import giving, leaving, studies
+from annotation.actions.password_links import make_password_link
+from annotation.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.models import Annotation, Assignment, AuditEvent, Membership, Round, Study
+from tests import builders as make
+from tests.annotation.walled import BASE, Visitor
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    cache.clear()
+    return make.study(raters=("bob", "carol", "dan"))
+
+
+def other_study(owner: str = "mallory", raters: tuple[str, ...] = ()) -> Study:
+    text = make.SYMPTOMS.replace("slug: symptoms", "slug: more")
+    return make.study("other", owner=owner, raters=raters, text=text)
+
+
+def test_a_rater_leaves_and_their_answers_stay_under_their_code(study: Study) -> None:
+    round_ = make.open_round(study, 4, raters=("bob", "carol", "dan"), raters_per_item=2)
+    number = int(Assignment.objects.filter(rater__code="R1")[0].item.identifier.rpartition("#")[2])
+    make.submit(round_, "bob", number, {"symptom": ["crash"]})
+    before = make.member(study, "bob").pk
+    visitor = Visitor("bob")
+    assert visitor.client.post("/studies/study/leave/")["Location"] == "/studies/"
+    found = Membership.objects.get(pk=before)
+    assert (found.user, found.code, found.display_name) == (None, "R1", "bob")
+    assert Annotation.objects.get().rater == found
+    assert not Assignment.objects.filter(rater=found, state__in=Assignment.UNFINISHED).exists()
+    for base, path in (("/", "studies/study/"), ("/", "studies/study/rounds/1/label/"), (BASE, "studies/study/")):
+        assert visitor.get(base, path).status_code == 404
+    assert b"study" not in visitor.get(BASE, "studies/").content
+    owner = Visitor("olga")
+    assert "R1" in owner.get("/", "studies/study/rounds/1/").content.decode()
+    page = owner.get("/", "studies/study/members/").content.decode()
+    assert "Left: bob (R1)" in page
+    assert AuditEvent.objects.get(verb="member left").detail == {"member": "bob", "code": "R1"}
+
+
+def test_whoever_comes_back_has_their_code_and_is_blind_where_they_answered(study: Study) -> None:
+    round_ = make.open_round(study, 4, raters=("bob", "carol", "dan"), raters_per_item=2)
+    number = int(Assignment.objects.filter(rater__code="R1")[0].item.identifier.rpartition("#")[2])
+    make.submit(round_, "bob", number, {"symptom": ["crash"]})
+    leaving.leave_study(seat=make.seat(study, "bob"))
+    studies.add_member(seat=make.owner_seat(study), username="bob", roles=["adjudicator", "rater"])
+    seat = make.seat(study, "bob")
+    assert seat.membership is not None and seat.membership.code == "R1"
+    assert seat.blind_round_ids == {round_.pk}
+    giving.add_rater(seat=make.owner_seat(study), number=1, user="bob")
+    assert Membership.objects.filter(study=study).count() == 6
+
+
+def test_staff_who_left_a_study_stay_blind_where_they_answered(study: Study) -> None:
+    make.user("sam", staff=True)
+    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+    round_ = make.open_round(study, 2, raters=("bob", "sam"))
+    make.submit(round_, "sam", 1, {"symptom": ["crash"]})
+    leaving.leave_study(seat=make.seat(study, "sam"))
+    assert make.seat(study, "sam").blind_round_ids == {round_.pk}
+    assert Visitor("sam").get("/", "studies/study/rounds/1/resolve/").status_code == 403
+
+
+def test_the_last_owner_stays_until_somebody_else_is_one(study: Study) -> None:
+    with pytest.raises(Conflict, match="make somebody else owner first"):
+        leaving.leave_study(seat=make.owner_seat(study))
+    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
+    leaving.leave_study(seat=make.owner_seat(study))
+    assert get_seat(make.user("ada"), "study").has_role("owner")
+    with pytest.raises(NotFound):
+        get_seat(make.user("olga"), "study")
+
+
+def test_an_owner_who_closed_their_account_is_none_to_leave_a_study_to(study: Study) -> None:
+    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
+    User.objects.filter(username="ada").update(is_active=False)
+    with pytest.raises(Conflict, match="needs an owner"):
+        leaving.leave_study(seat=make.owner_seat(study))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("olga", 302), ("ada", 403), ("bob", 403), ("rea", 403), ("mallory", 404), ("sam", 403)]
+)
+def test_only_an_owner_removes_members(study: Study, name: str, status: int) -> None:
+    other_study()
+    make.user("sam", staff=True)
+    client = Visitor(name).client
+    carol = make.member(study, "carol")
+    path = f"/studies/study/members/{carol.pk}/remove/"
+    assert client.get(path).status_code == (200 if status == 302 else status)
+    assert client.post(path).status_code == status
+    carol.refresh_from_db()
+    assert (carol.user is None) is (status == 302)
+    if status == 302:
+        assert client.post(path).status_code == 409
+
+
+def test_the_last_answer_out_moves_the_round_on_when_its_rater_leaves(study: Study) -> None:
+    round_ = make.open_round(study, 1, raters=("bob",), raters_per_item=1)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    assert Round.objects.get().state == "resolving"
+    leaving.leave_study(seat=make.seat(study, "bob"))
+    assert Annotation.objects.count() == 1
+
+
+def test_an_account_is_closed_by_who_types_its_name(study: Study) -> None:
+    bob = make.user("bob", password="a long password")
+    make_token(user=bob, name="script")
+    client = Visitor("bob").client
+    assert client.post("/me/close/", {"typed": "carol"}).status_code == 422
+    assert client.post("/me/close/", {"typed": "bob"})["Location"] == "/sign-in/"
+    bob.refresh_from_db()
+    assert not bob.is_active and not bob.sessions.exists()
+    assert not ApiToken.objects.filter(user=bob, revoked_at=None).exists()
+    assert not Membership.objects.filter(user=bob).exists()
+    assert client.get("/me/").status_code == 302
+
+
+def test_an_account_that_alone_owns_a_study_is_not_closed(study: Study) -> None:
+    with pytest.raises(Conflict, match="only owner of “Study”"):
+        leaving.close_account(user=make.user("olga"), typed="olga")
+    with pytest.raises(Invalid):
+        leaving.close_account(user=make.user("bob"), typed="")
+    assert make.user("olga").is_active and make.seat(study, "olga").membership
+
+
+def test_an_owner_makes_a_link_for_the_password_of_somebody_who_is_theirs_alone(study: Study) -> None:
+    client = Visitor("olga").client
+    answer = client.post(f"/studies/study/members/{make.member(study, 'bob').pk}/password-link/")
+    assert answer.status_code == 201
+    address = answer.content.decode().partition('id="new-link">')[2].partition("<")[0]
+    assert Client().get(address.removeprefix("http://testserver")).status_code == 200
+    event = AuditEvent.objects.get(verb="password link made")
+    assert event.detail == {"member": "bob"} and address.rstrip("/").rpartition("/")[2] not in str(event.detail)
+
+
+def refused(study: Study, by: str, whose: str) -> str:
+    with pytest.raises(Forbidden) as error:
+        make_password_link(seat=make.seat(study, by), member=make.member(study, whose))
+    return error.value.message
+
+
+def test_an_owner_can_not_take_over_what_is_not_theirs(study: Study) -> None:
+    sam = make.user("sam", staff=True)
+    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["reader"])
+    assert "they are staff" in refused(study, "olga", "sam") and "manage.py password_link" in refused(
+        study, "olga", "sam"
+    )
+    other_study(raters=("bob",))
+    assert "studies that are not yours" in refused(study, "olga", "bob")
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: carols"), "carol")
+    assert "maintain a taxonomy" in refused(study, "olga", "carol")
+    assert "role owner" in refused(study, "ada", "dan")
+    make_password_link(seat=get_seat(sam, "study"), member=make.member(study, "bob"))
+    with pytest.raises(Conflict, match="This is you"):
+        make_password_link(seat=make.owner_seat(study), member=make.member(study, "olga"))
+
+
+def test_who_rates_in_the_same_open_round_gets_no_link_staff_included(study: Study) -> None:
+    make.user("sam", staff=True)
+    for name, roles in (("olga", ["owner", "rater"]), ("sam", ["rater"])):
+        studies.add_member(seat=make.owner_seat(study), username=name, roles=roles)
+    make.open_round(study, 2, raters=("bob", "olga", "sam"), raters_per_item=3)
+    for name in ("olga", "sam"):
+        assert "you both rate in round 1" in refused(study, name, "bob")
+    make_password_link(seat=make.owner_seat(study), member=make.member(study, "carol"))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("olga", 201), ("sam", 201), ("ada", 403), ("bob", 403), ("rea", 403), ("mallory", 404)]
+)
+def test_owners_and_staff_make_links(study: Study, name: str, status: int) -> None:
+    other_study()
+    make.user("sam", staff=True)
+    path = f"/studies/study/members/{make.member(study, 'dan').pk}/password-link/"
+    assert Visitor(name).client.post(path).status_code == status
+    assert Visitor(name).client.get(path).status_code == 405

@@ -1,0 +1,178 @@
+"""Studies are duplicated, archived, taken out again and deleted, by their owner alone."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.actions import make_token
+from annotation import deleting, exporting
+from annotation.access import get_seat
+from annotation.actions import choosing, life
+from annotation.actions.exporting import request_export
+from annotation.actions.rounds import close_round, resolve_round
+from annotation.actions.studies import add_member, change_study
+from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.models import Annotation, Deletion, Export, Item, Membership, Rating, Study
+from annotation.queries.studies import rounds_to_resolve, studies_of, visible_studies
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+LADDER = {"olga": 200, "ada": 403, "bob": 403, "rea": 403, "mallory": 404}
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def rest(name: str, method: str, path: str, body: Any = None) -> Any:
+    token = make_token(user=make.user(name), name="t", scope="manage")[1]
+    ask = getattr(Client(), method)
+    more = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    return ask(f"/api/v1/{path}", headers={"Authorization": f"Bearer {token}"}, **more)
+
+
+def over(study: Study) -> Study:
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    return study
+
+
+def whole_export(study: Study, name: str = "olga") -> Export:
+    made = request_export(seat=make.seat(study, name), what="study", send=False)
+    exporting.work(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
+    study = over(make.study(primary={"symptom": {"coefficient": "gwet_ac1", "threshold": 0.7}}, guidelines="Read."))
+    change_study(seat=make.owner_seat(study), changes={"majority": True, "names_shown": True})
+    choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
+    made = life.duplicate_study(seat=make.owner_seat(study), slug="twin", with_items=True, with_members=True)
+    assert (made.guidelines, made.majority, made.names_shown, made.title) == ("Read.", True, True, "Study")
+    assert made.primary["symptom"]["coefficient"] == "gwet_ac1" and made.pseudonym_key != study.pseudonym_key
+    for each in (study, made):
+        each.codes = sorted(Membership.objects.filter(study=each).values_list("user__username", "code", "roles"))
+        each.texts = sorted(Item.objects.filter(study=each).values_list("identifier", "snapshot"))
+        each.drawn = [list(sample.drawn.values_list("issue", "position")) for sample in each.samples.all()]
+    assert (study.codes, study.texts, study.drawn) == (made.codes, made.texts, made.drawn)
+    assert not made.rounds.exists() and not Annotation.objects.filter(rater__study=made).exists()
+    line = made.audit_events.get(verb="duplicated from a study")
+    assert line.detail == {"of": "study", "members": True, "items": 2}
+    alone = life.duplicate_study(seat=make.owner_seat(study), slug="alone")
+    assert [each.user for each in alone.memberships.all()] == [make.user("olga")] and not alone.items.exists()
+
+
+def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work() -> None:
+    study = over(make.study())
+    seat, olga = make.owner_seat(study), signed_in("olga")
+    make.open_round(study, 1, first=5)
+    with pytest.raises(WrongState, match="Round 2 is open"):
+        life.archive_study(seat=seat)
+    resolve_round(seat=seat, number=2, withdraw=True)
+    assert [each.number for each in rounds_to_resolve(make.user("olga"))] == [2]
+    assert rest("olga", "patch", "studies/study/", {"archived": True}).json()["archived_at"]
+    assert not rounds_to_resolve(make.user("olga")) and not studies_of(make.user("bob"))
+    assert [each.slug for each in visible_studies(make.user("bob"), archived=True)] == ["study"]
+    assert "Study" not in olga.get("/").content.decode()
+    assert "study" in olga.get("/studies/?archived=1").content.decode()
+    assert not rest("olga", "get", "studies/").json()["results"]
+    assert [each["slug"] for each in rest("olga", "get", "studies/?archived=true").json()["results"]] == ["study"]
+    for path in ("settings/", "members/", "rounds/new/", "rounds/2/close/", "sample/", "plans/", "import/"):
+        answer = olga.post(f"/studies/study/{path}", {"title": "New"})
+        assert answer.status_code == 409 and "archived" in answer.content.decode(), path
+    for path, body in (("members/", {"user": "nina", "roles": ["rater"]}), ("rounds/2/close/", {}), ("plans/", {})):
+        answer = rest("olga", "post", f"studies/study/{path}", body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "archived"), path
+    assert rest("olga", "patch", "studies/study/", {"title": "New"}).status_code == 409
+    assert rest("mallory", "post", "studies/study/members/", {}).status_code == 404
+    for path in ("", "settings/", "agreement/", "exports/", "exports/labels.csv", "rounds/1/"):
+        assert olga.get(f"/studies/study/{path}").status_code == 200, path
+    assert rest("olga", "post", "studies/study/exports/", {"what": "labels"}).status_code == 202
+    assert olga.post("/studies/study/unarchive/").status_code == 302
+    assert olga.post("/studies/study/settings/", {"title": "New", "resolve_when": "round"}).status_code == 302
+
+
+def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_state() -> None:
+    study = over(make.study())
+    seat = make.owner_seat(study)
+    with pytest.raises(Conflict, match="no whole export"):
+        life.delete_study(seat=seat, typed="study", send=False)
+    whole_export(study)
+    with pytest.raises(Invalid):
+        life.delete_study(seat=seat, typed="Study", send=False)
+    change_study(seat=seat, changes={"title": "Changed"})
+    with pytest.raises(Conflict, match="was changed after"):
+        life.delete_study(seat=seat, typed="study", send=False)
+    export = whole_export(study)
+    add_member(seat=seat, username=make.user("ida").username, roles=["owner"])
+    assert signed_in("ida").get(f"/studies/study/exports/{export.number}/download/").status_code == 403
+    export = whole_export(study)
+    deletion = life.delete_study(seat=seat, typed="study", send=False)
+    assert (deletion.sha256, deletion.title) == (export.sha256, "Changed")
+    for name in ("olga", "bob"):
+        with pytest.raises(NotFound):
+            get_seat(make.user(name), "study")
+        assert not studies_of(make.user(name))
+    with pytest.raises(NotFound):
+        get_seat(make.user("sam", staff=True), "study")
+    assert "study" not in [each.slug for each in visible_studies(make.user("sam"))]
+
+
+def test_a_deletion_that_is_killed_anywhere_goes_on_and_leaves_nothing_but_the_register(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = over(make.study())
+    other = over(make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more")))
+    n_kept = (Rating.objects.filter(round__study=other).count(), Item.objects.filter(study=other).count())
+    whole_export(study)
+    deletion = life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
+    monkeypatch.setattr(deleting, "BATCH", 2)
+    for _ in range(3):
+        assert deleting._batch(deletion.pk)
+    assert deleting.lost(-60) == [deletion.pk]
+    deleting.work(deletion.pk)
+    deleting.work(deletion.pk)
+    deletion = Deletion.objects.get(pk=deletion.pk)
+    assert deletion.done_at and deletion.study is None and deletion.counts["rating"] == 4
+    assert not Study.objects.filter(slug="study").exists()
+    assert n_kept == (Rating.objects.filter(round__study=other).count(), Item.objects.filter(study=other).count())
+    lines = signed_in("olga").get("/deleted-studies/").content.decode()
+    assert deletion.sha256 in lines
+    assert deletion.sha256 not in signed_in("mallory").get("/deleted-studies/").content.decode()
+
+
+@pytest.mark.parametrize("name", [*LADDER, None])
+def test_the_life_of_a_study_is_its_owners(name: str | None) -> None:
+    make.study()
+    make.study("other", owner="mallory", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
+    client = signed_in(name) if name else Client()
+    expected = LADDER[name] if name else 302
+    bob = Membership.objects.get(study__slug="study", user__username="bob").pk
+    for path in ("duplicate/", "delete/"):
+        assert client.get(f"/studies/study/{path}").status_code == expected, path
+        assert client.get(f"/studies/nonsense/{path}").status_code == (404 if name else 302)
+    for path in ("duplicate/", "delete/", "archive/", "unarchive/", "export-whole/", f"members/{bob}/join/"):
+        status = client.post(f"/studies/study/{path}", {"typed": "nonsense"}).status_code
+        done = 422 if path in ("duplicate/", "delete/") else 302
+        assert status == (done if expected == 200 else expected), path
+    assert client.post("/studies/study/archive/").status_code == (302 if expected == 200 else expected)
+
+
+def test_lists_of_studies_cost_the_same_at_any_length() -> None:
+    study = make.study()
+    olga = signed_in("olga")
+    for slug in ("b", "c", "d"):
+        life.duplicate_study(seat=make.owner_seat(study), slug=slug)
+    life.archive_study(seat=make.owner_seat(study))
+    with assert_queries(6):
+        olga.get("/studies/?archived=1")
+    for slug in ("b", "c", "d"):
+        life.archive_study(seat=get_seat(make.user("olga"), slug))
+    with assert_queries(6):
+        olga.get("/studies/?archived=1")

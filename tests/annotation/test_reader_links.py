@@ -1,0 +1,225 @@
+"""Links by which reviewers read a study: closed rounds alone, no account, and nothing any more once withdrawn."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.access import get_item, get_round, get_seat_by_link
+from annotation.actions.analyses import save_analysis
+from annotation.actions.reader_links import make_reader_link
+from annotation.actions.resolving import resolve
+from annotation.actions.rounds import close_round
+from annotation.actions.studies import change_study
+from annotation.errors import Forbidden, Invalid
+from annotation.models import AuditEvent, ReaderLink, Round, Study
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+
+READ = ["", "rounds/", "rounds/1/", "items/", "items/{1}/", "taxonomy/", "exports/", "exports/labels.csv"]
+READ += ["exports/ratings.jsonl", "agreement/", "agreement/items/?dimension=symptom", "agreement/methods/"]
+READ += ["agreement/methods.txt", "agreement/figure/confusion.svg?dimension=symptom", "analysis/"]
+READ += [f"analysis/{asked}" for asked in ("counts/?dimension=symptom", "crosstab/?rows=symptom&columns=repository")]
+READ += [f"analysis/counts/{file}?dimension=symptom" for file in ("figure/counts.svg", "table/counts.csv")]
+"""What is read by a link, after the address of the study."""
+HELD_BACK = ["settings/", "members/", "readers/", "sample/", "audit/", "plans/", "proposals/", "changes/", "import/"]
+HELD_BACK += ["exports/package/", "rounds/new/", "rounds/1/label/", "rounds/1/resolve/", "rounds/1/discuss/"]
+"""What needs an account, whoever has a link."""
+EARLIER, LATER = "zqclosed", "zqopen"
+
+
+@pytest.fixture
+def study() -> Study:
+    """Round 1 is closed; round 2, of other items, is open and done by bob."""
+    study = make.study()
+    first = make.open_round(study, 2)
+    make.submit(first, "bob", 1, {"symptom": ["crash"]}, memo=EARLIER)
+    make.submit(first, "carol", 1, {"symptom": ["hang"]})
+    make.rate(first, "item bob carol\n2 crash crash")
+    resolve(
+        seat=make.seat(study, "ada"), round_=get_round(make.seat(study, "ada"), 1), part=1, dimension="symptom",
+        item=get_item(make.seat(study, "ada"), "acme/rocket#1"), values=["crash"], method="discussion",
+        rationale="zqwhy", expected=None,
+    )  # fmt: skip
+    close_round(seat=make.owner_seat(study), number=1)
+    second = make.open_round(study, 2, first=3)
+    make.submit(second, "bob", 3, {"symptom": ["slow"]}, memo=LATER)
+    return study
+
+
+def link(study: Study, **more: object) -> tuple[ReaderLink, str]:
+    asked = {"label": "reviewers", "with_issues": True} | more
+    return make_reader_link(seat=make.owner_seat(study), **asked)  # type: ignore[arg-type]
+
+
+def opened(plaintext: str) -> Client:
+    client = Client(raise_request_exception=False)
+    answer = client.get(f"/read/{plaintext}/")
+    assert (answer.status_code, answer["Location"]) == (302, "/studies/study/")
+    return client
+
+
+def words(client: Client, rest: str) -> tuple[int, str]:
+    path = rest.replace("{1}", str(get_item(make.owner_seat(Study.objects.get()), "acme/rocket#1").pk))
+    answer = client.get(f"/studies/study/{path}")
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return answer.status_code, body.decode(errors="replace")
+
+
+def test_whoever_opens_a_link_reads_what_is_closed_and_nothing_of_what_is_not(study: Study) -> None:
+    client = opened(link(study)[1])
+    told = ""
+    for path in READ:
+        status, page = words(client, path)
+        assert status == 200, path
+        assert LATER not in page and "slow (" not in page, path
+        told += page
+    assert EARLIER in told and "zqwhy" in told and "acme/rocket#1" in told
+    assert words(client, "agreement/?round=2")[0] == 403
+    assert "You are reading as a reviewer by a link" in words(client, "")[1]
+
+
+def test_people_stand_by_their_codes_for_who_reads_by_a_link(study: Study) -> None:
+    for name in ("bob", "carol", "ada"):
+        User.objects.filter(username=name).update(first_name=f"zqname {name}", username=f"zqname-{name}")
+    save_analysis(seat=make.owner_seat(study), title="Symptoms", kind="counts", question={"dimension": ["symptom"]})
+    client = opened(link(study)[1])
+    assert not [path for path in (*READ, "exports/resolutions.csv") if "zqname" in words(client, path)[1]]
+
+
+def test_a_link_opens_nothing_else_and_changes_nothing(study: Study) -> None:
+    client = opened(link(study)[1])
+    for path in HELD_BACK:
+        assert client.get(f"/studies/study/{path}").status_code == 302, path
+    for path in ("", "rounds/", "items/", "exports/"):
+        assert client.post(f"/studies/study/{path}", {"screening": "out"}).status_code in (403, 405), path
+    make.study("other", owner="mallory", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
+    assert client.get("/studies/other/").status_code == 302
+    assert client.get("/api/v1/studies/study/labels/").status_code == 401
+    assert client.get("/").status_code == client.get("/issues/").status_code == 302
+
+
+def test_a_round_is_read_by_a_link_when_it_is_closed_and_not_while_it_is_resolved(study: Study) -> None:
+    client = opened(link(study)[1])
+    second = study.rounds.get(number=2)
+    make.rate(second, "item carol\n3 hang")
+    make.rate(second, "item bob carol\n4 slow slow")
+    assert Round.objects.get(pk=second.pk).state == "resolving"
+    assert LATER not in words(client, "exports/ratings.csv")[1]
+    close_round(seat=make.owner_seat(study), number=2, leave_open=True)
+    assert LATER in words(client, "exports/ratings.csv")[1]
+
+
+def test_a_link_without_texts_shows_no_title_no_body_and_no_quote(study: Study) -> None:
+    secrets = ("Issue 1 of", "Training **hangs**", "Training <strong>hangs")
+    with_texts, without = (opened(link(study, with_issues=each)[1]) for each in (True, False))
+    assert any(secret in words(with_texts, "items/{1}/")[1] for secret in secrets)
+    for path in (*READ, "items/?search=Issue"):
+        status, page = words(without, path)
+        assert status == 200 and not [secret for secret in secrets if secret in page], path
+    assert words(with_texts, "exports/issues.csv")[0] == 200
+    assert words(without, "exports/issues.csv")[0] == 403
+    assert "acme/rocket#1" in words(with_texts, "items/?search=Issue")[1]
+    assert "acme/rocket#1" not in words(without, "items/?search=Issue")[1]
+    assert "acme/rocket#1" in words(without, "items/?search=rocket%231")[1]
+
+
+def test_a_link_that_is_withdrawn_or_has_ended_leads_nowhere_at_once(study: Study) -> None:
+    made, plaintext = link(study)
+    ended, other = link(study, days=1)
+    by_made, by_ended = opened(plaintext), opened(other)
+    owner = Client()
+    owner.force_login(make.user("olga"))
+    assert owner.post(f"/studies/study/readers/{made.number}/withdraw/").status_code == 302
+    ReaderLink.objects.filter(pk=ended.pk).update(ends_at=timezone.now() - timedelta(seconds=1))
+    for client, secret in ((by_made, plaintext), (by_ended, other)):
+        for path in READ:
+            status, page = words(client, path)
+            assert status == 404 and study.title + " ·" not in page, path
+        assert client.get(f"/read/{secret}/").status_code == 404
+    assert Client().get("/read/nonsense/").status_code == 404
+
+
+def test_an_open_link_leaks_nowhere(study: Study) -> None:
+    made, plaintext = link(study)
+    answer = Client().get(f"/read/{plaintext}/")
+    assert answer["Referrer-Policy"] == "no-referrer" and "noindex" in answer["X-Robots-Tag"]
+    assert "no-store" in answer["Cache-Control"] and plaintext not in answer["Location"]
+    page = opened(plaintext).get("/studies/study/")
+    assert "noindex" in page["X-Robots-Tag"] and "no-store" in page["Cache-Control"]
+    assert plaintext not in str(ReaderLink.objects.values_list().get(pk=made.pk))
+    assert plaintext not in str(list(AuditEvent.objects.values_list("detail", flat=True)))
+    made.refresh_from_db()
+    assert made.n_opened == 2 and made.last_opened_at is not None
+
+
+def test_who_is_signed_in_keeps_their_own_place(study: Study) -> None:
+    """A blind rater who opens the link sees no more than before, and an owner no less."""
+    _, plaintext = link(study)
+    for name, role in (("carol", "rater"), ("olga", "owner")):
+        client = Client()
+        client.force_login(make.user(name))
+        client.get(f"/read/{plaintext}/")
+        page = words(client, "")[1]
+        assert "by a link" not in page and role in page
+        assert client.get("/studies/study/settings/").status_code == (200 if role == "owner" else 403)
+    stranger = Client()
+    stranger.force_login(make.user("mallory"))
+    assert words(stranger, "")[0] == 404
+    stranger.get(f"/read/{plaintext}/")
+    assert "You are reading as a reviewer by a link" in words(stranger, "")[1]
+    assert stranger.get("/studies/study/members/").status_code == 404
+
+
+def test_saved_analyses_wait_until_no_round_is_under_way(study: Study) -> None:
+    save_analysis(seat=make.owner_seat(study), title="zqtitle", kind="counts", question={"dimension": ["symptom"]})
+    client = opened(link(study)[1])
+    assert "zqtitle" not in words(client, "analysis/")[1] and words(client, "analysis/1/")[0] == 403
+    study.rounds.filter(number=2).update(state="closed")
+    assert "zqtitle" in words(client, "analysis/")[1] and words(client, "analysis/1/")[0] == 200
+
+
+def test_only_the_owner_makes_links_and_sees_them_once(study: Study) -> None:
+    for name, status in (("ada", 403), ("bob", 403), ("rea", 403), ("mallory", 404)):
+        client = Client()
+        client.force_login(make.user(name))
+        for answer in (client.get("/studies/study/readers/"), client.post("/studies/study/readers/", {"label": "me"})):
+            assert answer.status_code == status, name
+        assert client.post("/studies/study/readers/1/withdraw/").status_code == status
+    assert Client().get("/studies/study/readers/").status_code == 302
+    client = Client()
+    client.force_login(make.user("olga"))
+    assert client.post("/studies/study/readers/", {"label": "", "days": "0"}).status_code == 422
+    made = client.post("/studies/study/readers/", {"label": "reviewers", "days": "30"})
+    assert made.status_code == 201 and ReaderLink.objects.get().with_issues is False
+    secret = made.content.decode().split("/read/")[1].split("/")[0]
+    assert opened(secret) and secret not in client.get("/studies/study/readers/").content.decode()
+    assert client.post("/studies/study/readers/9/withdraw/").status_code == 404
+    client.post("/studies/study/readers/1/withdraw/")
+    verbs = list(AuditEvent.objects.order_by("pk").values_list("verb", flat=True))
+    assert verbs[-2:] == ["reader link made", "reader link withdrawn"]
+    with pytest.raises(Forbidden):
+        make_reader_link(seat=make.seat(study, "ada"), label="x")
+    with pytest.raises(Invalid):
+        make_reader_link(seat=make.owner_seat(study), label="x" * 101, days=4000)
+
+
+def test_the_list_of_links_asks_the_same_however_many_there_are(study: Study) -> None:
+    for n in (1, 5):
+        for _ in range(n):
+            link(study)
+        owner = Client()
+        owner.force_login(make.user("olga"))
+        with assert_queries(6):
+            owner.get(reverse("reader_links", args=["study"]))
+
+
+def test_a_change_of_the_study_needs_an_account(study: Study) -> None:
+    seat = get_seat_by_link(link(study)[0].pk, "study")
+    with pytest.raises(Forbidden):
+        change_study(seat=seat, changes={"title": "Mine"})

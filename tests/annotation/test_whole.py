@@ -1,0 +1,99 @@
+"""A study leaves as one file, is deleted, and comes in again: identical, histories included."""
+
+import hashlib
+import io
+import re
+import zipfile
+from typing import Any
+
+import pytest
+
+from accounts.models import User
+from annotation import deleting, exporting
+from annotation.access import Seat, get_seat, get_whole_study
+from annotation.actions.arriving import bring_study
+from annotation.actions.exporting import request_export
+from annotation.actions.life import delete_study
+from annotation.exports.asked import nobody_asks
+from annotation.exports.kinds import read_asked, write_file
+from annotation.models import AuditEvent, Deletion, Export, Study
+from annotation.queries import whole
+from tests import builders as make
+from tests.annotation import walled
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
+WHATS = ("labels", "ratings", "resolutions", "items", "issues", "agreement", "taxonomies")
+
+NAME_SAMPLES = {"data/items.csv", "data/items.parquet", "sample/sample-n.json", "README.md", "datapackage.json"}
+"""Files of a package that name samples by the numbers of their rows, or hold the hash of one that does."""
+
+
+def written(seat: Seat, what: str, format: str | None = None, **options: Any) -> bytes:
+    file = io.BytesIO()
+    write_file(read_asked(seat, what, format, options), seat, file, nobody_asks)
+    return file.getvalue()
+
+
+def files_of(study: Study) -> dict[str, bytes]:
+    """What leaves a study, but for the numbers of rows that stand for samples; and its audit as far as it goes."""
+    seat = get_whole_study(study.slug)
+    found = {what: written(seat, what, "jsonl") for what in WHATS}
+    found["items"] = re.sub(rb'"sample": \d+', b'"sample": n', found["items"])
+    return found
+
+
+def audit_of(study: Study) -> list[tuple[str, str, str, str]]:
+    rows = AuditEvent.objects.filter(study=study).order_by("pk").select_related("user")
+    return [
+        (str(row.at), row.verb, repr({**row.detail, "sample": ""}), row.user.told_name if row.user else "")
+        for row in rows
+    ]
+
+
+def unpacked(package: bytes) -> dict[str, bytes]:
+    """The files of a replication package, but for the numbers of rows that stand for samples."""
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        found = {name: archive.read(name) for name in archive.namelist() if name != "CHECKSUMS.txt"}
+    return {re.sub(r"sample-\d+", "sample-n", name): content for name, content in found.items()}
+
+
+def exported_and_deleted(study: Study, name: str) -> tuple[io.BytesIO, Deletion]:
+    """The study is exported whole and deleted by an owner, each with its job; its file, and what the register says."""
+    seat = make.seat(study, name)
+    made = request_export(seat=seat, what="study", send=False)
+    exporting.work(made.pk)
+    export = Export.objects.get(pk=made.pk)
+    assert export.state == Export.State.DONE, export.error
+    with export.file.open("rb") as file:
+        kept = io.BytesIO(file.read())
+    deletion = delete_study(seat=seat, typed=study.slug, send=False)
+    deleting.work(deletion.pk)
+    deletion.refresh_from_db()
+    assert deletion.done_at and not Study.objects.filter(slug=study.slug).exists()
+    assert not export.file.storage.exists(export.file.name)
+    return kept, deletion
+
+
+def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -> None:
+    study = walled.walled()
+    before, n_rows, audit = files_of(study), whole.counts(study), audit_of(study)
+    package = unpacked(written(get_whole_study("study"), "package"))
+    kept, deletion = exported_and_deleted(study, "ida")
+    assert deletion.sha256 == hashlib.sha256(kept.getvalue()).hexdigest()
+    stored, _ = bring_study(user=make.user("olga"), file=kept)
+    after = files_of(stored.study)
+    for name in before:
+        assert after[name] == before[name], name
+    assert audit_of(stored.study)[: len(audit)] == audit
+    assert whole.counts(stored.study) == n_rows | {
+        "membership": n_rows["membership"] + 1,
+        "auditevent": n_rows["auditevent"] + 2,
+    }
+    assert [each["is_new"] for each in stored.taxonomies] == [False, False] and stored.n_new_issues == 0
+    again = unpacked(written(get_whole_study("study"), "package"))
+    differ = {name for name in package if again[name] != package[name]}
+    assert differ <= NAME_SAMPLES, differ
+    assert get_seat(make.user("olga"), "study").has_role("owner")
+    assert not User.objects.filter(is_active=True).exclude(elsewhere="").exists()
+    exported_and_deleted(stored.study, "olga")
+    assert not User.objects.exclude(elsewhere="").exists()

@@ -1,0 +1,83 @@
+"""A database of somebody else's making: an unfit one is refused in words, and its tables are made by one at a time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg2
+import pytest
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+
+from config.database import MIGRATING, UnfitDatabase, refuse_texts, refuse_version, turn_at_tables
+from tests.conftest import environment_of_servers
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("found", [140_011, 130_000])
+def test_an_older_postgresql_is_refused_with_its_number(found: int) -> None:
+    with pytest.raises(UnfitDatabase, match=f"PostgreSQL {found // 10_000}, and Concord needs PostgreSQL 15 or later"):
+        refuse_version(found)
+
+
+@pytest.mark.parametrize("found", [150_000, 180_001])
+def test_postgresql_15_and_later_are_taken(found: int) -> None:
+    refuse_version(found)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "by_code_point", "folds_all", "said"),
+    [
+        ("SQL_ASCII", True, False, "keeps texts as SQL_ASCII"),
+        ("UTF8", False, True, "orders texts by the rules of a language"),
+        ("UTF8", True, False, "knows small and large letters of English only"),
+    ],
+)
+def test_texts_that_would_be_ordered_or_folded_otherwise_are_refused(
+    encoding: str, by_code_point: bool, folds_all: bool, said: str
+) -> None:
+    with pytest.raises(UnfitDatabase, match=f"{said}.*LOCALE 'C.UTF-8'"):
+        refuse_texts(encoding, by_code_point, folds_all)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_migrate_refuses_a_database_in_words_before_it_makes_a_table() -> None:
+    environment = environment_of_servers()
+    name = "of another order"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'")
+    try:
+        address = environment["DATABASE_URL"].replace(f"/{connection.settings_dict['NAME']}", f"/{name}", 1)
+        done = subprocess.run(
+            [sys.executable, "manage.py", "migrate"],
+            check=False, cwd=BASE_DIR, env={**os.environ, **environment, "DATABASE_URL": address},
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("The database of DATABASE_URL knows small and large letters of English only;")
+        with psycopg2.connect(**connection.get_connection_params() | {"dbname": name}) as other:
+            cursor = other.cursor()
+            cursor.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+            assert cursor.fetchone() == (0,)
+        other.close()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_makes_tables_keeps_all_others_waiting_and_whoever_looks_only_those_who_make_them() -> None:
+    def others() -> tuple[bool, bool]:
+        other = connections.create_connection(DEFAULT_DB_ALIAS)
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s), pg_try_advisory_lock_shared(%s)", [MIGRATING] * 2)
+            found = cursor.fetchone()
+        other.close()
+        return found
+
+    with turn_at_tables():
+        assert others() == (False, False)
+    with turn_at_tables(shared=True):
+        assert others() == (False, True)
+    assert others() == (True, True)

@@ -1,0 +1,153 @@
+"""The operator's page, metrics and pulses: who may look, what they say, and what is said while no worker is there."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django.fixtures import Settings
+
+from accounts.auditing import record
+from annotation.actions.exporting import request_export
+from annotation.models import Export
+from config import operations, pulse
+from ingest.models import FetchRun
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+PAGES = ("/operations/", "/operations/audit/", "/operations/audit/audit.csv", "/operations/audit/audit.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_heard_of() -> Iterator[None]:
+    redis = pulse._client(operations.settings.REDIS_URL, 0)
+    redis.delete(pulse.KEY, pulse.TASKS)
+    yield
+    redis.delete(pulse.KEY, pulse.TASKS)
+
+
+@pytest.fixture
+def staff() -> Client:
+    client = Client()
+    client.force_login(make.user("stan", staff=True))
+    return client
+
+
+def heard(kind: str, ago: timedelta) -> None:
+    said = {"at": (datetime.now(UTC) - ago).timestamp(), "version": "0.2.0"}
+    pulse._client(operations.settings.REDIS_URL, 0).hset(pulse.KEY, f"{kind} host:1", json.dumps(said))
+
+
+def failed_fetch() -> FetchRun:
+    now = timezone.now()
+    return FetchRun.objects.create(
+        kind="github", target="o/r", state="failed", error="GitHub said no.", finished_at=now
+    )
+
+
+def test_only_staff_know_that_there_are_pages_for_operators(staff: Client) -> None:
+    record(verb="person added", about=make.user("olga"))
+    for path in PAGES:
+        assert staff.get(path).status_code == 200
+        assert Client().get(path).status_code == 302
+        for name in ("olga", "bob"):
+            client = Client()
+            client.force_login(make.user(name))
+            assert client.get(path).status_code == 404
+    assert b"person added" in b"".join(staff.get("/operations/audit/audit.csv"))
+    assert "person added" in staff.get("/operations/audit/").content.decode()
+    assert staff.get("/operations/audit/audit.xlsx").status_code == 404
+
+
+def test_the_page_shows_jobs_with_their_error_and_what_can_be_done(staff: Client) -> None:
+    run = failed_fetch()
+    study = make.study()
+    request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    shown = staff.get("/operations/").content.decode()
+    assert "GitHub said no." in shown and f'action="/fetches/{run.pk}/continue/"' in shown
+    assert "study · export 1, ratings" in shown and "All migrations are applied" in shown
+
+
+def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
+    for n in (1, 12):
+        for _ in range(n):
+            failed_fetch()
+        with assert_queries(11):
+            staff.get("/operations/")
+
+
+def test_why_a_job_of_a_study_failed_is_not_told_to_who_is_blind_there() -> None:
+    study = make.study(raters=("stan", "bob"))
+    stan = make.user("stan", staff=True)
+    stan.is_staff = True
+    stan.save()
+    make.open_round(study, 1, raters=("stan", "bob"))
+    export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    Export.objects.filter(pk=export.pk).update(state="failed", error="what bob said", done_at=timezone.now())
+    client = Client()
+    client.force_login(stan)
+    assert "what bob said" not in client.get("/operations/").content.decode()
+
+
+def test_staff_read_on_every_page_that_the_workers_are_gone_and_others_do_not(staff: Client) -> None:
+    bob = Client()
+    bob.force_login(make.user("bob"))
+    words = "No worker has been heard of"
+    heard("worker", timedelta(seconds=30))
+    assert words not in staff.get("/issues/").content.decode()
+    heard("worker", timedelta(minutes=3))
+    assert words in staff.get("/issues/").content.decode()
+    assert words not in bob.get("/issues/").content.decode()
+
+
+def test_a_job_that_waits_for_minutes_says_that_no_worker_is_there(staff: Client) -> None:
+    run = FetchRun.objects.create(kind="github", target="o/r", state="queued", heartbeat_at=timezone.now())
+    path = f"/fetches/{run.pk}/"
+    assert "No worker is running" not in staff.get(path).content.decode()
+    FetchRun.objects.filter(pk=run.pk).update(heartbeat_at=timezone.now() - timedelta(minutes=3))
+    assert "No worker is running" in staff.get(path).content.decode()
+    heard("worker", timedelta(seconds=1))
+    assert "No worker is running" not in staff.get(path).content.decode()
+
+
+@pytest.mark.parametrize("given", [None, "", "Bearer wrong", "Bearer ", "Basic 0123456789abcdef"])
+def test_metrics_are_not_there_for_who_has_no_token(given: str | None, settings: Settings) -> None:
+    headers = {} if given is None else {"Authorization": given}
+    for token in ("", "0123456789abcdef"):
+        settings.METRICS_TOKEN = token
+        assert Client().get("/metrics", headers=headers).status_code == 404
+
+
+def test_metrics_say_what_is_alive_at_work_and_over(settings: Settings) -> None:
+    settings.METRICS_TOKEN = "0123456789abcdef"
+    failed_fetch()
+    heard("worker", timedelta(seconds=1))
+    heard("clock", timedelta(minutes=5))
+    pulse.count_task("ingest.tasks.fetch_run", "SUCCESS", 0.5)
+    answer = Client().get("/metrics", headers={"Authorization": "Bearer 0123456789abcdef"})
+    assert answer.status_code == 200 and "no-store" in answer["Cache-Control"]
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.content.decode())
+        for sample in family.samples
+    }
+    assert found["concord_up", "database"] == found["concord_up", "redis"] == 1
+    assert found["concord_processes", "worker"] == 1 and found["concord_processes", "clock"] == 0
+    assert found["concord_jobs", "fetch", "failed"] == 1
+    assert found["concord_tasks_total", "success", "ingest.tasks.fetch_run"] == 1
+    assert found["concord_task_seconds_total", "success", "ingest.tasks.fetch_run"] == 0.5
+    assert ("concord_queue_length",) in found
+
+
+def test_a_method_that_nobody_knows_makes_no_figures_of_its_own(settings: Settings) -> None:
+    settings.METRICS_TOKEN = "0123456789abcdef"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "config.metrics.Counting"]
+    client = Client()
+    for method in ("GET", "EVIL1", "EVIL2"):
+        client.generic(method, "/healthz")
+    said = client.get("/metrics", headers={"Authorization": "Bearer 0123456789abcdef"}).content.decode()
+    assert 'view="healthz"' in said and "EVIL" not in said

@@ -1,0 +1,110 @@
+"""The whole corpus in every text of a study: on no page anything of it runs, in no file it is a formula."""
+
+import csv
+import io
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Page, Route
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.spreadsheets import FORMULA
+from tests import builders as make
+from tests.annotation import walled
+from tests.browser.test_every_page import ELSEWHERE, ROLES, is_page
+from tests.browser.visitors import sign_in
+from tests.hostile.corpus import CANARY
+from tests.hostile.poisoned import poisoned
+
+ALIVE = """
+() => [
+  ...(window.pwned === undefined ? [] : [`a text ran: ${window.pwned}`]),
+  ...[...document.querySelectorAll("*")].flatMap((element) => [...element.attributes].flatMap(({ name, value }) =>
+    /^on|^hx-on|^srcdoc$|^style$|^ping$|^background$|^srcset$/.test(name) && !element.closest("svg, .chart")
+      || (/^(href|src|action|formaction|data|xlink:href)$/.test(name) && /^\\s*(javascript|data):/i.test(value))
+      || (name === "target" && value === "_blank" && !/noopener/.test(element.rel))
+      || (/^(id|name)$/.test(name) && /pwned|canary/.test(value))
+      ? [`<${element.localName} ${name}="${value.slice(0, 60)}">`] : [])),
+  ...[...document.querySelectorAll("script:not([src]):not([type='application/json'])")].map(() => "a script"),
+  ...[...document.querySelectorAll("main :is(iframe, object, embed, base, meta, link, style, video, audio, form form)")]
+    .map((element) => `<${element.localName}>`),
+  ...[...document.querySelectorAll("[id]")].map(({ id }) => id)
+    .filter((id, at, ids) => ["turn", "version", "messages", "content"].includes(id) && ids.indexOf(id) !== at)
+    .map((id) => `a second #${id}`),
+]
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(400)
+@pytest.mark.django_db(transaction=True)
+def test_on_no_page_anything_hostile_runs_or_asks_another_host(page: Page, live_server: LiveServer) -> None:
+    assert poisoned() > 50
+    clients = {name: Client(raise_request_exception=False) for name in ROLES}
+    for name, client in clients.items():
+        client.force_login(make.user(name))
+    places = {name: "/" + path for name, base, path in reversed(list(walled.table())) if base == walled.PAGES}
+    places |= {name: path for name, path in ELSEWHERE.items() if "3" not in path and "diff" not in path}
+    wrong: list[str] = []
+    here = urlsplit(live_server.url).netloc
+
+    def elsewhere(route: Route) -> None:
+        wrong.append(f"{page.url} asks {route.request.url}")
+        route.abort()
+
+    page.route(lambda address: urlsplit(address).netloc not in ("", here), elsewhere)
+    page.on("pageerror", lambda error: wrong.append(f"{page.url}: {error}"))
+    page.on("dialog", lambda dialog: (wrong.append(f"{page.url}: a dialog"), dialog.dismiss()))
+    page.on("console", lambda said: wrong.append(f"{page.url}: {said.text}") if said.type == "error" else None)
+    n_pages = n_shown = 0
+    for at, path in enumerate(places.values()):
+        for role in (*ROLES[at % 4 :], *ROLES[: at % 4]):
+            if is_page(clients[role], path):
+                sign_in(page, live_server, role)
+                page.goto(live_server.url + path)
+                wrong += [f"{path} as {role}: {each}" for each in page.evaluate(ALIVE)]
+                n_pages += 1
+                n_shown += "pwned" in page.content()
+                break
+    assert n_pages > 35
+    assert n_shown > 15, "the corpus is there, as text"
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+@pytest.mark.django_db
+def test_no_address_breaks_and_no_file_holds_a_formula_or_a_command() -> None:
+    poisoned()
+    visitor = walled.Visitor("olga")
+    wrong: list[str] = []
+    kinds: set[str] = set()
+    for _, base, path in walled.table():
+        answer = visitor.get(base, path)
+        kind = answer.headers.get("Content-Type", "").partition(";")[0]
+        kinds.add(kind)
+        if answer.status_code >= 500:
+            wrong.append(f"{path}: {answer.status_code}")
+        elif kind == "text/csv":
+            wrong += [f"{path}: {cell!r}" for cell in _formulas(body_of(answer))]
+        elif kind in ("application/x-tex", "text/x-tex"):
+            text = body_of(answer)
+            wrong += [f"{path}: {command}" for command in (r"\input", r"\immediate", r"\catcode") if command in text]
+        if base != walled.PAGES or kind != "text/html":
+            disposition = answer.headers.get("Content-Disposition", "attachment")
+            if CANARY in disposition or not re.match(r'attachment(; filename="[\w.-]+")?$', disposition):
+                wrong.append(f"{path}: {disposition}")
+    assert {"text/html", "text/csv", "application/json"} <= kinds
+    assert not wrong, "\n".join(wrong)
+
+
+def body_of(answer: Any) -> str:
+    body: bytes = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return body.decode("utf-8-sig")
+
+
+def _formulas(text: str) -> list[str]:
+    """The cells of a CSV that a spreadsheet would run; numbers are none."""
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    return [cell for cell in cells if cell.startswith(FORMULA) and not re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", cell)]

@@ -1,0 +1,277 @@
+"""Hostile files: each is refused in words before it is unpacked, or read as the harmless thing that it is."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from accounts.storable import DEEPEST
+from annotation.errors import Unreadable as Unfit
+from annotation.sheets import tables as sheet_tables
+from annotation.sheets.books import Book, open_book
+from ingest.actions.uploads import asked_of_file, take_file
+from ingest.errors import Unreadable
+from ingest.files import read_rows
+from ingest.tables import open_table
+from taxonomy.errors import UnreadableDocument
+from taxonomy.reading import read
+from tests import builders as make
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def workbook(spoil: Mapping[str, Callable[[str], str]] | None = None, **more: str) -> io.BytesIO:
+    """A workbook of two columns and a row, some of whose parts are spoilt; `more` are parts by their name."""
+    book = openpyxl.Workbook()
+    book.active.append(["item", "R1"])
+    book.active.append(["a/b#1", "crash"])
+    whole, made = io.BytesIO(), io.BytesIO()
+    book.save(whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            content = source.read(name).decode()
+            target.writestr(name, (spoil or {}).get(name, str)(content))
+        for name, content in more.items():
+            target.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+def rows_of(file: io.BytesIO) -> list[list[str]]:
+    return [list(row.cells) for row in open_table(file).rows]
+
+
+def head(content: str) -> Callable[[str], str]:
+    """Puts something before the root of a sheet."""
+    return lambda xml: xml.replace("<worksheet", content + "<worksheet", 1)
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
+KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+
+
+def with_texts(number: int, texts: str) -> io.BytesIO:
+    """A workbook whose last cell is the shared text of a number."""
+    related = f'<Relationship Id="rId9" Type="{RELATED}" Target="/xl/sharedStrings.xml"/></Relationships>'
+    listed = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{KIND}"/></Types>'
+    spoil = {
+        SHEET: lambda xml: xml.replace(
+            '<c r="B2" t="inlineStr"><is><t>crash</t></is></c>', f'<c r="B2" t="s"><v>{number}</v></c>'
+        ),
+        "xl/_rels/workbook.xml.rels": lambda xml: xml.replace("</Relationships>", related),
+        "[Content_Types].xml": lambda xml: xml.replace("</Types>", listed),
+    }
+    return workbook(spoil, **{"xl/sharedStrings.xml": texts})
+
+
+SHARED = f'<sst xmlns="{MAIN}"><si><t>hang</t></si></sst>'
+BROKEN_BOOKS = {
+    "entities that grow": workbook({SHEET: lambda xml: head(BOMB + "]>")(xml).replace("crash", "&i;")}),
+    "an entity of another file": workbook(
+        {SHEET: lambda xml: head('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>')(xml)}
+    ),
+    "entities in shared texts": with_texts(0, BOMB + "]>" + SHARED.replace("hang", "&i;")),
+    "a text number that is none": with_texts(99_999_999, SHARED),
+    "a cell far beyond the last column": workbook({SHEET: lambda xml: xml.replace('r="B2"', 'r="ZZZZZ2"')}),
+    "ten thousand parts": workbook(**{f"xl/media/{number}.bin": "" for number in range(10_001)}),
+    "a style sheet of 40 MB": workbook(**{"xl/styles2.xml": " " * (40 << 20)}),
+}
+
+
+@pytest.mark.parametrize("file", BROKEN_BOOKS.values(), ids=BROKEN_BOOKS.keys())
+def test_a_workbook_that_is_a_trap_is_refused_in_words(file: io.BytesIO) -> None:
+    file.seek(0)
+    with pytest.raises(Unreadable) as refused:
+        rows_of(file)
+    assert "CSV" in refused.value.message or "workbook" in refused.value.message
+    assert "passwd" not in refused.value.message
+
+
+def test_a_workbook_is_read_without_its_links_macros_and_the_size_it_claims() -> None:
+    link = '<externalLink xmlns="x"><externalBook r:id="rId1"/></externalLink>'
+    dtd = head('<!DOCTYPE x SYSTEM "http://canary.invalid/x.dtd">')
+    file = workbook(
+        {SHEET: lambda xml: dtd(xml.replace('<dimension ref="A1:B2"', '<dimension ref="A1:XFD1048576"'))},
+        **{"xl/externalLinks/externalLink1.xml": link, "xl/vbaProject.bin": "Sub AutoOpen()", "../../evil.xml": "<x/>"},
+    )
+    assert rows_of(file) == [["a/b#1", "crash"]]
+    assert rows_of(with_texts(0, SHARED)) == [["a/b#1", "hang"]]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x1f\x8b\x08\x00" + b"\0" * 60, b"BZh9" + b"\0" * 60, b"\xfd7zXZ\0" + b"\0" * 60]
+)
+def test_what_is_packed_otherwise_is_not_unpacked(content: bytes) -> None:
+    with pytest.raises(Unfit, match="is compressed; unpack it first"):
+        open_book(io.BytesIO(content), "ratings.csv.gz")
+
+
+def zipped(*names: str, content: bytes = b"item,R1\na/b#1,crash\n") -> io.BytesIO:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in names:
+            target.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+NAMES = [
+    "../../etc/cron.d/x.csv", "/etc/passwd.csv", "C:\\x.csv", "con.csv", "a" * 500 + ".csv", "\u202evsc.exe",
+    "x\n.csv", "<img src=x onerror=pwned=1>.csv", "$(id).csv", "-rf.csv",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_inside_a_zip_lead_nowhere(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    book: Book = open_book(zipped(name), "all.zip")
+    assert [line.cells for line in book.sheets[0].lines] == [["item", "R1"], ["a/b#1", "crash"]]
+    assert "/" not in book.sheets[0].file and len(book.sheets[0].file) <= 150
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", [*NAMES, "", ".", "..", "\0.csv"])
+def test_names_of_uploads_lead_nowhere(name: str, settings: Any) -> None:
+    row = b'{"number": 1, "title": "t", "repository": "o/r"}\n'
+    file = SimpleUploadedFile("x.json", row)
+    file._name = name  # past Django's own cleaning
+    run = take_file(user=make.user("olga"), file=file)
+    assert run.upload.name.startswith("uploads/") and ".." not in run.upload.name
+    assert len(run.requested["file"]) <= 200 and "/" not in run.requested["file"] and "\0" not in run.requested["file"]
+    assert asked_of_file(file, None, False)["bytes"] == len(row)
+
+
+def test_a_zip_that_says_less_than_it_holds_is_refused() -> None:
+    file = zipped("a.csv", content=b"item,R1\n" * 100_000)
+    lying = file.getvalue().replace((800_000).to_bytes(4, "little"), (8).to_bytes(4, "little"))
+    with pytest.raises(Unfit, match="unpack"):
+        open_book(io.BytesIO(lying), "all.zip")
+
+
+@pytest.mark.parametrize(("at", "put"), [(6, b"\1\0"), (8, b"\x0c\0"), (8, b"\x63\0"), (60, b"\xff" * 20)])
+def test_a_zip_with_a_password_of_another_kind_or_broken_within_is_refused(at: int, put: bytes) -> None:
+    """The bytes stand in the head of the entry and, two further on, in the list at the end."""
+    content = zipped("ratings.csv", content=b"item,R1\n" + bytes(range(32, 127)) * 50).getvalue()
+    there = content.index(b"PK\1\2") + 2 + at
+    spoilt = content[:at] + put + content[at + len(put) :]
+    if at < 30:
+        spoilt = spoilt[:there] + put + spoilt[there + len(put) :]
+    with pytest.raises(Unfit, match="unpacked"):
+        open_book(io.BytesIO(spoilt), "all.zip")
+
+
+def parquet(columns: Mapping[str, Any], **more: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(dict(columns)), file, **more)
+    file.seek(0)
+    return file
+
+
+def test_a_parquet_file_of_a_few_bytes_that_repeats_a_long_text_is_refused() -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["x" * 1_000_000])
+    file = parquet({"item": text}, compression="zstd")
+    assert len(file.getvalue()) < 100_000
+    with pytest.raises(Unfit, match="MB of text"):
+        list(sheet_tables.open_table(file).rows)
+
+
+def test_a_parquet_file_larger_or_deeper_than_a_sheet_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Unfit, match="more than 1,000,000 rows"):
+        sheet_tables.open_table(parquet({"item": pa.nulls(1_000_001, pa.string())}))
+    deep: Any = pa.string()
+    for _ in range(30):
+        deep = pa.list_(deep)
+    for kind in (deep, pa.struct([("a", pa.string())]), pa.map_(pa.string(), pa.string())):
+        with pytest.raises(Unfit, match="tables within cells"):
+            sheet_tables.open_table(parquet({"item": pa.nulls(1, kind)}))
+    monkeypatch.setattr(sheet_tables, "EXPANDED_BYTES_MAX", 100)
+    with pytest.raises(Unfit, match="larger than a gigabyte"):
+        sheet_tables.open_table(parquet({"item": [f"o/r#{number}" for number in range(100)]}))
+    broken = parquet({"item": ["a"]}).getvalue()
+    for content in (b"PAR1" + b"\xff" * 100, broken[:-20], broken[:40] + b"\xff" * 30 + broken[70:]):
+        with pytest.raises(Unfit, match="can't be read"):
+            list(sheet_tables.open_table(io.BytesIO(content)).rows)
+
+
+def test_parquet_is_read_as_it_is_stored() -> None:
+    file = parquet({"item": ["o/r#1", None, "o/r#1"], "n": [1.0, 2.5, None], "tags": [["a", "b"], [], None]})
+    table = sheet_tables.open_table(file)
+    assert [list(row.cells) for row in table.rows] == [["o/r#1", "1", "a; b"], ["", "2.5", ""], ["o/r#1", "", ""]]
+
+
+def test_a_table_of_a_million_columns_is_refused_by_its_head() -> None:
+    with pytest.raises(Unreadable, match="columns; 2000 are the most"):
+        open_table(io.BytesIO(",".join(f"c{number}" for number in range(200_000)).encode() + b"\n"))
+    with pytest.raises(Unreadable):
+        open_table(io.BytesIO(b"," * 8_000_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"a":' * 100_000 + "1", '{"number": 1' + "0" * 5000 + "}", '{"number": 1e999}', '{"number": NaN}',
+     '{"number": 1, "number": 2, "title": []}', '{"__proto__": {"number": 1}}', '{"number": -1, "title": "x"}'],
+)  # fmt: skip
+def test_json_that_is_too_deep_too_large_or_double_is_refused_by_row(text: str) -> None:
+    rows = list(read_rows(io.BytesIO(f'{text}\n{{"number": 7, "title": "t", "repository": "o/r"}}\n'.encode())))
+    assert any(row.refusal for row in rows)
+    assert any(row.record for row in rows) or len(rows) == 1
+
+
+@pytest.mark.parametrize("text", ['[{"data": ' + "[" * 5000 + "]" * 5000 + "}]", "[" * 100_000, '{"label": 1e999}'])
+def test_json_of_other_tools_that_is_too_deep_is_refused(text: str) -> None:
+    with pytest.raises(Unfit):
+        open_book(io.BytesIO(text.encode()), "tasks.json")
+
+
+YAML = {
+    "aliases that grow": "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]",
+    "a tag": "slug: !!python/object/apply:os.system [id]",
+    "a tag of its own": "slug: !include /etc/passwd",
+    "a merge": "base: {slug: x}\n<<: *base",
+    "a well of brackets": "[" * 5000,
+    "a well of keys": "".join(f"{' ' * depth}a:\n" for depth in range(200)),
+    "two documents": "slug: a\n---\nslug: b",
+    "a directive": "%YAML 9.9\n---\nslug: a\n---\n",
+    "NUL": 'slug: "a\0b"',
+    "too much": "a" * 2_000_001,
+}
+
+
+@pytest.mark.parametrize("text", YAML.values(), ids=YAML.keys())
+def test_a_document_that_is_a_trap_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(UnreadableDocument) as refused:
+        read(text)
+    assert refused.value.problems[0].line >= 1
+
+
+def test_json_of_requests_has_an_end_to_its_depth() -> None:
+    assert DEEPEST < 100
+    assert json.loads("[" * DEEPEST + "]" * DEEPEST) is not None
+
+
+def test_whatever_writes_csv_for_people_defuses_it() -> None:
+    """Through `SafeCsv`; the others write text that is read again by us alone."""
+    reads_again = {"annotation/calibration_forms.py", "ingest/tables/opening.py"}
+    found = {
+        str(path.relative_to(BASE_DIR))
+        for app in ("accounts", "annotation", "config", "ingest", "taxonomy")
+        for path in (BASE_DIR / app).rglob("*.py")
+        if "csv.writer(" in path.read_text() or "csv.DictWriter(" in path.read_text()
+    }
+    assert found == {"accounts/spreadsheets.py"} | reads_again
