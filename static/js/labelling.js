@@ -138,6 +138,7 @@ function startPage() {
     isChangedSince ||= outbox.isInFlight(turn.assignment);
     if (outbox.hold(turn.assignment)) {
       byId("held")?.remove();
+      busy(false);
       banner("warn", "Not sent yet. Submit again when you are done.");
     }
     drafts.changed();

@@ -338,10 +338,9 @@ def test_what_is_changed_while_the_answer_is_on_its_way_stays_on_the_page(study:
     page.route(SUBMIT, lambda route: held.append(route))
     answer(page, "hasty")
     first = shown(page)
-    wait_until(page, "document.querySelector('#submit').getAttribute('aria-busy') === 'true'")
-    page.fill("#memo", "considered")
     while not held:
         page.wait_for_timeout(20)
+    page.fill("#memo", "considered")
     held.pop().continue_()
     banner(page, "Your answer is stored as it was when you sent it")
     page.unroute(SUBMIT)
@@ -350,6 +349,22 @@ def test_what_is_changed_while_the_answer_is_on_its_way_stays_on_the_page(study:
     page.click("text=Save the change")
     on_item(page, 1)
     assert stored() == [(first, 1, "hasty"), (first, 2, "considered")]
+
+
+def test_what_is_changed_before_the_answer_leaves_is_sent_with_the_next_submit(study: "Study", enter: Enter) -> None:
+    page = enter(make.open_round(study, 2))
+    first = shown(page)
+    person = page.evaluate("JSON.parse(document.querySelector('#version').textContent).user")
+    hold = "name => new Promise(held => navigator.locks.request(name, () => new Promise(free => { window.free = free; held(); })))"
+    page.evaluate(hold, f"concord.labelling.{person}")
+    answer(page, "hasty")
+    page.fill("#memo", "considered")
+    banner(page, "Not sent yet. Submit again when you are done.")
+    assert page.get_attribute("#submit", "aria-busy") == "false"
+    page.evaluate("free()")
+    page.keyboard.press("Control+Enter")
+    on_item(page, 1)
+    assert stored() == [(first, 1, "considered")]
 
 
 def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_where_it_is_opened(
