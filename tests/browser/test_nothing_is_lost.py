@@ -355,7 +355,8 @@ def test_what_is_changed_before_the_answer_leaves_is_sent_with_the_next_submit(s
     page = enter(make.open_round(study, 2))
     first = shown(page)
     person = page.evaluate("JSON.parse(document.querySelector('#version').textContent).user")
-    hold = "name => new Promise(held => navigator.locks.request(name, () => new Promise(free => { window.free = free; held(); })))"
+    hold = """name => new Promise((held) =>
+        navigator.locks.request(name, () => new Promise((free) => { window.free = free; held(); })))"""
     page.evaluate(hold, f"concord.labelling.{person}")
     answer(page, "hasty")
     page.fill("#memo", "considered")
