@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from csp.decorators import csp_update
 from django.core.exceptions import (
     ObjectDoesNotExist,
     PermissionDenied,
@@ -11,6 +12,7 @@ from django.core.exceptions import (
 )
 from django.http import Http404
 from django.urls import include, path, re_path
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import exceptions
@@ -117,8 +119,12 @@ class NotHere(APIView):
         return self.get(request)
 
 
+@method_decorator(csp_update({"img-src": "data:"}), name="dispatch")
 class Docs(SpectacularSwaggerSplitView):
-    """The browsable description; its script comes from its own address, so that the strict CSP holds here, too."""
+    """The browsable description; its script comes from its own address, so that the strict CSP holds here, too.
+
+    Only the icons, which its style sheet holds in itself, are named beyond what pages may load.
+    """
 
     url_name = "schema"
     template_name = "api_docs.html"

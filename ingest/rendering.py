@@ -24,17 +24,17 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 from redis.exceptions import RedisError
 
 from ingest.identifiers import GITHUB_HOST
+from ingest.images import frame_of, sources_of
 
 logger = logging.getLogger(__name__)
 
-VERSION = 2  # Part of the cache's key: raise it when the output changes.
+VERSION = 3  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 HIGHLIGHTED_MAX = 60_000
 CACHED_FROM = 2_000
 CACHED_SECONDS = 7 * 24 * 3600
 RAW_TAGS_MAX = 5_000  # Sanitising deep nests takes quadratic time.
-IMAGE_ADDRESS_MAX = 2_000
 
 _TAG_NAMES = (
     "a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p "
@@ -197,15 +197,16 @@ class _Page:
     def _image(self, found: re.Match[str]) -> str:
         attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[1])}
         address, alt = attributes.get("src", ""), attributes.get("alt", "").strip()
-        parts = urlsplit(address)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or len(address) > IMAGE_ADDRESS_MAX:
+        if not sources_of(address):
             return escape(alt)
         width = attributes.get("width", "")
+        host = escape(urlsplit(address).hostname or "")
         size = f' data-width="{width}"' if re.fullmatch(r"\d{1,4}", width) else ""
         return (
-            f'<button type="button" class="remote-image" data-src="{escape(address)}" data-alt="{escape(alt)}"{size}>'
+            f'<button type="button" class="remote-image" data-src="{escape(address)}" '
+            f'data-frame="{escape(frame_of(address))}" data-alt="{escape(alt)}"{size}>'
             f'<span class="remote-image-alt">{escape(alt) or "Image"}</span> '
-            f'<span class="remote-image-host">show from {escape(parts.hostname)}</span></button>'
+            f'<span class="remote-image-host">show from {host}</span></button>'
         )
 
 

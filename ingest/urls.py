@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ingest.views import fetches, issues, repositories, uploads
+from ingest.views import fetches, images, issues, repositories, uploads
 
 urlpatterns = [
     path("repositories/", repositories.repositories, name="repositories"),
@@ -19,6 +19,7 @@ urlpatterns = [
     path("uploads/<int:upload_id>/columns/", uploads.columns, name="upload_columns"),
     path("uploads/<int:upload_id>/sheet/", uploads.choose_sheet, name="upload_sheet"),
     path("uploads/<int:upload_id>/throw-away/", uploads.throw_away, name="throw_away_upload"),
+    path("images/", images.image, name="image"),
     path("issues/", issues.issues, name="issues"),
     path("issues/<str:owner>/<str:name>/<int:number>/", issues.issue, name="issue"),
     path("issues/<str:host>/<str:owner>/<str:name>/<int:number>/", issues.issue, name="issue"),

@@ -21,6 +21,7 @@ from annotation.actions import rounds as round_actions
 from annotation.actions.reader_links import make_reader_link
 from annotation.models import Round, Study
 from ingest.actions.uploads import take_upload
+from ingest.images import frame_of
 from ingest.models import FetchRun, Issue
 from tests import builders as make
 from tests.annotation import walled
@@ -59,6 +60,7 @@ class Site:
         self.ids = {name: str(pk) for name, pk in walled.ids().items()} | {
             "run": str(run.pk), "upload of issues": str(upload.pk), "sha": issue.current_snapshot.sha256,
             "link": str(link.number), "secret": secret,
+            "image": frame_of("https://example.org/a.png").partition("?")[2],
             "token": str(make_token(user=owner, name="mine")[0].pk),
         }  # fmt: skip
         self.known: dict[tuple[str, str], str] = {}

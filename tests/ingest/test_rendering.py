@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.rendering import ATTRIBUTES, TAGS, _render, render_markdown
 
-OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-alt", "data-width"}}
+OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
 OURS |= {"table": {"tabindex"}}
 OURS |= {"pre": {"tabindex", "class"}, "details": {"class", "open"}, "span": {"class"}, "p": {"class", "align"}}
 OURS |= {"div": {"class", "data-language", "align"}, "a": {"href", "title", "target", "rel"}}

@@ -1,6 +1,6 @@
 // Quotes in a shown issue: taken from a selection, found again by their words, and marked without touching the page.
 
-const NOT_QUOTED = ".code-bar, .remote-image, .code-fold > summary, .muted, .visually-hidden";
+const NOT_QUOTED = ".code-bar, .remote-image, .shown-image, .code-fold > summary, .muted, .visually-hidden";
 const CONTEXT = 60;
 const MOST_PLACES = 5_000;
 const EDGE = 0.04;

@@ -1,0 +1,53 @@
+"""Images of other hosts: each is shown in a document of its own, whose address we sign and whose policy names its host.
+
+So no other page of the site may load anything from elsewhere.
+"""
+
+import re
+from urllib.parse import urlencode, urlsplit
+
+from django.core.signing import BadSignature, Signer
+
+from ingest.errors import NotFound
+
+ADDRESS_MAX = 2_000
+_HOST = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
+SENT_ON = {
+    "https://github.com": (
+        "https://*.githubusercontent.com",
+        "https://github-production-user-asset-6210df.s3.amazonaws.com",
+    )
+}
+"""Where a host keeps its images: a policy looks at the address that a redirect leads to, too."""
+
+
+def sources_of(address: str) -> tuple[str, ...]:
+    """The sources that a policy has to name for an image to be loaded; none where it can't be shown."""
+    try:
+        parts = urlsplit(address)
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+    except ValueError:
+        return ()
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or len(address) > ADDRESS_MAX:
+        return ()
+    if not _HOST.fullmatch(host):
+        return ()
+    origin = f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
+    return (origin, *SENT_ON.get(origin, ()))
+
+
+def frame_of(address: str) -> str:
+    """The address, within this site, of the document that shows an image."""
+    return "/images/?" + urlencode({"address": address, "mark": _signer().signature(address)})
+
+
+def signed_address(address: str, mark: str) -> str:
+    """The address of an image that a text shown here named. Raises NotFound for any other."""
+    try:
+        return _signer().unsign(f"{address}:{mark}")
+    except BadSignature:
+        raise NotFound("There is no image at this address.") from None
+
+
+def _signer() -> Signer:
+    return Signer(salt="image of a text")
