@@ -62,6 +62,7 @@ def rename_user(*, user: User, full_name: str, email: str) -> User:
     if wrong := wrong_in(full_name.strip()):
         raise Invalid("This name can't be used.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
+    before, address = user.get_full_name(), user.email
     user.first_name, user.last_name = first_name, last_name.strip()
     user.email = User.objects.normalize_email(email.strip())
     try:
@@ -72,7 +73,12 @@ def rename_user(*, user: User, full_name: str, email: str) -> User:
             for name, sentences in error.message_dict.items()
         }
         raise Invalid("This name or address can't be used.", fields=fields) from error
-    user.save(update_fields=["first_name", "last_name", "email"])
+    with transaction.atomic():
+        user.save(update_fields=["first_name", "last_name", "email"])
+        if user.get_full_name() != before:
+            record(verb="person renamed", user=user)
+        if user.email != address:
+            record(verb="e-mail address changed", user=user)
     return user
 
 

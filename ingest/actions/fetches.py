@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.auditing import record
 from ingest import indexing, runs, sync
 from ingest.errors import Conflict, Invalid
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
@@ -81,7 +82,7 @@ def start_asked(
     return start_fetch(user=user, repository=repository, **asked)
 
 
-def continue_run(*, run: FetchRun, send: bool = True) -> FetchRun:
+def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True) -> FetchRun:
     """Queues a failed, cancelled or waiting run again: it goes on from its cursor. Raises Conflict for others."""
     with transaction.atomic():
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
@@ -96,12 +97,13 @@ def continue_run(*, run: FetchRun, send: bool = True) -> FetchRun:
         run.state = FetchRun.State.QUEUED
         run.heartbeat_at = timezone.now()
         run.save(update_fields=["n_failures", "finished_at", "waiting_until", "error", "state", "heartbeat_at"])
+        record(verb="fetch continued", user=user, fetch=run.pk, target=run.target)
         if send:
             send_after_commit(run)
     return run
 
 
-def cancel_run(*, run: FetchRun) -> FetchRun:
+def cancel_run(*, run: FetchRun, user: "User | None" = None) -> FetchRun:
     """Stops a run that is not over; what it stored stays, and it can be continued. Raises Conflict."""
     with transaction.atomic():
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
@@ -111,6 +113,7 @@ def cancel_run(*, run: FetchRun) -> FetchRun:
         run.waiting_until = None
         run.finished_at = timezone.now()
         run.save(update_fields=["state", "waiting_until", "finished_at"])
+        record(verb="fetch cancelled", user=user, fetch=run.pk, target=run.target)
     return run
 
 

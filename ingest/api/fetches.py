@@ -190,7 +190,7 @@ class ContinueFetch(APIView):
 
     @extend_schema(request=None, responses={202: RunAnswer, 409: OpenApiResponse(description="at work or done")})
     def post(self, request: Request, run_id: int) -> Response:
-        run = continue_run(run=get_run(caller(request), run_id))
+        run = continue_run(run=get_run(caller(request), run_id), user=caller(request))
         return Response(queries.run_as_document(run), status=202)
 
 
@@ -201,4 +201,5 @@ class CancelFetch(APIView):
 
     @extend_schema(request=None, responses={200: RunAnswer, 409: OpenApiResponse(description="over already")})
     def post(self, request: Request, run_id: int) -> Response:
-        return Response(queries.run_as_document(cancel_run(run=get_run(caller(request), run_id))))
+        run = cancel_run(run=get_run(caller(request), run_id), user=caller(request))
+        return Response(queries.run_as_document(run))

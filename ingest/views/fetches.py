@@ -6,6 +6,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from accounts.access import who
 from ingest import queries
 from ingest.access import get_run
 from ingest.actions.fetches import cancel_run, continue_run
@@ -45,12 +46,12 @@ def fetch_progress(request: HttpRequest, run_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def continue_fetch(request: HttpRequest, run_id: int) -> HttpResponse:
-    continue_run(run=get_run(request.user, run_id))
+    continue_run(run=get_run(request.user, run_id), user=who(request))
     return redirect("fetch", run_id)
 
 
 @login_required
 @require_POST
 def cancel_fetch(request: HttpRequest, run_id: int) -> HttpResponse:
-    cancel_run(run=get_run(request.user, run_id))
+    cancel_run(run=get_run(request.user, run_id), user=who(request))
     return redirect("fetch", run_id)

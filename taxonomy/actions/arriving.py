@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
+from accounts.auditing import record
 from accounts.models import User
 from taxonomy.actions.rows import write, write_changes
 from taxonomy.checking import load
@@ -92,6 +93,7 @@ def take_taxonomy(
         changes |= {"state": each["state"], "revision": each["revision"]}
         TaxonomyVersion.objects.filter(pk=version.pk).update(**changes)
     forget_trees()
+    record(verb="taxonomy made", user=user, taxonomy=slug, versions=len(found), from_a_file=True)
     return made, found, True
 
 

@@ -3,6 +3,7 @@
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from accounts.auditing import record
 from accounts.models import User
 from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
@@ -42,6 +43,7 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
         taxonomy.maintainers.add(user)
     version = TaxonomyVersion.objects.create(taxonomy=taxonomy, number=1, title=document.title, created_by=user)
     write(version, document, user)
+    record(verb="taxonomy made", user=user, taxonomy=taxonomy.slug, version=1)
     return version
 
 
@@ -104,6 +106,7 @@ def _next_draft(
     )
     write(version, document, user)
     write_changes(version, before, document)
+    record(verb="taxonomy draft made", user=user, taxonomy=taxonomy.slug, version=version.number)
     return version
 
 
@@ -142,6 +145,7 @@ def discard_draft(*, user: User | None, version: TaxonomyVersion, expected: int 
     if not version.is_draft:
         raise no_draft(version, "discarded")
     require_revision(version, expected)
+    record(verb="taxonomy draft discarded", user=user, taxonomy=taxonomy.slug, version=version.number)
     taxonomy.discarded_number = max(taxonomy.discarded_number, version.number)
     taxonomy.save(update_fields=["discarded_number"])
     try:

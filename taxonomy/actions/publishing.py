@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.auditing import record
 from accounts.models import User
 from taxonomy.actions.rows import locked, no_draft, require_revision, write_changes
 from taxonomy.errors import TaxonomyConflict
@@ -43,6 +44,7 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
     taxonomy.title = version.title
     taxonomy.save(update_fields=["title"])
     forget_trees()
+    record(verb="taxonomy published", user=user, taxonomy=taxonomy.slug, version=version.number)
     return version
 
 
@@ -62,4 +64,5 @@ def retire_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVe
     version.state = TaxonomyVersion.State.RETIRED
     version.retired_by, version.retired_at = user, timezone.now()
     version.save(update_fields=["state", "retired_by", "retired_at"])
+    record(verb="taxonomy retired", user=user, taxonomy=version.taxonomy.slug, version=version.number)
     return version

@@ -1,4 +1,4 @@
-"""Every action of a study and of people leaves a line in an audit, or it is said here why not."""
+"""Every action leaves a line in the audit of its study or in the server's, or it is said here why not."""
 
 import ast
 from pathlib import Path
@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-ACTIONS = [*sorted((BASE_DIR / "annotation/actions").glob("*.py")), BASE_DIR / "accounts/actions.py"]
+APPS = ("annotation", "ingest", "taxonomy")
+ACTIONS = [path for app in APPS for path in sorted((BASE_DIR / app / "actions").glob("*.py"))]
+ACTIONS.append(BASE_DIR / "accounts/actions.py")
 WRITES_ITSELF = "its own rows, which are only ever appended, say who and when"
 NOTHING_LASTS = "it changes nothing that lasts, or what only its own person sees"
+RUN_SAYS = "the row of the run says who, what and when"
 ELSEWHERE = "the line is written by what it calls or is called by in another module"
 WITHOUT = {
     "arriving.take_study": "the arrival's row says it until the study is stored",
@@ -33,7 +36,20 @@ WITHOUT = {
     "workbooks.confirm_workbook": "the import writes its line when it is done",
     "workbooks.throw_away": NOTHING_LASTS,
     "workbooks.gathered": NOTHING_LASTS,
-    "actions.rename_user": "how a person is called is theirs to change",
+    "deliveries.take_delivery": "the delivery's row, and that of its run",
+    "fetches.start_fetch": RUN_SAYS,
+    "fetches.start_check": RUN_SAYS,
+    "fetches.start_closing_fetch": RUN_SAYS,
+    "fetches.start_asked": RUN_SAYS,
+    "fetches.run_now": RUN_SAYS,
+    "fetches.queue_run": RUN_SAYS,
+    "uploads.take_file": RUN_SAYS,
+    "uploads.start_file_fetch": RUN_SAYS,
+    "uploads.confirm_upload": RUN_SAYS,
+    "uploads.take_upload": NOTHING_LASTS,
+    "uploads.choose_sheet": NOTHING_LASTS,
+    "uploads.throw_away": NOTHING_LASTS,
+    "drafts.replace_draft": "the draft counts its revisions and says who wrote the last one; it holds for nobody yet",
     "actions.touch_token": "the token's row says it",
     "actions.choose_theme": NOTHING_LASTS,
     "actions.choose_keys": NOTHING_LASTS,
