@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from config import embedded
+from tests import prepared
 from tests.find_chromium import chromium
 from tests.github import GitHub, World, descriptions
 from tests.github.openapi import Recorder
@@ -59,11 +60,20 @@ _hold = embedded.Hold(DATA_DIR)
 _kinds_run: set[str] = set()
 
 
+class _Servers:
+    """Whether they are those of the tests, and hold a database that others can be copied from."""
+
+    are_own = False
+    have_tables = False
+
+
 def pytest_configure(config: pytest.Config) -> None:
     import django
 
     django.setup()
     _Connections.count()
+    _empty_quickly()
+    _list_static_files_once()
     if _hands_out(config):  # The processes that run the tests bring their own.
         for name in ("DJANGO_SETTINGS_MODULE", "DATA_DIR"):
             os.environ.pop(name)
@@ -86,6 +96,51 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     _hold.take()
     _forget_durability()
+    _Servers.are_own = True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """The tables are made before the first test begins, so that no test's time limit counts them."""
+    if _Servers.are_own and any(item.get_closest_marker("django_db") for item in session.items):
+        prepared.prepare(DATA_DIR, session.config.cache.mkdir("tables") if session.config.cache else DATA_DIR)
+        _Servers.have_tables = True
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    from django.db import connection
+
+    if _Servers.have_tables:
+        connection.settings_dict["TEST"]["TEMPLATE"] = prepared.NAME
+
+
+def _empty_quickly() -> None:
+    """Let Django empty the database after a test with transactions in our way."""
+    from django.db import connections
+    from django.test import TransactionTestCase
+
+    def leave(self: Any) -> None:
+        for alias in self._databases_names(include_mirrors=False):
+            prepared.empty(connections[alias])
+
+    TransactionTestCase._fixture_teardown = leave  # type: ignore[attr-defined]
+
+
+def _list_static_files_once() -> None:
+    """Each visitor of a test has a middleware of their own, which would look through all folders again."""
+    from whitenoise.middleware import WhiteNoiseMiddleware
+
+    listed: dict[str, Any] = {}
+    look = WhiteNoiseMiddleware.add_files_from_finders
+
+    def add(self: Any) -> None:
+        if not listed:
+            look(self)
+            listed.update(self.files)
+        self.files.update(listed)
+
+    WhiteNoiseMiddleware.add_files_from_finders = add
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

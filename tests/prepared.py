@@ -1,0 +1,91 @@
+"""Databases of the tests: the tables are made once and kept between runs, and emptied by deleting what is in them."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import django
+import psycopg2
+from django.apps import apps
+from django.core.management import call_command
+
+from config import embedded
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+NAME = "prepared"
+"""A database with all tables and without a row: others are copied from it."""
+LARGE = 4 << 20
+"""A table of more bytes is emptied as Django does it, so that it is small again."""
+EMPTY = f"""
+DO $$
+DECLARE
+    place regclass;
+    holds boolean;
+    large boolean := false;
+BEGIN
+    SET LOCAL session_replication_role = replica;  -- what was appended can't be deleted else
+    FOR place IN
+        SELECT oid FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+            AND relname NOT IN ('django_migrations', 'django_content_type', 'auth_permission')
+        ORDER BY oid
+    LOOP
+        EXECUTE format('LOCK TABLE %s', place);  -- whoever still writes is waited for
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', place) INTO holds;
+        IF holds THEN
+            EXECUTE format('DELETE FROM %s', place);
+        END IF;
+        large := large OR pg_table_size(place) > {LARGE};
+    END LOOP;
+    PERFORM set_config('tests.large', large::text, false);
+END $$;
+SELECT current_setting('tests.large')::boolean;
+"""
+
+
+def fingerprint() -> str:
+    """What the tables depend on: all migrations, and what carries them out."""
+    digest = hashlib.sha256(f"{django.VERSION} {embedded.POSTGRES_MAJOR}".encode())
+    for app in apps.get_app_configs():
+        for path in sorted(Path(app.path).glob("migrations/*.py")):
+            digest.update(f"{app.label} {path.name} ".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def prepare(data_dir: Path, kept: Path) -> None:
+    """Makes the database that others are copied from: of what an earlier run kept, or by migrating, which is kept."""
+    with closing(psycopg2.connect(embedded.database_url(data_dir))) as side:
+        side.autocommit = True
+        side.cursor().execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
+    address = embedded.database_url(data_dir).replace(f"/{embedded.DATABASE}?", f"/{NAME}?")
+    dump = kept / f"{fingerprint()}.sql"
+    if dump.exists():
+        _run(embedded.postgres_program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-1", "-f", dump, "-d", address)
+        return
+    _run(sys.executable, "manage.py", "migrate", "-v", "0", DATABASE_URL=address)
+    for old in kept.glob("*.sql"):
+        old.unlink(missing_ok=True)
+    own = kept / f"{os.getpid()}.part"
+    _run(embedded.postgres_program("pg_dump"), "-f", own, "-d", address)
+    own.rename(dump)
+
+
+def _run(*command: object, **environment: str) -> None:
+    done = subprocess.run(
+        [str(each) for each in command],
+        cwd=BASE_DIR, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def empty(connection: Any) -> None:
+    """Takes all rows away, as Django's flush does and many times as quick, for tests leave few rows in few tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(EMPTY)
+        (large,) = cursor.fetchone()
+    if large:
+        call_command("flush", verbosity=0, interactive=False, database=connection.alias)
