@@ -1,10 +1,11 @@
 """The job of a study's rules: decides by majority and asks third raters, for one item or for a round in batches."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.utils import timezone
 
@@ -28,6 +29,8 @@ from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 BATCH = 200
+LOCKS = 7_303
+"""The number of advisory locks on rounds to which rules are being applied, beside the round's own."""
 ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
 
 Touched = Collection[tuple[int, int, str]]
@@ -36,22 +39,36 @@ Touched = Collection[tuple[int, int, str]]
 def rule_round(round_id: int) -> None:
     """Applies the rules to all of a round that is being resolved, and marks it; for another one it does nothing.
 
+    A study that is archived keeps its round waiting until it is worked on again.
+
     Each batch is one transaction that holds its items, and looks at them anew; so killed anywhere and run again, or
     run twice at once, it decides nothing twice and asks nobody twice.
     """
     round_ = Round.objects.select_related("study").get(pk=round_id)
-    if round_.state != Round.State.RESOLVING or round_.ruled_at is not None:
+    if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
         return
     waiting: list[int] = []
-    for each in round_verdicts(round_, disputed_only=True):
-        if any(_is_for_rules(verdict) for verdict in each.verdicts):
-            waiting.append(each.round_item.item_id)
-        if len(waiting) >= BATCH:
+    with _at_work(round_id):
+        for each in round_verdicts(round_, disputed_only=True):
+            if any(_is_for_rules(verdict) for verdict in each.verdicts):
+                waiting.append(each.round_item.item_id)
+            if len(waiting) >= BATCH:
+                rule_items(round_id, waiting)
+                waiting = []
+        if waiting:
             rule_items(round_id, waiting)
-            waiting = []
-    if waiting:
-        rule_items(round_id, waiting)
-    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING).update(ruled_at=timezone.now())
+    working = Study.objects.filter(archived_at=None)
+    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(ruled_at=timezone.now())
+
+
+@contextmanager
+def _at_work(round_id: int) -> Iterator[None]:
+    """Lets the clock see, for as long as this worker lives, that somebody is at this round."""
+    with closing(connections.create_connection(DEFAULT_DB_ALIAS)) as side:
+        side.set_autocommit(False)
+        with side.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [LOCKS, round_id % 2**31])
+        yield
 
 
 @transaction.atomic
@@ -64,7 +81,7 @@ def rule_items(round_id: int, items: Sequence[int]) -> None:
     round_ = Round.objects.select_related("study").get(pk=round_id)
     study = round_.study
     item_by_item = state == Round.State.OPEN and study.is_resolved_by_item
-    if not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
+    if study.archived_at is not None or not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
         return
     list(RoundItem.objects.select_for_update().filter(round=round_, item__in=items).order_by("position"))
     tree = published_version(round_.taxonomy_version_id)
@@ -231,8 +248,22 @@ def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
 
 
 def lost(before_seconds: int) -> list[int]:
-    """Rounds that are being resolved for so long and to which the rules of their study were not applied; one query."""
+    """Rounds that are being resolved for so long and to which the rules of their study were not applied.
+
+    Those at which a worker is are left out, however long it takes; two queries.
+    """
     since = timezone.now() - timedelta(seconds=before_seconds)
     has_rules = Q(study__third_rater=True) | Q(study__majority=True)
     rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    rows = rows.filter(study__archived_at=None)
+    waiting = list(rows.order_by("pk").values_list("pk", flat=True))
+    if not waiting:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT objid::bigint FROM pg_locks JOIN pg_database d ON d.oid = database "
+            "WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND d.datname = current_database()",
+            [LOCKS],
+        )
+        at_work = {pk for (pk,) in cursor.fetchall()}
+    return [pk for pk in waiting if pk % 2**31 not in at_work]

@@ -1,9 +1,12 @@
 """Studies are duplicated, archived, taken out again and deleted, by their owner alone."""
 
+import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command, get_commands
 from django.test import Client
 
 from accounts.actions import make_token
@@ -96,6 +99,33 @@ def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work
     assert rest("olga", "post", "studies/study/exports/", {"what": "labels"}).status_code == 202
     assert olga.post("/studies/study/unarchive/").status_code == 302
     assert olga.post("/studies/study/settings/", {"title": "New", "resolve_when": "round"}).status_code == 302
+
+
+CHANGE_NO_STUDY = {
+    "add_user", "agreement", "backup", "dump_taxonomy", "export", "fetch", "import_study", "load_taxonomy",
+    "password_link", "restore", "token", "up", "upgrade",
+}  # fmt: skip
+"""They read studies, make one, work on what stands around them, or take back all there is."""
+
+
+def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path) -> None:
+    own = {
+        name
+        for name, app in get_commands().items()
+        if app in ("accounts", "annotation", "config", "ingest", "taxonomy")
+    }
+    assert own - CHANGE_NO_STUDY == {"import_ratings"}, "a new command: does it change an archived study?"
+    study = over(make.study())
+    file = tmp_path / "more.csv"
+    file.write_text("item,rater,symptom\nx,bob,crash\nx,carol,hang\n")
+    life.archive_study(seat=make.owner_seat(study))
+    before = Annotation.objects.count(), study.audit_events.count()
+    with pytest.raises(CommandError, match="archived, so it is only read"):
+        call_command("import_ratings", str(file), study="study", dimensions="symptom")
+    assert (Annotation.objects.count(), study.audit_events.count()) == before
+    life.take_out_of_archive(seat=make.owner_seat(study))
+    call_command("import_ratings", str(file), study="study", dimensions="symptom", stdout=io.StringIO())
+    assert Annotation.objects.count() == before[0] + 2
 
 
 def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_state() -> None:

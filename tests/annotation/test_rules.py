@@ -9,6 +9,7 @@ from django.utils import timezone
 from annotation.access import get_item, get_round, get_seat
 from annotation.actions import labelling, rounds, studies
 from annotation.actions.giving import withdraw_from_study
+from annotation.actions.life import archive_study, take_out_of_archive
 from annotation.actions.resolving import reopen, resolve
 from annotation.actions.rules import apply_rules, ask_third_rater
 from annotation.actions.taking import take_next
@@ -18,7 +19,7 @@ from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Res
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
-from annotation.ruling import lost, rule_items, rule_round
+from annotation.ruling import _at_work, lost, rule_items, rule_round
 from tests import builders as make
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.scripts import Script
@@ -116,6 +117,28 @@ def test_without_a_rule_nothing_is_decided_and_a_rule_turned_on_later_waits_for_
     rule_round(round_.pk)
     assert list(decided(round_)) == [1]
     assert lost(-5) == []
+
+
+def test_the_clock_leaves_a_round_alone_at_which_a_worker_is() -> None:
+    round_ = of_three(majority=True)
+    assert lost(-5) == [round_.pk]
+    with _at_work(round_.pk):
+        assert lost(-5) == []
+        with _at_work(round_.pk):  # the owner asked for the rules meanwhile
+            assert lost(-5) == []
+    assert lost(-5) == [round_.pk]
+
+
+def test_rules_of_an_archived_study_wait_until_it_is_worked_on_again() -> None:
+    round_ = of_three(majority=True)
+    archive_study(seat=make.owner_seat(round_.study))
+    rule_round(round_.pk)
+    rule_items(round_.pk, list(round_.round_items.values_list("item", flat=True)))
+    assert not decided(round_) and lost(-5) == [] and Round.objects.get().ruled_at is None
+    take_out_of_archive(seat=make.owner_seat(Study.objects.get()))
+    assert lost(-5) == [round_.pk]
+    rule_round(round_.pk)
+    assert list(decided(round_)) == [1]
 
 
 def test_what_somebody_decided_or_reopened_is_left_to_people() -> None:
