@@ -218,7 +218,7 @@ class _Package:
     def _write_tables(self) -> None:
         study, numbers = self.seat.study, {each.pk: each.pk for each in self.samples}
         simple: list[tuple[str, Iterable[Row]]] = [
-            ("rounds", queries.round_rows(self.rounds, numbers)),
+            ("rounds", queries.round_rows(study, self.rounds, numbers)),
             ("raters", self.raters),
             ("dimensions", queries.dimension_rows(self.trees)),
             ("categories", queries.category_rows(self.trees)),

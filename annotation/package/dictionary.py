@@ -61,6 +61,12 @@ def _rounds() -> Table:
             Column("state", "string", "How far it is.", _words("open", "resolving", "closed"), is_required=True),
             TAXONOMY,
             VERSION,
+            Column(
+                "told_version",
+                "integer",
+                "The version in whose terms its agreed labels are told: its own, or the one that a plan led to.",
+                is_required=True,
+            ),
             Column("raters_per_item", "integer", "How many raters an item is planned to have."),
             Column("double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."),
             Column("mode", "string", "How items were given out.", _words("planned", "pool")),

@@ -118,6 +118,32 @@ class Data:
         self.ratings = self.table("ratings")
         self.items = self.table("items")
         self.labels = self.table("labels")
+        self.read_changes()
+
+    def read_changes(self):
+        """What became of categories: (taxonomy, version, dimension, backwards) -> category -> what it may be."""
+        self.changes, self.parents = defaultdict(lambda: defaultdict(list)), {}
+        numbers = defaultdict(set)
+        for taxonomy, number in self.dimensions:
+            numbers[taxonomy].add(int(number))
+        for taxonomy, every in numbers.items():
+            for before, number in pairwise(sorted(every)):
+                self.parents[taxonomy, number] = before
+        path = self.folder / "taxonomy" / "changes.json"
+        for each in json.loads(path.read_text(encoding="utf-8")) if path.exists() else []:
+            taxonomy, number, old, new = each["taxonomy"], each["to"], each["old"], each["new"]
+            self.parents[taxonomy, number] = each["from"]
+            if old is not None and new is not None:
+                self.changes[taxonomy, number, new["dimension"], False][old["category"]].append(new["category"])
+                self.changes[taxonomy, number, new["dimension"], True][new["category"]].append(old["category"])
+
+    def ancestors(self, taxonomy, number):
+        """A version and those it came from, the nearest first."""
+        found = []
+        while number is not None and number not in found:
+            found.append(number)
+            number = self.parents.get((taxonomy, number))
+        return found
 
     def table(self, name):
         found = pd.read_csv(self.folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False, encoding="utf-8")
@@ -764,82 +790,281 @@ def check_parts(check, entry, table):
 # Agreed labels --------------------------------------------------------------------------------------------------------
 
 
-def check_labels(data, report):
-    """data/labels.csv, from what raters gave and what was decided; and labels_wide.csv, from labels.csv.
+class Way:
+    """What values become on the way from one version of a taxonomy to another; `is_known` where mappings lead there."""
 
-    Gives the places that wait for a decision.
+    def __init__(self, data, taxonomy, old, new):
+        self.data, self.taxonomy, self.old, self.new = data, taxonomy, old, new
+        up, down = data.ancestors(taxonomy, old), data.ancestors(taxonomy, new)
+        shared = next((number for number in up if number in down), None)
+        self.is_known, self.steps = shared is not None, []
+        if self.is_known:  # (the version with the changes, the version that is reached, whether it is gone backwards)
+            back = up[: up.index(shared) + 1]
+            self.steps = [(number, reached, True) for number, reached in pairwise(back)]
+            self.steps += [(number, number, False) for number in reversed(down[: down.index(shared)])]
+
+    def kind(self, number, key):
+        dimension = self.data.dimensions[self.taxonomy, str(number)].get(key)
+        return dimension.kind if dimension else None
+
+    def ends(self, key):
+        """Why no answer to a question can be told: (what happened, words), None where it goes on."""
+        kind = self.kind(self.old, key)
+        for _, reached, _ in self.steps:
+            after = self.kind(reached, key)
+            if after is None:
+                return "dimension", f"its question is not in version {reached}"
+            if kind not in (None, after) and not {kind, after} <= {"single", "ordinal", "multi"}:
+                return "kind", f"its question is of another kind in version {reached}"
+            kind = after
+        return None
+
+    def category(self, key, category):
+        """(what one category becomes, None), or (None, why it can't be told)."""
+        now, loss, parting = {category}, False, None
+        for number, _, is_back in self.steps:
+            into = self.data.changes[self.taxonomy, number, key, is_back]
+            heirs = {each: into.get(each, []) for each in now}
+            after = list(dict.fromkeys(one for each in heirs.values() for one in each))
+            if not after:
+                return None, f"{'added' if is_back else 'retired'} in version {number}"
+            loss = loss or not all(heirs.values())
+            if len(after) > 1:
+                which = "merged in version {} from {}" if is_back else "split in version {} into {}"
+                parting = parting or which.format(number, ", ".join(after))
+            elif not loss:
+                parting = None
+            now = dict.fromkeys(after)
+        return (None, parting) if parting else (next(iter(now)), None)
+
+    def tell(self, key, value):
+        """(a value in terms of the version at the end, None), or (None, why there is none)."""
+        if self.old == self.new:
+            return value, None
+        if not self.is_known:
+            return None, f"no mapping leads to version {self.new}"
+        if end := self.ends(key):
+            return None, end[1]
+        if self.kind(self.old, key) in ("boolean", "number", "text"):
+            return value, None
+        found = set()
+        for each in sorted(as_set(value)):
+            told, why = (each, None) if each == PENDING else self.category(key, each)
+            if why:
+                return None, why
+            found.add(told)
+        if self.kind(self.new, key) == "multi":
+            return frozenset(found), None
+        if len(found) != 1:
+            return None, f"its question is of another kind in version {self.new}"
+        return found.pop(), None
+
+
+class Stand:
+    """How a part of an item stands on a question of a round: `value` is what is agreed, None for nothing.
+
+    `ratings` (rater -> value) are what it rests on. `first` tells where a value comes from that a worklist carries on:
+    (round, version, value, raters).
     """
-    file = "data/labels.csv"
-    decided = defaultdict(dict)
-    for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
-        decided[int(row.round), row.item][int(row.part), row.dimension] = row
-    said = defaultdict(list)
-    for answer in answers_of(data, "current"):
-        if answer.role != "machine":
-            said[answer.round, answer.item].append(answer)
-    waiting = data.answers[(data.answers.role == "rater") & data.answers.state.isin(["waiting", "leased"])]
-    unfinished = {(int(row.round), row.item) for row in waiting.itertuples()}
-    found, carried, waiting_places = {}, set(), set()
+
+    def __init__(self, place, value, method, ratings, is_open=False, is_decided=False):
+        self.place, self.value, self.method, self.ratings = place, value, method, ratings
+        self.is_open, self.is_decided, self.first = is_open, is_decided, None
+
+    def carried(self, first, value, ratings):
+        found = Stand(self.place, value, self.method, ratings, is_decided=self.is_decided)
+        found.first = first
+        return found
+
+
+class Before:
+    """What was agreed on an item of a worklist before it, in terms of the worklist's version."""
+
+    def __init__(self, asked, n_parts, new):
+        self.asked, self.n_parts, self.new = asked, n_parts, new
+        self.kept, self.unsettled, self.others, self.all = {}, set(), {}, {}
+
+    def is_judged(self, place, dimension, judged):
+        """Whether the answers of the worklist count at a place that is not kept."""
+        if place in self.asked or place in self.unsettled:
+            return place in self.asked
+        return place[0] > self.n_parts or place[1] in self.new or dimension.above in judged
+
+
+class Agreed:
+    """What counts for each item in each round, from what raters gave and what was decided."""
+
+    def __init__(self, data):
+        self.data, self.known, self.ways = data, {}, {}
+        self.decided, self.said = defaultdict(dict), defaultdict(list)
+        for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
+            self.decided[int(row.round), row.item][int(row.part), row.dimension] = row
+        for answer in sorted(answers_of(data, "current"), key=lambda each: in_code_order(each.rater)):
+            if answer.role != "machine":
+                self.said[answer.round, answer.item].append(answer)
+        waiting = data.answers[(data.answers.role == "rater") & data.answers.state.isin(["waiting", "leased"])]
+        self.unfinished = {(int(row.round), row.item) for row in waiting.itertuples()}
+
+    def version(self, number):
+        return int(self.data.rounds[number].taxonomy_version)
+
+    def way(self, taxonomy, old, new):
+        if (taxonomy, old, new) not in self.ways:
+            self.ways[taxonomy, old, new] = Way(self.data, taxonomy, old, new)
+        return self.ways[taxonomy, old, new]
+
+    def is_complete(self, number, item):
+        """Whether all raters of an item are done with it, or their round is over."""
+        if self.data.rounds[number].state != "open":
+            return True
+        n_done = sum(answer.role == "rater" for answer in self.said[number, item])
+        return (number, item) not in self.unfinished and n_done >= int(self.data.round_items[number, item].n_raters)
+
+    def stands(self, number, item):
+        """How an item stands in a round: a list of `Stand`, and what was agreed before a worklist (None elsewhere)."""
+        if (number, item) not in self.known:
+            place, before = self.data.round_items[number, item], self.before(number, item)
+            decided = {at: row for at, row in self.decided[number, item].items() if row.method != "reopened"}
+            dimensions, answers = self.data.version_of(number), self.said[number, item]
+            found = judged(dimensions, answers, decided, int(place.n_raters), before)
+            self.known[number, item] = found, before
+        return self.known[number, item]
+
+    def before(self, number, item):
+        """Of an item of a worklist that is asked in places: how it stood in its newest earlier round that is over."""
+        asked = self.data.round_items[number, item].asked
+        if self.data.rounds[number].kind != "relabel" or not asked:
+            return None
+        earlier = [
+            each
+            for each, row in self.data.rounds.items()
+            if each < number
+            and row.state != "open"
+            and row.kind != "screening"
+            and (each, item) in self.data.round_items
+            and not self.data.is_training(each, item)
+        ]
+        if not earlier:
+            return None
+        last, taxonomy = max(earlier), self.data.rounds[number].taxonomy
+        way = self.way(taxonomy, self.version(last), self.version(number))
+        stands, _ = self.stands(last, item)
+        here, there = self.data.version_of(number), self.data.version_of(last)
+        new = {key for key in here if key not in there or (way.is_known and (way.ends(key) or ("",))[0] == "dimension")}
+        n_parts = max((stand.place[0] for stand in stands), default=0)
+        before = Before({(part, key) for part, key in json.loads(asked)}, n_parts, new)
+
+        def told(key, value):
+            return None if key not in here or value is None else way.tell(key, value)[0]
+
+        for stand in stands:
+            at, key = stand.place, stand.place[1]
+            ratings = {who: value for who, given in stand.ratings.items() if (value := told(key, given)) is not None}
+            if at in before.asked and not stand.is_decided:
+                before.others[at] = {who: each for who, each in ratings.items() if PENDING not in as_set(each)}
+            if stand.is_open:
+                before.unsettled.add(at)
+                continue
+            first = stand.first or (last, self.version(last), stand.value, sorted(stand.ratings, key=in_code_order))
+            now = stand.carried(first, told(key, stand.value), ratings)
+            if stand.value is not None:
+                before.all[at] = now
+            if stand.value is not None and now.value is None and key not in new:
+                before.unsettled.add(at)
+            elif at not in before.asked and key in here:
+                before.kept[at] = now
+        return before
+
+    def labels(self, number, item, version):
+        """(part, dimension) -> (`Stand`, value told in a version or None, why there is none): the agreed labels.
+
+        Also the places that wait for a decision.
+        """
+        if not self.is_complete(number, item):
+            return {}, set()
+        stands, before = self.stands(number, item)
+        settled = {stand.place: stand for stand in stands if stand.value is not None}
+        for at, stand in before.all.items() if before else ():
+            if at not in settled and (at in before.asked or stand.value is None):
+                settled[at] = stand
+        taxonomy, found, is_moved = self.data.rounds[number].taxonomy, {}, False
+        for at, stand in settled.items():
+            _, own, value, _ = stand.first or (number, self.version(number), stand.value, ())
+            is_moved = is_moved or own != version
+            found[at] = (stand, *self.way(taxonomy, own, version).tell(at[1], value))
+        if is_moved:
+            dimensions = self.data.dimensions[taxonomy, str(version)]
+            said = {at: value for at, (_, value, _) in found.items() if value is not None}
+            found = {at: each for at, each in found.items() if still_applies(dimensions, at, said)}
+        return found, {stand.place for stand in stands if stand.is_open}
+
+
+def still_applies(dimensions, at, said):
+    """Whether a question is asked under values told in another version; what is not told speaks against nothing."""
+    part, key = at
+    dimension = dimensions.get(key)
+    if dimension is None or dimension.above is None or (part, dimension.above) not in said:
+        return True
+    above = (part, dimension.above)
+    return still_applies(dimensions, above, said) and was_asked(dimension, {dimension.above: said[above]})
+
+
+def check_labels(data, agreed, report):
+    """data/labels.csv, from what raters gave and what was decided; and labels_wide.csv, from labels.csv."""
+    file, found = "data/labels.csv", {}
     for number, item in rounds_that_count(data):
-        kind, place = data.rounds[number].kind, data.round_items[number, item]
-        answers = sorted(said[number, item], key=lambda each: in_code_order(each.rater))
-        if kind == "relabel":
-            carried.add(item)
-            continue
-        n_raters = int(place.n_raters)
-        n_done = sum(answer.role == "rater" for answer in answers)
-        if data.rounds[number].state == "open" and ((number, item) in unfinished or n_done < n_raters):
-            continue
-        labels, waits = agreed(data.version_of(number), answers, decided[number, item], n_raters)
-        waiting_places |= {(item, *place) for place in waits}
-        for (part, key), label in labels.items():
-            found[item, part, key] = (number, *label)
-    moved = {row.item for row in data.labels.itertuples() if row.taxonomy_version != row.original_version}
-    if carried:
-        report.leave(f"agreed labels of {len(carried)} items that a worklist carried on from earlier rounds")
-    if moved:
-        report.leave(f"how the labels of {len(moved)} items are told in a newer version (only what was agreed is)")
-    seen = set()
+        version = int(data.rounds[number].told_version)
+        for (part, key), (stand, value, why) in agreed.labels(number, item, version)[0].items():
+            own = (number, agreed.version(number), stand.value, sorted(stand.ratings, key=in_code_order))
+            round_, of, original, raters = stand.first or own
+            told = {"values": "" if value is None else cell_of(value), "told in version": str(version)}
+            told |= {"why there are none": why or "", "method": stand.method, "round": str(round_)}
+            told |= {"raters": ";".join(raters), "as agreed": cell_of(original), "agreed in version": str(of)}
+            found[item, part, key] = told
     for row in data.labels.itertuples():
-        if row.item in carried:
+        at = f"{row.item}, part {row.part}, {row.dimension}"
+        told = found.pop((row.item, int(row.part), row.dimension), None)
+        if told is None:
+            report.compare(file, at, row.values, None)
             continue
-        key = (row.item, int(row.part), row.dimension)
-        seen.add(key)
-        reported = (int(row.round), row.original_values, row.method, row.raters)
-        report.compare(file, f"{row.item}, part {row.part}, {row.dimension}", reported, found.get(key))
-        if row.taxonomy_version == row.original_version:
-            report.compare(file, f"{row.item}, part {row.part}, {row.dimension}, values", row.values, reported[1])
-    for item, part, key in found:
-        if (item, part, key) not in seen and item not in moved:
-            report.compare(file, f"{item}, part {part}, {key}", None, found[item, part, key])
+        reported = {"values": row.values, "told in version": row.taxonomy_version, "why there are none": row.unmapped}
+        reported |= {"method": row.method, "round": row.round, "raters": row.raters}
+        reported |= {"as agreed": row.original_values, "agreed in version": row.original_version}
+        for name, value in reported.items():
+            report.compare(file, f"{at}: {name}", value, told[name])
+    for (item, part, key), told in found.items():
+        report.compare(file, f"{item}, part {part}, {key}", None, told["as agreed"])
     check_wide(data, report)
-    return waiting_places
 
 
-def rounds_that_count(data):
-    """The round in which each item's labels count: closed before not closed, then the newest; no screening."""
+def rounds_that_count(data, wanted=None):
+    """The round in which each item's labels count: closed before not closed, then the newest; no screening.
+
+    Of one round that is `wanted` all items.
+    """
     best = {}
     for (number, item), row in data.round_items.items():
         round_ = data.rounds[number]
-        if round_.kind == "screening" or row.training == "true":
+        if row.training == "true" or (round_.kind == "screening" if wanted is None else number != wanted):
             continue
         rank = 2 if round_.state == "closed" else 0 if round_.kind == "relabel" else 1
         best[item] = max(best.get(item, (-1, -1)), (rank, number))
     return sorted((number, item) for item, (_, number) in best.items())
 
 
-def agreed(dimensions, answers, decided, n_raters):
-    """(part, dimension) -> values as text, method, raters as text: what counts for one item; and what waits."""
+def judged(dimensions, answers, decided, n_raters, before=None):
+    """How each part of one item stands on each question: what is agreed, was decided, or waits."""
     given = []
     for answer in answers:
         back = {answer.places.get(part, part): part for part in range(1, answer.n_parts + 1)}
         given.append((answer, {} if answer.is_skip else back))
-    parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in decided)])
-    found, waiting = {}, set()
-    for part in range(1, parts + 1):
-        values, waits, blank = {}, set(), set()
+    kept = before.kept if before else {}
+    n_parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in [*decided, *kept])])
+    found = []
+    for part in range(1, n_parts + 1):
+        values, waits, blank, anew = {}, set(), set(), set()
         for key, dimension in dimensions.items():
-            required = dimension.required
+            at, required = (part, key), dimension.required
             if dimension.above in waits:
                 waits.add(key)
                 continue
@@ -847,29 +1072,46 @@ def agreed(dimensions, answers, decided, n_raters):
                 required = False
             elif dimension.above is not None and not was_asked(dimension, values):
                 continue
-            ratings = [
-                (answer.rater, answer.given.get(back[part], {}).get(key) if part in back else None)
-                for answer, back in given
-            ]
-            raters = ";".join(rater for rater, value in ratings if value is not None)
-            decision = decided.get((part, key))
-            if decision is not None and decision.method != "reopened":
-                if decision.values or dimension.kind == "multi":
-                    values[key] = dimension.value(decision.values)
-                    found[part, key] = (decision.values, decision.method, raters)
-                continue
-            above = decided.get((part, dimension.above))
-            is_new = required and above is not None and above.method != "reopened"
-            present = [value for _, value in ratings if value is not None]
-            if differ(present, given, part, n_raters, required, is_new):
-                waits.add(key)
-                waiting.add((part, key))
-            elif present:
-                values[key] = present[0]
-                found[part, key] = (cell_of(present[0]), "single" if n_raters == 1 else "unanimous", raters)
+            if at not in decided and at in kept:
+                stand = kept[at]
+            elif at not in decided and before and not before.is_judged(at, dimension, anew):
+                stand = None
             else:
+                anew.add(key)
+                is_new = required and (part, dimension.above) in decided
+                others = before.others.get(at, {}) if before else {}
+                stand = judged_here(at, dimension, given, decided.get(at), n_raters, required, is_new, others)
+            if stand is None:
                 blank.add(key)
-    return found, waiting
+                continue
+            found.append(stand)
+            if stand.is_open:
+                waits.add(key)
+            elif stand.value is not None:
+                values[key] = stand.value
+    return found
+
+
+def judged_here(at, dimension, given, decision, n_raters, required, is_new, others):
+    """How one place stands by the answers of its round, and by earlier ones of `others` who are not asked again."""
+    part, key = at
+    earlier = {rater: value for rater, value in others.items() if rater not in {answer.rater for answer, _ in given}}
+    ratings = dict(earlier)
+    for answer, back in given:
+        value = answer.given.get(back[part], {}).get(key) if part in back else None
+        if value is not None:
+            ratings[answer.rater] = value
+    if decision is not None:
+        has_value = decision.values or dimension.kind == "multi"
+        value = dimension.value(decision.values) if has_value else None
+        return Stand(at, value, decision.method, ratings, is_decided=True)
+    n_raters += len(earlier)
+    present = [ratings[rater] for rater in sorted(ratings, key=in_code_order)]
+    if differ(present, given, part, n_raters, required, is_new):
+        return Stand(at, None, None, ratings, is_open=True)
+    if not present:
+        return None
+    return Stand(at, present[0], "single" if n_raters == 1 else "unanimous", ratings)
 
 
 def differ(present, given, part, n_raters, required, is_new):
@@ -911,30 +1153,32 @@ Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
 
 
 class Rows:
-    """The agreed labels as rows, one per part of an item, with dimensions and what is known of items as columns."""
+    """The agreed labels as rows, one per part of an item, with dimensions and what is known of items as columns.
 
-    def __init__(self, data, waiting):
-        self.labels, self.rounds, self.told = defaultdict(dict), {}, {}
-        numbers = {(row.taxonomy, int(row.taxonomy_version)) for row in data.rounds.values() if row.kind != "screening"}
-        self.slug = next(iter(numbers))[0] if numbers else ""
-        versions = {int(row.taxonomy_version) for row in data.labels.itertuples()} or {n for _, n in numbers}
-        self.dimensions = {}
-        self.paths = defaultdict(dict)
-        for version in sorted(versions, reverse=True):
-            for key, dimension in data.dimensions[self.slug, str(version)].items():
+    Those of all rounds or of one, in the versions that the study tells them in or in the one that is asked for.
+    """
+
+    def __init__(self, data, agreed, number=None, version=None):
+        self.labels, self.rounds = defaultdict(dict), {}
+        every = [data.rounds[number]] if number is not None else data.rounds.values()
+        every = [row for row in every if number is not None or row.kind != "screening"]
+        versions = {(row.taxonomy, version or int(row.told_version)) for row in every}
+        self.dimensions, self.paths = {}, defaultdict(dict)
+        for taxonomy, each in sorted(versions, key=lambda one: -one[1]):
+            for key, dimension in data.dimensions[taxonomy, str(each)].items():
                 self.dimensions.setdefault(key, dimension)
                 for category, path in dimension.paths.items():
                     self.paths[key].setdefault(category, path)
-        for item, part, key in waiting:
-            self.labels[item, part].setdefault(key, None)
-        for row in data.labels.itertuples():
-            place = (row.item, int(row.part))
-            self.rounds[place] = row.round
-            dimension = self.dimensions.get(row.dimension)
-            if dimension is not None:
-                self.labels[place][row.dimension] = None if row.unmapped else dimension.value(row.values)
+        for counting, item in rounds_that_count(data, number):
+            labels, waiting = agreed.labels(counting, item, version or int(data.rounds[counting].told_version))
+            for part, key in waiting:
+                self.labels[item, part].setdefault(key, None)
+                self.rounds[item, part] = str(counting)
+            for (part, key), (_, value, _) in labels.items():
+                self.rounds[item, part] = str(counting)
+                self.labels[item, part][key] = of_kind(self.dimensions.get(key), value)
         self.places = sorted(self.labels)
-        self.positions = {(number, item): int(row.position) for (number, item), row in data.round_items.items()}
+        self.positions = {(at, item): int(row.position) for (at, item), row in data.round_items.items()}
         self.items = {row.item: row for row in data.items.itertuples()}
         self.attributes = {item: json.loads(row.attributes or "{}") for item, row in self.items.items()}
 
@@ -979,6 +1223,17 @@ class Rows:
         """A category and all below it."""
         found = {each for each, path in self.paths[key].items() if category in path}
         return found or {category}
+
+
+def of_kind(dimension, value):
+    """A value as a dimension of the newest version has it."""
+    if value is None or dimension is None:
+        return None
+    if dimension.kind == "multi":
+        return as_set(value)
+    if isinstance(value, frozenset):
+        return next(iter(value)) if len(value) == 1 else None
+    return value
 
 
 class Asked:
@@ -1068,38 +1323,28 @@ def check_share(check, key, reported, n, of):
         check(f"{key}, {name}", reported[name], value)
 
 
-def check_analyses(data, report, waiting):
+def check_analyses(data, agreed, report):
     """Every table of results/analyses.json."""
     file = "results/analyses.json"
     if not (data.folder / file).exists():
         return
     document = json.loads((data.folder / file).read_text(encoding="utf-8"))
-    kinds = {row.kind for row in data.rounds.values()}
-    if "relabel" in kinds:
-        report.leave("analyses: labels of this study were carried on by a worklist")
-        return
-    rows = Rows(data, waiting)
-    in_several = Counter(item for number, item in data.round_items if data.rounds[number].kind != "screening")
+    read = {}
     for entry in document["analyses"]:
         question, answer = entry["question"], entry["answer"]
         if answer is None:
             continue
-        at = entry["title"]
-        if question["version"] is not None:
-            report.leave(f"the analysis “{at}” ({entry['kind']})")
+        at, which = entry["title"], (question["round"], question["version"])
+        if which[0] is not None and which[0] not in data.rounds:
+            report.leave(f"the analysis “{at}”: of a round that is not in the package")
             continue
-        if question["round"] is not None and max(in_several.values(), default=0) > 1:
-            report.leave(f"the analysis “{at}”: of one round, where items are in several")
-            continue
+        if which not in read:
+            read[which] = Rows(data, agreed, *which)
 
         def check(key, reported, found, tolerance=TOLERANCE, at=at):
             report.compare(file, f"{at}: {key}", reported, found, tolerance)
 
-        asked = Asked(rows, question)
-        if question["round"] is not None:
-            asked.places = [place for place in asked.places if rows.rounds.get(place) == str(question["round"])]
-            asked.items = [item for item, _ in asked.places]
-        CHECKS[entry["kind"]](check, asked, question, answer, report)
+        CHECKS[entry["kind"]](check, Asked(read[which], question), question, answer, report)
 
 
 def check_categories(check, key, reported, n, of):
@@ -1496,7 +1741,8 @@ def check_comparison(check, reported, groups):
     for at, each in enumerate(reported["pairs"]):
         key = f"{each['a']} and {each['b']}"
         for name, value in found[at].items():
-            check(f"{key}, {name}", each[name], value if at in adjusted else None)
+            is_told = at in adjusted or name in ("n_a", "n_b")  # where all numbers are equal nothing is tested
+            check(f"{key}, {name}", each[name], value if is_told else None)
         check(f"{key}, p_holm", each["p_holm"], adjusted.get(at))
 
 
@@ -1562,9 +1808,10 @@ CHECKS = {
 
 def main(folder):
     data, report = Data(folder), Report()
-    waiting = check_labels(data, report)
+    agreed = Agreed(data)
+    check_labels(data, agreed, report)
     check_agreement(data, report)
-    check_analyses(data, report, waiting)
+    check_analyses(data, agreed, report)
     return told(report)
 
 

@@ -29,6 +29,7 @@ from annotation.models import (
 from annotation.queries import results
 from annotation.queries.effort import MEASURES
 from annotation.queries.evidence import PLACE
+from annotation.queries.plans.standing import label_version, standing_version
 from annotation.queries.verdicts import code_order, read_values
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -62,8 +63,9 @@ def n_answers(rounds: Sequence[Round]) -> int:
     return Assignment.objects.filter(round__in=rounds, current__isnull=False).count()
 
 
-def round_rows(rounds: Sequence[Round], numbers: Mapping[int, int]) -> list[Row]:
+def round_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]) -> list[Row]:
     """`numbers` are those that samples have in the package, by id."""
+    standing = standing_version(study)
     n_items = dict(RoundItem.objects.filter(round__in=rounds).order_by().values_list("round").annotate(n=Count("pk")))
     return [
         {
@@ -72,6 +74,7 @@ def round_rows(rounds: Sequence[Round], numbers: Mapping[int, int]) -> list[Row]
             "state": each.state,
             "taxonomy": each.taxonomy_version.taxonomy.slug,
             "taxonomy_version": each.taxonomy_version.number,
+            "told_version": label_version(each, standing).number,
             "raters_per_item": each.raters_per_item,
             "double_share": each.double_share,
             "mode": each.mode,

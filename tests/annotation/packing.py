@@ -4,20 +4,24 @@ import io
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import pytest
 
 from annotation.access import Seat, get_item, get_round
 from annotation.actions.matching import match_parts
 from annotation.actions.resolving import reopen, resolve
 from annotation.errors import ConcordError
+from annotation.exports import package as exports_package
 from annotation.exports.asked import nobody_asks
 from annotation.exports.kinds import read_asked, write_file
 from annotation.models import Round, Study
 from annotation.queries.verdicts import round_verdicts
+from annotation.reporting import package as reporting_package
 from tests import builders as make
 
 EVERYTHING = """
@@ -83,6 +87,16 @@ sys.argv = [folder + "/recompute.py"]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 """Runs the script as if NumPy and pandas were all that is installed."""
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Drawing takes seconds, only the test of figures does it; and fewer resamples tell as much in tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reporting_package, "RESAMPLES", 40)
+        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
+        yield
 
 
 def package(seat: Seat, **options: Any) -> bytes:
@@ -153,11 +167,11 @@ def labelled(study: Study, n_items: int, raters: tuple[str, ...], *, first: int,
         make.submit(
             round_, name, int(identifier.rpartition("#")[2]), any_labels(draw), key=f"again {seed} {identifier}"
         )
-    _settle(study, round_, draw)
+    settle(study, round_, draw)
     return round_
 
 
-def _settle(study: Study, round_: Round, draw: Random) -> None:
+def settle(study: Study, round_: Round, draw: Random) -> None:
     """Matches the parts of some answers and decides most of what is open, reopening a little."""
     seat = make.seat(study, "ada")
     for assignment in round_.assignments.filter(current__n_parts__gt=1).select_related("item", "rater", "current"):

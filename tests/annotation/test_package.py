@@ -33,10 +33,9 @@ from annotation.models import Evidence, Rating, Study
 from annotation.package.archive import Archive
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.tables import Column, Table, TableWriter
-from annotation.reporting import package as reporting_package
 from taxonomy.queries import forget_trees
 from tests import builders as make
-from tests.annotation.packing import EVERYTHING, labelled, package, recompute, unpacked
+from tests.annotation.packing import EVERYTHING, labelled, package, quickly, recompute, unpacked
 from tests.annotation.test_imports_liu import DATA, import_liu
 
 pytestmark = pytest.mark.django_db  # of all, or a run of a few has no database to make packages in
@@ -46,12 +45,8 @@ PEOPLE = ("olga", "bob", "carol", "dave", "erin", "ada", "rea", "octocat", "hubo
 
 
 @pytest.fixture(autouse=True, scope="module")
-def quickly() -> Iterator[None]:
-    """Drawing takes seconds, only the test of figures does it; and fewer resamples tell as much here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting_package, "RESAMPLES", 40)
-        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
-        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
+def _quickly() -> Iterator[None]:
+    with quickly():
         yield
 
 
