@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
+from annotation.actions.attributes import keep_attributes
 from annotation.actions.import_chunks import Chunk
 from annotation.actions.import_rows import RoundWriter
 from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
@@ -68,6 +69,7 @@ class ImportReport:
     n_resolutions: int = 0
     n_left_blank: int = 0
     n_unchanged: int = 0
+    n_attributes: int = 0
     n_items: int = 0
     n_raters: int = 0
     rounds: list[ImportedRound] = field(default_factory=list)
@@ -80,16 +82,16 @@ class ImportReport:
     @property
     def is_something(self) -> bool:
         """Whether anything of the sheet is in the study, from now or from before."""
-        return bool(self.n_ratings or self.n_resolutions or self.n_left_blank or self.n_unchanged)
+        return bool(self.n_ratings or self.n_resolutions or self.n_left_blank or self.n_unchanged or self.n_attributes)
 
     def as_document(self) -> dict[str, Any]:
         """The report as the API and the command show it."""
-        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "items", "raters", "refused")
+        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "attributes", "items", "raters")
         return {
             "study": self.study,
             "new": self.is_new,
             "taxonomy": {"slug": self.taxonomy, "version": self.version},
-            **{f"n_{name}": getattr(self, f"n_{name}") for name in counts},
+            **{f"n_{name}": getattr(self, f"n_{name}") for name in (*counts, "refused")},
             "rounds": [
                 {
                     "number": each.number,
@@ -116,6 +118,7 @@ def import_ratings(
     name: str = "",
     mapping: Mapping[str, str] | None = None,
     dimensions: Sequence[str] = (),
+    attributes: Sequence[str] = (),
     final: str = "final",
     create: bool = False,
     guess: bool = False,
@@ -123,11 +126,12 @@ def import_ratings(
     """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
 
     `mapping` says which column holds a field; `dimensions` names columns with one dimension each, none for the long
-    form; rows of the rater `final` become resolutions. With `create` the study and its taxonomy are made from the
-    sheet. What Label Studio and doccano export is known by itself; with `guess` all sheets are read as the page would
-    guess them. Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was
-    corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of one, of which
-    everything is refused leaves nothing behind.
+    form; `attributes` name columns that say something of the item itself, and a sheet that has them and no answers is a
+    list of items of the study. Rows of the rater `final` become resolutions. With `create` the study and its taxonomy
+    are made from the sheet. What Label Studio and doccano export is known by itself; with `guess` all sheets are read
+    as the page would guess them. Importing the same rows again changes nothing; rows that complete an imported answer
+    (a spelling was corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of
+    one, of which everything is refused leaves nothing behind.
 
     Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the slug taken.
     """
@@ -143,10 +147,11 @@ def import_ratings(
         get_seat(user, study).require(OWNER)
     several: list[str] = []
     if guess or is_book(file):
-        sheet, several = gathered_as_guessed(file, name, mapping or {}, dimensions, final)
+        sheet, several = gathered_as_guessed(file, name, mapping or {}, dimensions, final, attributes)
     else:
         table = open_table(file)
-        sheet = gather(rows_of(lay_out(table.columns, mapping or {}, dimensions), table.rows), final)
+        layout = lay_out(table.columns, mapping or {}, dimensions, attributes)
+        sheet = gather(rows_of(layout, table.rows), final)
     new = NewStudy(study, several=several) if create else None
     return import_gathered(user=user, study=study, sheet=sheet, name=name, new=new)
 
@@ -231,13 +236,17 @@ class _Import:
             self._check_dimensions()
         self.members = self._members()
         self.items = self._items()
+        self.report.n_attributes, described = keep_attributes(
+            user=self.seat.user, study=self.study, sheet=self.sheet, items=self.items
+        )
         numbers = self._numbers()
         for number, label in sorted((number, label) for label, number in numbers.items()):
             with transaction.atomic():
                 if not self._import_round(label, number):
                     transaction.set_rollback(True)
                     del numbers[label]
-        self.report.n_items, self.report.n_raters = len(self.items), len({m.pk for m in self.members.values()})
+        self.report.n_items = len({item.pk for item in self.items.values()} | described)
+        self.report.n_raters = len({m.pk for m in self.members.values()})
         sheets = list(dict.fromkeys(refusal.sheet for refusal in self.sheet.refusals))
         self.report.refusals = sorted(
             self.sheet.refusals, key=lambda refusal: (sheets.index(refusal.sheet), refusal.line)
@@ -251,6 +260,7 @@ class _Import:
             rows=self.report.n_rows,
             ratings=self.report.n_ratings,
             resolutions=self.report.n_resolutions,
+            **({"attributes": self.report.n_attributes} if self.report.n_attributes else {}),
             refused=self.report.n_refused,
             rounds=numbers,
             places=self._places(),

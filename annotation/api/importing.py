@@ -41,8 +41,8 @@ SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, Parquet
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
-    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `final` and `guess` are its
-    options.
+    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final` and
+    `guess` are its options.
 
     They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
     Invalid with the fields.
@@ -63,6 +63,7 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
         name=getattr(given, "name", ""),
         mapping=_mapping(options.getlist("map")),
         dimensions=[name for name in options.get("dimensions", "").split(",") if name.strip()],
+        attributes=[name for name in options.get("attributes", "").split(",") if name.strip()],
         final=options.get("final") or "final",
         guess=options.get("guess") in ("true", "1"),
     )

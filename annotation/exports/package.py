@@ -25,6 +25,7 @@ from annotation.package.figures import agreement_figures
 from annotation.package.pdf import in_order
 from annotation.package.tables import Column, Row, Table, TableWriter
 from annotation.queries import package as queries
+from annotation.queries.attributes import attribute_names
 from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import issue_rows
 from annotation.reporting.methods import methods
@@ -185,7 +186,9 @@ class _Package:
         titles = {each.key: each.title for tree in self.trees for each in tree.dimensions}
         self.raters = queries.rater_rows(study)
         codes = [each["rater"] for each in self.raters]
-        self.tables = tables(list(titles.items()), codes, self._wide(), texts=self.options["texts"])
+        self.tables = tables(
+            list(titles.items()), codes, self._wide(), texts=self.options["texts"], attributes=attribute_names(study)
+        )
         self.samples = list(Sample.objects.filter(study=study).defer("frame").order_by("pk"))
         self.progress(0, n_expected=queries.n_rows_about(study, self.rounds), step="reading the study")
         self._write_tables()

@@ -37,13 +37,22 @@ def tables(
     wide: Sequence[Column],
     *,
     texts: str,
+    attributes: Sequence[str] = (),
 ) -> dict[str, Table]:
     """The tables by name. `dimensions` are all (key, title), `codes` those of raters, `wide` a column per dimension.
 
-    `texts` says what of the issues is in: `included`, `referenced` (which, not what they say), or `left_out`.
+    `attributes` are the names of what was imported with items. `texts` says what of the issues is in: `included`,
+    `referenced` (which, not what they say), or `left_out`.
     """
     dimension, rater = _dimension(dimensions), _rater(codes)
-    found = [_rounds(), _raters(rater), _dimensions(dimension), _categories(dimension), _items(), _round_items()]
+    found = [
+        _rounds(),
+        _raters(rater),
+        _dimensions(dimension),
+        _categories(dimension),
+        _items(attributes),
+        _round_items(),
+    ]
     found += [_answers(rater), _ratings(rater, dimension), _resolutions(dimension), _labels(dimension), _wide(wide)]
     if texts != "left_out":
         found += [_evidence(rater, dimension, has_texts=texts == "included"), _issues(has_texts=texts == "included")]
@@ -141,7 +150,9 @@ def _categories(dimension: Column) -> Table:
     )
 
 
-def _items() -> Table:
+def _items(attributes: Sequence[str]) -> Table:
+    named = f": {', '.join(attributes)}" if attributes else ""
+    imported = f"What was imported with it, as JSON{named}."
     return Table(
         "items",
         "Items",
@@ -166,7 +177,7 @@ def _items() -> Table:
             Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
             Column("files", "number", "Files changed by them."),
             Column("merged_at", "datetime", "When the first of them was merged."),
-            Column("attributes", "object", "What was imported with it, as JSON."),
+            Column("attributes", "object", imported),
         ],
         ["item"],
     )

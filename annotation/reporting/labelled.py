@@ -10,7 +10,7 @@ from annotation.access import Seat, get_round
 from annotation.analysis.columns import NONE, Categories, Columns, Single
 from annotation.exports.rows import in_sight
 from annotation.models import Round
-from annotation.queries.attributes import attributes_of
+from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
 from annotation.queries.labelled import Found, labelled
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.standing_labels import decisions_so_far
@@ -78,10 +78,13 @@ def _with_attributes(seat: Seat, found: Found) -> tuple[Columns, int]:
     items, known = attributes_of(seat.study)
     at = np.searchsorted(items, columns.items).clip(max=max(len(items) - 1, 0))
     is_there = items[at] == columns.items if len(items) else np.zeros(columns.n_rows, dtype=bool)
+    taken = {*columns.singles, *columns.multis}
     attributes = {
-        name: replace(column, codes=np.where(is_there, column.codes[at], NONE).astype(np.int16))
+        f"{IMPORTED}{name}" if name in taken or name == ROUND else name: replace(
+            column, codes=np.where(is_there, column.codes[at], NONE).astype(np.int16)
+        )
         for name, column in known.items()
-        if name not in found.columns.singles and name not in found.columns.multis and len(items)
+        if len(items) and not (name in taken and name in TITLES)
     }
     numbers = sorted(found.versions)
     words = tuple(str(number) for number in numbers)

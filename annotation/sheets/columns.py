@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.errors import Invalid
+from annotation.sheets.attributes import attribute_name, wrong_head
 from annotation.sheets.tables import Row
 
 FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", "memo")
@@ -16,7 +17,8 @@ WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 class SheetRow:
     """A row with a name for everything; `values` are pairs of dimension and text, as they were typed.
 
-    `sheet` is its sheet's name where there are several.
+    `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
+    answers. `sheet` is its sheet's name where there are several.
     """
 
     line: int
@@ -28,6 +30,8 @@ class SheetRow:
     memo: str
     values: tuple[tuple[str, str], ...]
     sheet: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    is_list: bool = False
 
     @property
     def where(self) -> str:
@@ -39,11 +43,13 @@ class SheetRow:
 class Layout:
     """Places of the fields among the cells, −1 for a field that the sheet lacks; dimensions with their places.
 
-    Without dimensions the sheet is in the long form.
+    Without dimensions the sheet is in the long form; `is_list` where it says nothing but attributes of items.
     """
 
     places: Mapping[str, int]
     dimensions: tuple[tuple[str, int], ...] = ()
+    attributes: tuple[tuple[str, int], ...] = ()
+    is_list: bool = False
 
     def read(self, row: Row) -> SheetRow:
         cells = row.cells
@@ -52,9 +58,10 @@ class Layout:
             place = self.places[field]
             return " ".join(cells[place].split()) if place >= 0 else ""
 
+        values: tuple[tuple[str, str], ...] = ()
         if self.dimensions:
             values = tuple((name, cells[place].strip()) for name, place in self.dimensions)
-        else:
+        elif not self.is_list:
             values = ((cell("dimension"), cells[self.places["value"]].strip()),)
         memo = cells[self.places["memo"]].strip() if self.places["memo"] >= 0 else ""
         return SheetRow(
@@ -66,32 +73,50 @@ class Layout:
             seconds=cell("seconds"),
             memo=memo,
             values=values,
+            attributes=tuple(
+                (name, text) for name, place in self.attributes if (text := " ".join(cells[place].split()))
+            ),
+            is_list=self.is_list,
         )
 
 
-def lay_out(columns: Sequence[str], mapping: Mapping[str, str], dimensions: Sequence[str] = ()) -> Layout:
+def lay_out(
+    columns: Sequence[str],
+    mapping: Mapping[str, str],
+    dimensions: Sequence[str] = (),
+    attributes: Sequence[str] = (),
+) -> Layout:
     """Finds the columns of a sheet.
 
-    `mapping` says which column holds a field (or a dimension) that the sheet calls otherwise; `dimensions` name the
-    columns to be read as dimensions, none for the long form. Raises Invalid, naming the columns that there are.
+    `mapping` says which column holds a field (or a dimension, or an attribute) that the sheet calls otherwise;
+    `dimensions` name the columns to be read as dimensions, none for the long form, `attributes` those that say
+    something of the item itself. With attributes and nothing of answers the sheet is a list of items. Raises Invalid,
+    naming the columns that there are.
     """
     mapping = {key.strip(): value.strip() for key, value in mapping.items()}
     dimensions = [name.strip() for name in dimensions if name.strip()]
+    attributes = [name.strip() for name in attributes if name.strip()]
     if "unit" in mapping:
         mapping.setdefault("part", mapping.pop("unit"))
     fields: dict[str, list[str]] = {}
     for name in mapping:
-        if name not in FIELDS and name not in dimensions:
-            known = ", ".join(dict.fromkeys((*FIELDS, *dimensions)))
+        if name not in (*FIELDS, *dimensions, *attributes):
+            known = ", ".join(dict.fromkeys((*FIELDS, *dimensions, *attributes)))
             fields[f"map.{name}"] = [f"“{name}” can't be mapped; these can: {known}."]
     places = {field: _place(columns, mapping, field, fields) for field in FIELDS}
-    found = []
-    for name in dict.fromkeys(dimensions):
-        place = _place(columns, mapping, name, fields)
-        if place < 0 and name not in mapping:
-            fields[name] = [f"There is no column “{name}”."]
-        found.append((name, place))
-    for field in ("item", "rater") if dimensions else ("item", "rater", "dimension", "value"):
+    found, told = (
+        [(name, _named(columns, mapping, name, fields)) for name in dict.fromkeys(names)]
+        for names in (dimensions, attributes)
+    )
+    for name in attributes:
+        if wrong := wrong_head(name):
+            fields[name] = [wrong]
+        elif name in dimensions:
+            fields[name] = [f"“{name}” is named as a dimension and as an attribute."]
+    of_answers = ("rater", "dimension", "value")
+    is_list = bool(attributes) and not dimensions and all(places[each] < 0 for each in of_answers)
+    is_list = is_list and not mapping.keys() & {*of_answers}
+    for field in ("item",) if is_list else ("item", "rater") if dimensions else ("item", "rater", "dimension", "value"):
         if places[field] < 0 and field not in mapping:
             fields[field] = [f"There is no column “{field}”; say which one holds it with {field}=COLUMN."]
     if not dimensions and {"dimension", "value"} & fields.keys():
@@ -100,7 +125,15 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str], dimensions: Sequ
         sentences = " ".join(sentence for each in fields.values() for sentence in each)
         there = ", ".join(column for column in columns if column) or "none"
         raise Invalid(f"{sentences} The columns are: {there}.", code="columns", fields=fields)
-    return Layout(places, tuple(found))
+    return Layout(places, tuple(found), tuple((attribute_name(name), place) for name, place in told), is_list)
+
+
+def _named(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields: dict[str, list[str]]) -> int:
+    """Where the column of a dimension or an attribute stands; it must be there."""
+    place = _place(columns, mapping, name, fields)
+    if place < 0 and name not in mapping:
+        fields.setdefault(name, [f"There is no column “{name}”."])
+    return place
 
 
 def _place(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields: dict[str, list[str]]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from annotation.answers import MOST_PARTS
+from annotation.sheets.attributes import VALUE_MAX
 from annotation.sheets.columns import SheetRow, whole
 from annotation.sheets.tables import Row
 from ingest.errors import Invalid as NotAnIssue
@@ -51,9 +52,33 @@ class Gathered:
     finals: dict[tuple[str, str], list[SheetRow]] = field(default_factory=dict)
     part_labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    attributes: dict[str, dict[str, tuple[str, SheetRow]]] = field(default_factory=dict)
+    named: dict[str, ItemName] = field(default_factory=dict)
+    """Items that have attributes, those without answers too."""
+    _told: set[tuple[str, str, str]] = field(default_factory=set)
 
     def refuse(self, row: SheetRow, reason: str, excerpt: str = "") -> None:
         self.refusals.append(Refusal(row.line, reason, excerpt[:EXCERPT_MAX], row.sheet))
+
+    def note(self, row: SheetRow, name: ItemName) -> None:
+        """Keeps what a row says of its item; what says otherwise than a row before it is refused, once."""
+        self.named.setdefault(name.key, name)
+        kept = self.attributes.setdefault(name.key, {})
+        for attribute, text in row.attributes:
+            if len(text) > VALUE_MAX:
+                self.refuse_attribute(row, name.key, attribute, text, f"is longer than {VALUE_MAX} characters")
+            elif attribute not in kept:
+                kept[attribute] = (text, row)
+            elif (before := kept[attribute])[0] != text:
+                self.refuse_attribute(
+                    row, name.key, attribute, text, f"was not taken: {before[1].where} says “{before[0]}”"
+                )
+
+    def refuse_attribute(self, row: SheetRow, item: str, attribute: str, text: str, why: str) -> None:
+        """Refuses an attribute of an item; of rows that say the same of it only the first."""
+        if (item, attribute, text) not in self._told:
+            self._told.add((item, attribute, text))
+            self.refuse(row, f"“{text[:100]}” as {attribute} of {self.named[item].identifier} {why}.", row.item)
 
     def part_numbers(self, round_: str, item: str, n_known: int = 0) -> dict[str, int]:
         """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come.
@@ -92,12 +117,16 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
             excerpt = (" ".join(row.cells) or row.text)[:EXCERPT_MAX]
             sheet.refusals.append(Refusal(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
-        if fault := _fault(row):
+        if fault := _item_fault(row) if not row.values else _fault(row):
             sheet.refuse(row, fault, _excerpt(row))
             continue
         name = names.get(row.item)
         if name is None:
             name = names[row.item] = item_name(row.item)
+        if row.attributes:
+            sheet.note(row, name)
+        if not row.values:
+            continue
         item, rater, part = name.key, row.rater.casefold(), row.part or "1"
         round_ = str(whole(row.round) or row.round)
         labels = sheet.part_labels.setdefault((round_, item), {})
@@ -135,11 +164,17 @@ def _refuse_without_round(sheet: Gathered) -> None:
     sheet.raters = {key: name for key, name in sheet.raters.items() if key in raters}
 
 
-def _fault(row: SheetRow) -> str:
+def _item_fault(row: SheetRow) -> str:
     if not row.item:
         return "The row names no item."
     if len(row.item) > IDENTIFIER_MAX:
         return f"The item's name is longer than {IDENTIFIER_MAX} characters."
+    return ""
+
+
+def _fault(row: SheetRow) -> str:
+    if found := _item_fault(row):
+        return found
     if not row.rater:
         return "The row names no rater."
     if len(row.rater) > RATER_MAX:

@@ -20,6 +20,7 @@ from annotation.sheets.mapping import (
     Column,
     SheetMapping,
     check_mapping,
+    is_list,
 )
 from annotation.sheets.reading import loose
 from annotation.sheets.tools import LABEL_STUDIO
@@ -81,24 +82,49 @@ def guess_book(book: Book, round_: str = "1") -> BookMapping:
 
 
 def gathered_as_guessed(
-    file: IO[bytes], name: str, mapping: Mapping[str, str], dimensions: Sequence[str], final: str
+    file: IO[bytes],
+    name: str,
+    mapping: Mapping[str, str],
+    dimensions: Sequence[str],
+    final: str,
+    attributes: Sequence[str] = (),
 ) -> tuple[Gathered, list[str]]:
     """A whole upload read as it is guessed, and the dimensions with several values in one cell.
 
-    `mapping` and `dimensions` correct the guess where they name columns. Raises Unreadable, and Invalid with what is
-    missing.
+    `mapping`, `dimensions` and `attributes` correct the guess where they name columns. Raises Unreadable, and Invalid
+    with what is missing.
     """
     book = open_book(file, name)
     guessed = guess_book(book, "")
     for each in guessed.sheets:
-        _correct(each, mapping, dimensions)
+        _correct(each, mapping, dimensions, attributes)
+    _check_attributes(guessed, mapping, attributes)
     guessed.final = final
     check_mapping(guessed, book)
     sheet = gather(BookReader(book, guessed).rows(), final)
     return sheet, sorted({name for each in guessed.sheets if each.is_used for name in each.several})
 
 
-def _correct(sheet: SheetMapping, mapping: Mapping[str, str], dimensions: Sequence[str]) -> None:
+def _check_attributes(guessed: BookMapping, mapping: Mapping[str, str], attributes: Sequence[str]) -> None:
+    """Each attribute that was named has to be a column of a sheet. Raises Invalid."""
+    found = {column.dimension for sheet in guessed.sheets for column in sheet.columns if column.role == "attribute"}
+    if missing := [name for each in attributes if (name := each.strip()) and name not in found]:
+        there = ", ".join(
+            dict.fromkeys(column.name for sheet in guessed.sheets for column in sheet.columns if column.name)
+        )
+        wanted = mapping.get(missing[0], missing[0])
+        raise Invalid(f"There is no column “{wanted}”. The columns are: {there}.", code="columns")
+
+
+def _correct(
+    sheet: SheetMapping, mapping: Mapping[str, str], dimensions: Sequence[str], attributes: Sequence[str]
+) -> None:
+    named = {mapping.get(name, name).strip().casefold(): name for each in attributes if (name := each.strip())}
+    for each in sheet.columns:
+        if each.name.casefold() in named:
+            each.role, each.dimension, each.rater = "attribute", named[each.name.casefold()], ""
+    sheet.is_used = sheet.is_used or is_list(sheet)
+    mapping = {role: name for role, name in mapping.items() if role not in named.values()}
     by_name = {column.name.casefold(): column for column in sheet.columns}
     for role, name in mapping.items():
         column = by_name.get(name.strip().casefold())

@@ -2,17 +2,18 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from annotation.errors import Invalid
+from annotation.sheets.attributes import attribute_name, wrong_head
 from annotation.sheets.books import Book, Sheet
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import item_name
 from annotation.sheets.reading import ASKS
 from ingest.tables.opening import TableRow
 
-ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer")
+ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer", "attribute")
 SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
 LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
 KEEP, LEAVE, INSERT, REMOVE = "keep", "leave", "insert", "remove"
@@ -21,7 +22,10 @@ NAME_MAX, SEPARATOR = 200, " / "
 
 @dataclass
 class Column:
-    """One column: its head, and its role; an `answer` names its dimension, and its rater if the column does."""
+    """One column: its head, and its role; an `answer` names its dimension, and its rater if the column does.
+
+    An `attribute` says something of the item; `dimension` is its name.
+    """
 
     name: str
     role: str = ""
@@ -127,11 +131,17 @@ class BookReader:
             own = self._item(sheet, mapping, line.line, cells)
             item = own or (item if mapping.fills else "")
             found = False
+            told = attributes_of(mapping, cells)
             for row in self._given(mapping, groups, line.line, cells, item, title):
                 found = True
+                row = replace(row, attributes=told)
                 count.by_rater[row.rater] += 1
                 count.by_round[row.round] += 1
                 yield row
+            if told and not found:
+                is_list = not groups
+                yield SheetRow(line.line, item, "", "", "", "", "", (), title, told, is_list)
+                found = is_list
             count.n_rows += found
             count.n_blank += not found
             if found:
@@ -203,13 +213,26 @@ class SheetFault(TableRow):
 
 def answer_groups(mapping: SheetMapping) -> dict[str, dict[str, list[int]]]:
     """Places of the answers by rater ("" for the row's or the sheet's) and dimension; several are levels of a path."""
-    if mapping.form == LONG:
+    if mapping.form == LONG and not is_list(mapping):
         return {"": {}}
     groups: dict[str, dict[str, list[int]]] = {}
     for place in mapping.places("answer"):
         column = mapping.columns[place]
         groups.setdefault(column.rater, {}).setdefault(column.dimension, []).append(place)
     return groups
+
+
+def is_list(mapping: SheetMapping) -> bool:
+    """Whether a sheet says nothing but attributes of items."""
+    return bool(mapping.places("attribute")) and not any(
+        mapping.places(role) for role in ("answer", "dimension", "value", "rater")
+    )
+
+
+def attributes_of(mapping: SheetMapping, cells: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """What a row says of its item: names and texts."""
+    told = ((mapping.columns[place], " ".join(cells[place].split())) for place in mapping.places("attribute"))
+    return tuple((attribute_name(column.dimension or column.name), text) for column, text in told if text)
 
 
 def dimensions_in_levels(book: BookMapping) -> list[str]:
@@ -294,6 +317,13 @@ def problems(mapping: SheetMapping) -> list[str]:
     for role in SINGLE:
         if len(mapping.places(role)) > 1:
             found.append(f"{len(mapping.places(role))} columns are the {role}; only one can be.")
+    names = [column.dimension or column.name for column in mapping.columns if column.role == "attribute"]
+    found += [wrong for name in names if (wrong := wrong_head(name))]
+    for name, n in Counter(attribute_name(name).casefold() for name in names).items():
+        if name and n > 1:
+            found.append(f"{n} columns are the attribute “{name}”; name them apart.")
+    if is_list(mapping):
+        return found
     if mapping.form == LONG:
         found += [
             f"No column holds the {role}; the long form needs it."

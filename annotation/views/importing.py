@@ -60,6 +60,7 @@ ROLE_WORDS = {
     "answer": "answers on",
     "seconds": "seconds spent",
     "memo": "memo",
+    "attribute": "attribute of the item",
 }
 
 
@@ -280,7 +281,7 @@ def _columns_read(sent: QueryDict, sheet: SheetMapping, leader: int) -> SheetMap
             Column(
                 column.name,
                 role,
-                dimension if role == "answer" else "",
+                dimension if role in ("answer", "attribute") else "",
                 _short(sent.get(f"whose-{leader}-{place}", column.rater)) if role == "answer" else "",
             )
         )

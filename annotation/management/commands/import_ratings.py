@@ -33,9 +33,12 @@ class Command(BaseCommand):
             action="extend",
             default=[],
             metavar="FIELD=COLUMN",
-            help="which column holds item, rater, round, part … or a dimension",
+            help="which column holds item, rater, round, part … or a dimension, or an attribute",
         )
         parser.add_argument("--dimensions", default="", metavar="A,B,…", help="columns that hold one dimension each")
+        parser.add_argument(
+            "--attributes", default="", metavar="A,B,…", help="columns that say something of the item itself"
+        )
         parser.add_argument(
             "--final", default="final", metavar="NAME", help="the rater whose rows are what was decided"
         )
@@ -54,6 +57,7 @@ class Command(BaseCommand):
                     name=Path(path).name,
                     mapping=self._mapping(options["map"]),
                     dimensions=options["dimensions"].split(","),
+                    attributes=options["attributes"].split(","),
                     final=options["final"],
                     create=options["create"],
                     guess=options["guess"],
@@ -91,6 +95,8 @@ class Command(BaseCommand):
             f"{report.n_raters} raters, {report.n_resolutions} resolutions ({report.n_left_blank} more without a "
             f"value), {report.n_unchanged} unchanged, {report.n_refused} refused."
         )
+        if report.n_attributes:
+            self.stdout.write(f"  {report.n_attributes} attributes of items")
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
             self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}")
