@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from annotation.errors import Unreadable
 from annotation.sheets.tables import UNSTORABLE, parquet_lines
-from annotation.sheets.tools import is_json, sheets_of_json, spelled_out
+from annotation.sheets.tools import ToolSheet, are_examples, is_json, sheet_of_examples, sheets_of_json, spelled_out
 from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, open_lines
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX, Workbook
 
@@ -20,6 +20,7 @@ FILES_MAX = 50
 SHEETS_MAX = 100
 CELL_CHARACTERS_MAX = 100_000
 COPY_BYTES = 1 << 20
+HEAD_BYTES = 4_096
 NAME_MAX = 150
 
 
@@ -74,8 +75,11 @@ class Book:
 
 def is_book(file: IO[bytes]) -> bool:
     """Whether a file is what Label Studio or doccano export, or a zip of several files."""
-    start = file.read(64)
+    start = file.read(HEAD_BYTES)
     file.seek(0)
+    head = start.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").partition("\n")[0].strip()
+    if are_examples([name.strip().strip('"') for name in head.split(",")]):
+        return True
     return is_json(start) or (start.startswith(b"PK\x03\x04") and not _is_workbook(file))
 
 
@@ -127,11 +131,18 @@ def _sheets(file: IO[bytes], name: str, *, inside: bool = False) -> Iterator[She
         yield _of_lines(name, parquet_lines(file))
     elif is_json(start):
         for found in sheets_of_json(file, PurePath(name).stem):
-            yield Sheet(name, found.name, found.lines, kind=found.kind, roles=found.roles, several=found.several)
+            yield _of_tool(name, found)
     else:
         sheet = _of_lines(name, open_lines(file))
+        if sheet.lines and are_examples(sheet.lines[0].cells):
+            yield _of_tool(name, sheet_of_examples(sheet.lines, PurePath(name).stem))
+            return
         sheet.kind = spelled_out(sheet.lines)
         yield sheet
+
+
+def _of_tool(name: str, found: ToolSheet) -> Sheet:
+    return Sheet(name, found.name, found.lines, kind=found.kind, roles=found.roles, several=found.several)
 
 
 def _is_workbook(file: IO[bytes]) -> bool:

@@ -86,7 +86,7 @@ def sheets_of_json(file: IO[bytes], stem: str) -> list[ToolSheet]:
     if any("annotation_id" in each or "lead_time" in each for each in records):
         return [_of_short_tasks(records)]
     if any(key in each for each in records for key in (*LABELS, "annotations")):
-        return [_of_examples(records, "annotator" if stem in ("all", "") else stem)]
+        return [_of_examples(records, _rater_of(stem))]
     raise Unreadable(UNKNOWN)
 
 
@@ -211,9 +211,41 @@ def _spelled_out(cell: str) -> str:
 # doccano
 
 
-def _of_examples(examples: Sequence[Mapping[str, Any]], stem: str) -> ToolSheet:
+def are_examples(head: Sequence[str]) -> bool:
+    """Whether these are the columns of a CSV of doccano: number and text first, and the labels of the whole text."""
+    return len(head) > 2 and head[0] == "id" and head[1] in ("text", "data") and "label" in head[2:]
+
+
+def sheet_of_examples(lines: Sequence[TableRow], stem: str) -> ToolSheet:
+    """The sheet of a CSV of doccano, in which `#` stands between several labels; `stem` as of `sheets_of_json`."""
+    head, *rows = lines
+    examples = [
+        {
+            name: _labels_of_cell(cell) if name == "label" else [cell] if name in REMARKS and cell else cell
+            for name, cell in zip(head.cells, row.cells, strict=False)
+        }
+        for row in rows
+        if not row.fault
+    ]
+    numbers = [row.line for row in rows if not row.fault]
+    found = _of_examples(examples, _rater_of(stem), numbers)
+    found.lines += [row for row in rows if row.fault]
+    return found
+
+
+def _labels_of_cell(cell: str) -> list[str]:
+    words = [word.strip() for word in cell.split("#")]
+    return words if all(words) else [cell.strip()] if cell.strip() else []
+
+
+def _rater_of(stem: str) -> str:
+    return "annotator" if stem in ("all", "") else stem
+
+
+def _of_examples(examples: Sequence[Mapping[str, Any]], stem: str, numbers: Sequence[int] = ()) -> ToolSheet:
+    """The sheet of examples; `numbers` are their lines in the file, from 1 where none are given."""
     answers = _Answers()
-    for line, example in enumerate(examples, start=1):
+    for line, example in zip(numbers or range(1, len(examples) + 1), examples, strict=True):
         known = (*LABELS, *REMARKS, "annotations", "meta", "annotation_approver")
         fields = _fields(
             {

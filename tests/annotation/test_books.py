@@ -10,12 +10,15 @@ import openpyxl
 import orjson
 import pytest
 
+from annotation.actions.imports import import_ratings
 from annotation.errors import Invalid, Unreadable
+from annotation.models import Membership
 from annotation.sheets import Gathered, gather
 from annotation.sheets.books import Book, open_book
 from annotation.sheets.guessing import guess_book, split_rater
 from annotation.sheets.mapping import BookMapping, BookReader, check_mapping
 from annotation.sheets.shifts import doubts
+from tests import builders as make
 
 Rows = Sequence[Sequence[Any]]
 
@@ -376,6 +379,25 @@ def test_a_file_of_each_annotator_in_a_zip_of_doccano(key: str) -> None:
         ("1", "alice", "crash"), ("2", "alice", "crash"), ("1", "bob", "hang"), ("2", "bob", "hang"),
     ]  # fmt: skip
     assert sheet.answers["1", "1", "alice"][0].memo == "why" and list(sheet.dimensions) == ["label"]
+
+
+def test_a_csv_of_doccano_is_read_as_its_json_also_from_the_shell(db: None) -> None:
+    rows = 'id,text,venue,label,Comments\n7,"t, ""u""",chat,crash#hang,why\n8,v,,C#,\n9,w,,,\n'
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("alice.csv", rows)
+        archive.writestr("bob.csv", "id,text,label\n7,t,crash\n")
+    book, mapping = opened(content.getvalue(), "project.zip")
+    sheet = read(book, mapping)
+    assert [(item, rater, text) for _, item, rater, _, _, text in told(sheet)] == [
+        ("7", "alice", "crash"), ("7", "alice", "hang"), ("8", "alice", "C#"), ("7", "bob", "crash"),
+    ]  # fmt: skip
+    assert book.sheets[0].several == {"label"} and sheet.answers["1", "7", "alice"][0].memo == "why"
+    report = import_ratings(
+        user=make.user("olga"), study="d", file=rows.encode(), name="all.csv", attributes=["venue"], create=True
+    )
+    assert (report.n_ratings, report.n_attributes, report.n_refused) == (3, 1, 0)
+    assert list(Membership.objects.filter(code="R1").values_list("name", flat=True)) == ["annotator"]
 
 
 def test_older_exports_of_doccano_name_users_and_marks_of_words_are_refused() -> None:
