@@ -163,7 +163,7 @@ def files(location: Path) -> dict[str, object]:
     if not bucket:
         if endpoint or any(keys):
             raise ImproperlyConfigured("S3_BUCKET is empty, but other settings of S3 are there; name the bucket.")
-        return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": location}}
+        return {"BACKEND": "accounts.folder.Folder", "OPTIONS": {"location": location}}
     if endpoint and urlsplit(endpoint).scheme not in {"http", "https"}:
         raise ImproperlyConfigured(
             f"S3_ENDPOINT is {endpoint!r}; write an address that begins with https:// or http://."

@@ -24,6 +24,7 @@ from config.database import turn_at_tables
 NEWEST_POSTGRES = 18
 ENDING = ".backup"
 LAST = "last-backup.json"
+NO_ROOM = "53100"
 Say = Callable[[str], None]
 
 
@@ -88,6 +89,11 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
     except embedded.ServersUnavailable as error:
         raise BackupFailed(str(error)) from error
     except (psycopg2.Error, DatabaseError) as error:
+        if getattr(error, "pgcode", "") == NO_ROOM:
+            raise BackupFailed(
+                f"PostgreSQL has no room left on its disk, and needs a little even to be read ({str(error).strip()}). "
+                "Make room there, a few megabytes will do, and start the backup again."
+            ) from error
         raise BackupFailed(f"The database did not give its rows: {str(error).strip()}") from error
     except postgres.ToolFailed as error:
         raise BackupFailed(f"The database could not be dumped: {error}") from error

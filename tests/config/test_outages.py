@@ -4,20 +4,25 @@ import resource
 import signal
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from accounts.folder import Folder
 from annotation import exporting
 from annotation.actions.exporting import request_export
 from annotation.models import Annotation, Export, Study
+from config import env
 from config.celery import app
 from config.outages import outage_of
 from config.patience import absence
@@ -105,13 +110,35 @@ def test_an_answer_that_the_databases_disk_has_no_room_for_is_stored_once_when_t
 
 @pytest.fixture
 def own_folder(tmp_path: Path, settings: Settings) -> Path:
-    options = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-    settings.STORAGES = {**settings.STORAGES, "default": options}
+    settings.STORAGES = {**settings.STORAGES, "default": env.files(tmp_path)}
     return tmp_path
 
 
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 @pytest.mark.django_db
-def test_an_upload_without_room_is_refused_in_words_and_leaves_no_run(own_folder: Path) -> None:
+def test_who_asks_often_whether_there_is_room_fills_no_folder(own_folder: Path) -> None:
+    client = Client()
+    with no_room():
+        assert client.get("/readyz").json()["storage"] == "can't be written"
+    assert not files_in(own_folder)
+    assert client.get("/readyz").json()["storage"] == "ok" and not files_in(own_folder)
+
+
+@pytest.mark.django_db
+def test_files_of_one_name_that_come_at_once_stand_beside_each_other(own_folder: Path) -> None:
+    default_storage.save("a/one.txt", ContentFile(b"first"))
+    names = {default_storage.save("a/one.txt", ContentFile(bytes([n]))) for n in range(5)}
+    with ThreadPoolExecutor(8) as pool:
+        names |= set(pool.map(lambda n: Folder(own_folder)._save("a/two.txt", ContentFile(bytes([n]))), range(8)))
+    assert len(names) == 13 and len(files_in(own_folder)) == 14
+    assert sorted(path.read_bytes() for path in own_folder.glob("a/two*")) == [bytes([n]) for n in range(8)]
+
+
+@pytest.mark.django_db
+def test_an_upload_without_room_is_refused_in_words_and_leaves_no_run_and_no_file(own_folder: Path) -> None:
     client = Client()
     client.force_login(make.user("olga"))
     lines = b'{"number": 1, "title": "a", "body": "%s"}\n' % (b"x" * 4000)
@@ -123,7 +150,7 @@ def test_an_upload_without_room_is_refused_in_words_and_leaves_no_run(own_folder
     with no_room():
         answer = upload()
     assert answer.status_code == 503 and "no room left on its disk" in answer.content.decode()
-    assert not FetchRun.objects.exists()
+    assert not FetchRun.objects.exists() and not files_in(own_folder)
     assert upload().status_code == 302 and FetchRun.objects.count() == 1
 
 
@@ -138,7 +165,7 @@ def test_an_export_without_room_says_so_in_its_row_and_is_made_again_later(study
     with no_room(10):
         failed = made()
     assert failed.state == "failed" and "Make it again once there is room" in failed.error
-    assert not [path for path in own_folder.rglob("*") if path.is_file()]
+    assert not files_in(own_folder)
     assert made().state == "done"
 
 
