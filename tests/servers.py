@@ -132,6 +132,9 @@ class Servers:
     def logs(self) -> str:
         return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-1500:]}" for log in self.folder.glob("*.log"))
 
+    def whole_logs(self) -> str:
+        return "\n".join(log.read_text(errors="replace") for log in self.folder.glob("*.log"))
+
     def _keep(self) -> None:
         self._all.start()
         while not self._over.wait(0.05):
@@ -168,14 +171,15 @@ class Servers:
             yield self._child(name, [sys.executable, "-m", Path(words[0]).name, *words[1:]])
 
     def _pgbouncer(self) -> Child:
-        """The file of the guide, led to this database, whose password it needs none of."""
+        """The file of the guide, led to this database and its neighbours, whose passwords it needs none of."""
         place = self._place
-        port = f"port={place['PORT']} " if place["PORT"] else ""
+        port = f" port={place['PORT']}" if place["PORT"] else ""
+        server = f"host={place['HOST']}{port} user={place['USER']}"
         told = (DEPLOY / "pgbouncer.ini").read_text()
         for old, new in (
             (
                 r"^concord = .*$",
-                f"{place['NAME']} = host={place['HOST']} {port}dbname={place['NAME']} user={place['USER']}",
+                f"{place['NAME']} = {server} dbname={place['NAME']}\n* = {server}",
             ),
             (r"^listen_port = .*$", f"listen_port = {self._pool}\nunix_socket_dir ="),
             (r"^auth_type = .*$", "auth_type = any"),

@@ -94,6 +94,24 @@ def connected(name: str) -> Iterator[Any]:
         yield connection
 
 
+@contextmanager
+def past_the_pool() -> Iterator[None]:
+    """Django goes past a PgBouncer, too, until the block is left: what a pool keeps looks like somebody at work."""
+    if not settings.DIRECT_DATABASE:
+        yield
+        return
+    wrapper = connections["default"]
+    wrapper.close()
+    before = dict(wrapper.settings_dict)
+    wrapper.settings_dict.update(settings.DIRECT_DATABASE, DISABLE_SERVER_SIDE_CURSORS=False)
+    try:
+        yield
+    finally:
+        wrapper.close()
+        wrapper.settings_dict.clear()
+        wrapper.settings_dict.update(before)
+
+
 def _parameters() -> dict[str, Any]:
     """How PostgreSQL itself is reached. Raises NoDirectWay where only a PgBouncer is known."""
     wrapper = cast(Any, connections.create_connection("default"))

@@ -23,6 +23,7 @@ from config.backups.making import Say
 from config.database import UnfitDatabase, refuse_unfit
 
 OTHERS_SECONDS = 10.0
+POOL = ", and PgBouncer, which keeps connections for minutes after that,"
 OURS = {"accounts", "annotation", "config", "ingest", "taxonomy"}
 QUEUES = ("celery", "unacked", "unacked_index", "unacked_mutex")
 """Where Celery keeps its messages in Redis."""
@@ -67,7 +68,7 @@ def restore_backup(path: Path, *, replace: bool = False, say: Say = lambda sente
     the rows that were backed up; then migrations, if the backup is of an older Concord. Raises ConcordError.
     """
     began = time.monotonic()
-    with Archive(path.expanduser().absolute()) as backup:
+    with Archive(path.expanduser().absolute()) as backup, postgres.past_the_pool():
         manifest = backup.manifest
         _refuse_newer(manifest)
         say(f"Backup of Concord {manifest.concord}, made at {manifest.made_at}. Reading all of it once …")
@@ -122,7 +123,8 @@ def _alone(say: Say) -> Iterator[None]:
                     if time.monotonic() > ends_at:
                         raise NotRestored(
                             f"Others work on this database: {', '.join(others[:5])}. Stop web, worker and beat on "
-                            "every machine (`docker compose stop web worker beat`) and start the restore again."
+                            "every machine (`docker compose stop web worker beat`)"
+                            f"{POOL if settings.DIRECT_DATABASE else ''} and start the restore again."
                         )
                     time.sleep(0.1)
             yield
