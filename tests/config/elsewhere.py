@@ -14,9 +14,9 @@ from config import embedded
 
 
 @contextmanager
-def empty_database() -> Iterator[str]:
+def empty_database(name: str = "") -> Iterator[str]:
     """The name of a new database on the server of the tests."""
-    name = f"other_{uuid.uuid4().hex[:12]}"
+    name = name or f"other_{uuid.uuid4().hex[:12]}"
     with closing(psycopg2.connect(embedded.database_url(settings.DATA_DIR))) as side:
         side.autocommit = True
         side.cursor().execute(f"CREATE DATABASE {name} TEMPLATE template0")

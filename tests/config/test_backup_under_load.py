@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -24,8 +25,6 @@ from config.backups.archive import FILES, Archive
 from tests.crowd import RaterAtWork
 from tests.site import Site, wait_until
 
-TURNS = int(os.environ.get("TURNS", "20"))
-"""How often in `make soak`, of which N=5 turns are usual."""
 BASE_DIR = Path(__file__).resolve().parents[2]
 DEBIANS = Path("/usr/lib/postgresql/15/bin")
 PREPARE = """
@@ -42,8 +41,9 @@ print(json.dumps(made))
 class Owner(threading.Thread):
     """Uploads files of issues and asks for exports, until told to stop."""
 
-    def __init__(self, site: Site, prepared: dict[str, Any], seed: int) -> None:
+    def __init__(self, site: Any, prepared: dict[str, Any], seed: int, n_issues: int = 30) -> None:
         super().__init__(daemon=True)
+        self._n_issues = n_issues
         self._base = f"http://127.0.0.1:{site.port}/api/v1"
         self._headers = {"Authorization": f"Bearer {prepared['owner']}"}
         self._slug, self._rng = prepared["slug"], random.Random(seed)
@@ -51,13 +51,13 @@ class Owner(threading.Thread):
         self.n_accepted = 0
 
     def run(self) -> None:
-        while not self.over.wait(self._rng.uniform(0.01, 0.2)):
+        while not self.over.wait(self._rng.uniform(0.02, 0.4)):
             with suppress(requests.RequestException):
                 self.n_accepted += self._ask().status_code == 202
 
     def _ask(self) -> requests.Response:
         if self._rng.random() < 0.5:
-            numbers = self._rng.sample(range(1, 10_000), 30)
+            numbers = self._rng.sample(range(1, 1000), self._n_issues)
             issues = [{"number": number, "title": f"Issue {number}", "body": "hangs " * 50} for number in numbers]
             files = {"file": (f"{numbers[0]}.json", json.dumps(issues))}
             asked = {"repository": "o/uploaded"}
@@ -85,14 +85,14 @@ def manage(data_dir: Path, *arguments: str, **environment: str) -> str:
 
 def kill_everything(site: Site) -> None:
     doomed = [psutil.Process(site.pid), *psutil.Process(site.pid).children(recursive=True)]
-    for process in [*doomed, *_of_folder(site.data_dir)]:
+    for process in [*doomed, *of_folder(site.data_dir)]:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(doomed, timeout=30)
-    wait_until(lambda: not _of_folder(site.data_dir), "its servers are gone")
+    wait_until(lambda: not of_folder(site.data_dir), "its servers are gone")
 
 
-def _of_folder(data_dir: Path) -> list[psutil.Process]:
+def of_folder(data_dir: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         if any(str(data_dir) in argument for argument in process.info["cmdline"] or []):
@@ -127,15 +127,16 @@ def turn(folder: Path, seed: int) -> None:
     done = json.loads(manage(folder / "there", "restore", str(path), "--json"))
     assert done["verified"] and done["id"] == made["id"] and done["tables"] == made["tables"]
     assert done["missing"] == made["missing"]
-    look(folder / "there", path, acknowledged)
+    with embedded.servers(folder / "there"):
+        compare(embedded.database_url(folder / "there"), folder / "there", path, acknowledged)
     shutil.rmtree(folder / "there")
     path.unlink()
 
 
-def look(data_dir: Path, path: Path, acknowledged: set[int]) -> None:
+def compare(address: str, data_dir: Path, path: Path, acknowledged: set[int]) -> None:
     """Counts, checksums and files as the manifest says, seen without Concord's commands; and nothing is lost."""
-    with Archive(path) as backup, embedded.servers(data_dir):
-        with closing(psycopg2.connect(embedded.database_url(data_dir))) as connection:
+    with Archive(path) as backup:
+        with closing(psycopg2.connect(address)) as connection:
             connection.autocommit = True
             assert postgres.count_and_sum(connection) == backup.manifest.tables
             assert postgres.objects(connection) == backup.manifest.objects
@@ -153,29 +154,15 @@ def test_a_backup_made_under_load_is_identical_after_everything_was_killed(tmp_p
     turn(tmp_path, 1)
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-def test_backup_kill_restore_compare_again_and_again(tmp_path: Path) -> None:
-    """The same site dies and goes on each time."""
-    for seed in range(100, 100 + TURNS):
-        print(f"turn {seed - 99} of {TURNS}", flush=True)
-        turn(tmp_path, seed)
-
-
 @contextmanager
-def debians_postgres(folder: Path) -> Iterator[str]:
+def debians_postgres() -> Iterator[str]:
     """The address of a PostgreSQL 15 of Debian with an empty database, on a socket."""
-    folder.mkdir()
-    user = server_user.server_user(folder=Path("/tmp"), owned=folder / "none", program=DEBIANS / "postgres")
-    sockets = Path(f"/tmp/concord-15-{os.getpid()}")
-    sockets.mkdir()
-    for path in (folder, sockets):
-        if user:
-            user.own(path)
+    sockets = Path(tempfile.mkdtemp(prefix="concord-15-", dir="/tmp"))  # short, and to be entered by its user
+    folder = sockets / "data"
+    user = server_user.server_user(folder=Path("/tmp"), owned=folder, program=DEBIANS / "postgres")
+    if user:
+        user.own(sockets)
     become = user.become if user else None
-    for parent in [folder, *folder.parents][:4]:
-        parent.chmod(0o755)
-    folder.chmod(0o700)
 
     def run(*command: object) -> None:
         subprocess.run([str(part) for part in command], check=True, capture_output=True, preexec_fn=become, cwd="/")
@@ -209,7 +196,7 @@ def debians_postgres(folder: Path) -> Iterator[str]:
 def test_from_embedded_servers_to_debians_and_back_nothing_changes(tmp_path: Path) -> None:
     manage(tmp_path / "here", "shell", "-v", "0", "-c", "from annotation.actions.demo import load_demo; load_demo()")
     first = json.loads(manage(tmp_path / "here", "backup", str(tmp_path / "1.backup"), "--json"))
-    with debians_postgres(tmp_path / "fifteen") as address:
+    with debians_postgres() as address:
         there = {"DATABASE_URL": address}
         done = json.loads(manage(tmp_path / "there", "restore", str(tmp_path / "1.backup"), "--json", **there))
         assert done["tables"] == first["tables"]
