@@ -1,4 +1,4 @@
-"""Figures of agreement as Vega-Lite specifications: data in, a document out.
+"""Figures as Vega-Lite specifications: data in, a document out; what all share, and trends of agreement.
 
 Colours are those of the style sheets, by name: `var(--dimension-2)`, or a share of one on the ground (`tint`). A
 browser resolves them where they stand in an SVG, so a chart follows the theme and is printed in the colours of paper;
@@ -11,8 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.charts.lettering import LINE, in_lines
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 HUES = 8
+COLUMN, PAGE = 238.0, 493.0
+"""The widths of a column (84 mm) and of a page (174 mm) of a journal, in points."""
+PADDING = 4
 PAPER = {
     "--ground": "#ffffff",
     "--well": "#f3f1ec",
@@ -31,10 +36,6 @@ PAPER = {
     "--dimension-8": "#55606b",
 }
 """The colours of paper, as static/css/tokens.css has them for print, with darker greys: a figure is made smaller."""
-HEATS = (18, 30, 42, 100, 100)
-"""How much of the hue each of five heats has, from little to most; the last has an outline, too."""
-MOST_WRITTEN = 40
-"""A matrix of more rows has no room for figures in its cells."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def trends(panels: Sequence[Panel], look: Look = PRINT) -> dict[str, Any]:
 def _panel(panel: Panel, look: Look) -> dict[str, Any]:
     colour = f"var({hue(panel.position)})"
     values = [_datum(point, panel, look) for point in panel.points]
+    room = 17 * look.letter if look.is_paper else 320.0
     edges = [edge for point in panel.points for edge in (point.value, point.low) if edge is not None]
     lowest = min([0.0, *edges])
     x = {
@@ -143,7 +145,7 @@ def _panel(panel: Panel, look: Look) -> dict[str, Any]:
     if panel.threshold is not None:
         layers.insert(0, _threshold(panel.threshold, y, look))
     return {
-        "title": {"text": panel.title, "subtitle": panel.coefficient},
+        "title": {"text": in_lines(panel.title, room, look.letter, is_bold=True), "subtitle": panel.coefficient},
         "height": 9 * look.letter,
         "data": {"values": values},
         "layer": layers,
@@ -194,104 +196,15 @@ def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
     return found | {"url": point.url, "words": words}
 
 
-@dataclass(frozen=True)
-class HeatCell:
-    """A cell of a matrix: row and column from 0, what is written in it, and how hot it is (0 is quiet, 5 most)."""
-
-    row: int
-    column: int
-    text: str
-    heat: int
-    words: str
-    url: str = ""
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    """A matrix: names of the rows, short names of the columns, what its axes are, and the cells that hold something."""
-
-    title: str
-    subtitle: str
-    position: int
-    rows: Sequence[str]
-    columns: Sequence[str]
-    row_axis: str
-    column_axis: str
-    cells: Sequence[HeatCell]
-
-
-def heat_map(found: HeatMap, look: Look = SCREEN) -> dict[str, Any]:
-    """A matrix in five steps of a hue; on a page a cell can be pointed at (signal `at`, {row, column})."""
-    is_written = len(found.rows) <= MOST_WRITTEN
-    widest = max((len(cell.text) for cell in found.cells), default=1)
-    step = max(look.cell, (0.62 * widest + 0.9) * look.letter) if is_written else 0.75 * look.cell
-    x = {
-        "field": "column",
-        "type": "ordinal",
-        "scale": {"domain": list(range(len(found.columns))), "padding": 0.04},
-        "axis": axis_of_names(found.columns, found.column_axis, look)
-        | {"orient": "top", "labelAngle": 0 if is_written else -90},
-    }
-    y = {
-        "field": "row",
-        "type": "ordinal",
-        "scale": {"domain": list(range(len(found.rows))), "padding": 0.04},
-        "axis": axis_of_names(found.rows, found.row_axis, look)
-        | {"labelLimit": 15 * look.letter, "titleAnchor": "start"},
-    }
-    shades = ["var(--well)", *(tint(hue(found.position), part) for part in HEATS)]
-    inks = ["var(--muted)", *("var(--ground)" if part == 100 else "var(--text)" for part in HEATS)]
-    heats = list(range(len(shades)))
-    colour = {"field": "heat", "type": "ordinal", "legend": None}
-    rect: dict[str, Any] = {
-        "mark": {"type": "rect", "strokeWidth": 1.5},
-        "encoding": {
-            "fill": colour | {"scale": {"domain": heats, "range": shades}},
-            "stroke": {"condition": {"test": "datum.heat == 5", "value": "var(--text)"}, "value": None},
-        },
-    }
-    written: dict[str, Any] = {
-        "mark": {"type": "text", "fontSize": look.letter},
-        "encoding": {"text": {"field": "text"}, "color": colour | {"scale": {"domain": heats, "range": inks}}},
-    }
-    layers = [rect, written] if is_written else [rect]
-    if not look.is_paper:
-        for layer in layers:
-            layer["mark"]["cursor"] = "pointer"
-            layer["encoding"]["tooltip"] = {"field": "words"}
-        layers.append(_pointer())
-    spec = {
-        "width": {"step": step},
-        "height": {"step": min(look.cell, step)},
-        "data": {"values": [_cell(cell, look) for cell in found.cells]},
-        "encoding": {"x": x, "y": y},
-        "layer": layers,
-        "resolve": {"scale": {"color": "independent"}},
-    }
-    if look.is_paper:
-        spec["title"] = {"text": found.title, "subtitle": found.subtitle}
-    else:
-        spec["params"] = [{"name": "at", "value": {"row": -1, "column": -1}}]
-    return whole(spec, look)
-
-
-def _pointer() -> dict[str, Any]:
-    """The outline of the cell that the keyboard is at."""
-    return {
-        "transform": [{"filter": "datum.row == at.row && datum.column == at.column"}],
-        "mark": {"type": "rect", "fill": None, "stroke": "var(--focus)", "strokeWidth": 3},
-    }
-
-
-def _cell(cell: HeatCell, look: Look) -> dict[str, Any]:
-    found = {"row": cell.row, "column": cell.column, "text": cell.text, "heat": cell.heat}
-    return found if look.is_paper else found | {"words": cell.words, "url": cell.url}
-
-
 def axis_of_names(names: Sequence[str], title: str, look: Look) -> dict[str, Any]:
     """An axis over places from 0 that shows their names; the names travel as a JSON list inside an expression."""
-    listed = ", ".join(_quoted(name) for name in names)
-    return {"title": title, "labelExpr": f"[{listed}][datum.value]", "domain": False, "ticks": False, "grid": False}
+    shown = f"{listed(names)}[datum.value]"
+    return {"title": title, "labelExpr": shown, "domain": False, "ticks": False, "grid": False}
+
+
+def listed(names: Sequence[str | Sequence[str]]) -> str:
+    """Names, or names in lines, as a list of Vega's expression language."""
+    return f"[{', '.join(_quoted(name) if isinstance(name, str) else listed(name) for name in names)}]"
 
 
 def _quoted(name: str) -> str:
@@ -311,6 +224,7 @@ def whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
         "labelFontSize": letter,
         "titleFontSize": letter,
         "titleFontWeight": "normal",
+        "titleLineHeight": LINE * letter,
         "tickSize": 3,
     }
     title = {
@@ -322,11 +236,13 @@ def whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
         "subtitleColor": "var(--muted)",
         "subtitleFontSize": letter,
         "offset": 0.75 * letter,
+        "lineHeight": LINE * letter,
+        "subtitleLineHeight": LINE * letter,
     }
     return {
         "$schema": SCHEMA,
         "background": "var(--ground)" if look.is_paper else None,
-        "padding": 4 if look.is_paper else 2,
+        "padding": PADDING if look.is_paper else 2,
         **spec,
         "config": {
             "aria": False,
@@ -338,6 +254,14 @@ def whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
             "text": {"fontSize": letter, "color": "var(--text)"},
         },
     }
+
+
+def head_of(title: str, room: float, letter: float, subtitle: str = "") -> dict[str, Any]:
+    """The title of a figure on paper, in lines no wider than the figure."""
+    found: dict[str, Any] = {"text": in_lines(title, room, letter, 4, is_bold=True), "frame": "bounds"}
+    if subtitle:
+        found["subtitle"] = in_lines(subtitle, room, letter, 4)
+    return found
 
 
 def on_paper(spec: Any) -> Any:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
-from annotation.charts import SCREEN, Look, hue
-from annotation.charts.analysis import PAGE
+from annotation.charts import PADDING, PAGE, SCREEN, Look, hue
+from annotation.charts.lettering import LINE, MOST_LINES, in_lines
 
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
-LINE = 1.1
-MOST_LINES = 3
 TONES = (88, 74, 60, 46)
 """How much of its hue each node of a step has, over and over: neighbours differ without colours, too."""
 
@@ -68,7 +65,7 @@ def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str,
     set apart, so that names have it.
     """
     letter = look.letter
-    size = _sized(found, letter, width if look.is_paper else 960.0)
+    size = _sized(found, letter, (width if look.is_paper else 960.0) - 2 * PADDING)
     tops = _tops(found, size, letter)
     nodes, labels = [], []
     for node, (x, top, high, shade) in tops.items():
@@ -88,7 +85,7 @@ def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str,
     spec: dict[str, Any] = {
         "$schema": SCHEMA,
         "background": "var(--ground)" if look.is_paper else None,
-        "padding": 4 if look.is_paper else 2,
+        "padding": PADDING if look.is_paper else 2,
         "width": size.width,
         "height": max((top + high for _, top, high, _ in tops.values()), default=letter) + 0.4 * letter,
         "autosize": "pad" if not look.is_paper else "none",
@@ -124,9 +121,10 @@ def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str,
     }
     if look.is_paper:
         spec["title"] = {
-            "text": found.title,
+            "text": in_lines(found.title, size.width, letter, 4, is_bold=True),
             "anchor": "start",
             "frame": "group",
+            "lineHeight": LINE * letter,
             "color": "var(--text)",
             "font": look.font,
             "fontSize": letter,
@@ -148,10 +146,10 @@ def _sized(found: Sankey, letter: float, width: float) -> _Size:
     most = max((len(each) for each in by_step.values()), default=1)
     total = max((sum(node.n for node in each) for each in by_step.values()), default=1) or 1
     # As much beside the nodes of the last step as there is between the others.
-    names = min(19 * letter, (width - 2 * letter) / max(len(found.steps), 1) - 1.7 * letter)
+    names = min(19 * letter, width / max(len(found.steps), 1) - 1.7 * letter)
     gap = 0.55 * letter
     body = max(most * 1.15 * letter, 16 * letter)
-    return _Size(width - 2 * letter, names, 0.9 * letter, gap, body / total)
+    return _Size(width, names, 0.9 * letter, gap, body / total)
 
 
 def _x(step: int, found: Sankey, size: _Size) -> float:
@@ -215,19 +213,8 @@ def _bands(
 
 def _label(node: Node, size: _Size, letter: float) -> list[str]:
     """The name of a node in lines, what passes it at the end of the last."""
-    return _lines(f"{node.name}  {node.n:,}", size.names / letter)
+    return in_lines(node.name, size.names, letter, MOST_LINES, end=f" ({node.n:,})")
 
 
 def _head(title: str, size: _Size, letter: float) -> list[str]:
-    return _lines(title, (size.names + size.thick) / letter)
-
-
-def _lines(words: str, letters: float) -> list[str]:
-    """Words in lines of about so many letters' room; a word that is longer is cut, and so is a fourth line."""
-    most = max(int(letters / 0.5), 6)
-    name, gap, n = words.rpartition("  ")
-    found = wrap(name or words, most, max_lines=MOST_LINES, placeholder="…", break_long_words=False)
-    lines = [each if len(each) <= most else f"{each[: most - 1]}…" for each in found]
-    if gap and len(f"{lines[-1]}  {n}") <= most + 2:
-        return [*lines[:-1], f"{lines[-1]}  {n}"]
-    return [*lines, n] if gap else lines
+    return in_lines(title, size.names + size.thick, letter, MOST_LINES, is_bold=True)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.agreement import TITLES
-from annotation.charts import PRINT, HeatCell, HeatMap, Panel, Point, heat_map, on_paper, trends
+from annotation.charts import PRINT, Panel, Point, on_paper, trends
+from annotation.charts.heat import HeatCell, HeatMap, heat_map
 
 MOST_CELLS = 60
 """A confusion of more categories can't be read at the size of a page."""

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotation.access import Seat
-from annotation.charts import PRINT, on_paper
-from annotation.charts.analysis import PAGE
+from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.analyses import saved_analyses

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from annotation.agreement import TITLES
-from annotation.charts import HeatCell, HeatMap, Look, Panel, Point, heat_map, trend, trends
+from annotation.charts import Look, Panel, Point, trend, trends
+from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.drawing import TYPES
 from annotation.models import Round
 from annotation.reporting.numbers import DimensionReport, Headline

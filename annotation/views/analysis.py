@@ -13,8 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_seat
 from annotation.actions.analyses import remove_analysis, save_analysis
 from annotation.analysis.columns import LEVELS
-from annotation.charts import PRINT, SCREEN, on_paper
-from annotation.charts.analysis import COLUMN, PAGE
+from annotation.charts import COLUMN, PAGE, PRINT, SCREEN, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
 from annotation.exports.rows import in_sight

@@ -9,21 +9,18 @@ from typing import Any
 import pytest
 
 from annotation.charts import (
-    HEATS,
+    COLUMN,
     PAPER,
     PRINT,
-    HeatCell,
-    HeatMap,
     Panel,
     Point,
-    heat_map,
     hue,
     on_paper,
     tint,
     trend,
     trends,
 )
-from annotation.charts.analysis import COLUMN
+from annotation.charts.heat import HEATS, HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.drawing import CannotDraw, draw
 
@@ -96,7 +93,7 @@ def test_the_scale_reaches_down_to_what_is_below_chance(lowest: float, bottom: f
 
 def test_names_of_categories_are_words_and_never_expressions() -> None:
     hostile = '"] + datum.url + ["', "a\\u0022\n\u2028b\\"
-    expression = heat_map(matrix(hostile), PRINT)["encoding"]["y"]["axis"]["labelExpr"]
+    expression = heat_map(matrix(columns=hostile), PRINT)["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
     listed = expression.removesuffix("[datum.value]")
     assert json.loads(listed) == list(hostile)
     assert '"' not in listed[2:-2].replace('", "', "")
@@ -117,18 +114,19 @@ def test_a_flow_in_a_column_of_print_has_its_names_whole_in_lines() -> None:
     bands = [Band(step, name, name, 7, "") for step in range(2) for name in names]
     told = {each["name"]: each["values"] for each in sankey(Sankey("Flow", steps, nodes, bands), PRINT, COLUMN)["data"]}
     assert [" ".join(each["text"]) for each in told["labels"][:2]] == [
-        "Misconfigured environment variable  7",
-        "Communication setup failure  7",
+        "Misconfigured environment variable (7)",
+        "Communication setup failure (7)",
     ]
-    assert max(len(line) for each in told["labels"] for line in each["text"]) <= 17
+    assert max(len(line) for each in told["labels"] for line in each["text"]) <= 19
     lowest = [each["y"] + (len(each["text"]) - 1) * 8.8 for each in told["labels"]]
     assert all(each["y"] > low for low, each in zip(lowest, told["labels"][1:3], strict=False))
 
 
 def test_large_matrices_have_no_figures_in_their_cells() -> None:
     many = tuple(f"c{number}" for number in range(60))
-    assert layers(heat_map(matrix()), "text") and not layers(heat_map(matrix(many, columns=many)), "text")
-    angle = heat_map(matrix(many, columns=many))["encoding"]["x"]["axis"]["labelAngle"]
+    few, large = heat_map(matrix()), heat_map(matrix(many, columns=many))
+    assert (len(layers(few, "text")), len(layers(large, "text"))) == (2, 1)  # names of rows are text, too
+    angle = large["layer"][0]["encoding"]["x"]["axis"]["labelAngle"]
     assert angle == -90  # Cells as narrow as these leave no room for a name beside the next one.
 
 

@@ -170,6 +170,14 @@ def test_the_words_of_a_scale_stand_beside_the_number_and_not_instead_of_it():
 SPECIALS = "50% of_C# & \\D {x} ~^$ <a|b> \n“q”"
 
 
+def test_latex_takes_signs_by_commands_that_need_no_package():
+    told = escaped("[opt] *x* `a` p ≥ 0.9 → α, 46▲ 0▼ --flag --- é–…")
+    assert told == (
+        r"{[}opt{]} {*}x{*} \textasciigrave{}a\textasciigrave{} p $\geq$ 0.9 $\rightarrow$ $\alpha$, "
+        r"46$\uparrow$ 0$\downarrow$ -{}-flag -{}-{}- é–…"
+    )
+
+
 def test_latex_takes_every_special_character_for_itself():
     told = escaped(SPECIALS)
     assert told == (

@@ -1,7 +1,7 @@
 """Counts of categories, the share of a mark, profiles of groups, and what comes together often."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from accounts.wording import counted
 from annotation.analysis.columns import Single
@@ -10,8 +10,8 @@ from annotation.analysis.counts import Counts, Group
 from annotation.analysis.marks import MarkedGroup, Marks
 from annotation.analysis.profiles import Profiles
 from annotation.analysis.shares import Share
-from annotation.charts import HeatCell, HeatMap, Look, heat_map
 from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
+from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.reporting.analysis import Answer as Told
 from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
 from annotation.reporting.shown.question import STEPS, Asked
@@ -19,6 +19,7 @@ from annotation.reporting.shown.stating import left_out, nothing
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20
+SHARES, WITH_MARK = (f"{words}95\N{NO-BREAK SPACE}% interval" for words in ("share, with ", "share with the mark, "))
 
 
 def tallied(asked: Asked) -> Answer:
@@ -92,7 +93,7 @@ def _bars_of(asked: Asked, told: Told, title: str, found: Counts) -> Figure | No
             words = f"{each.name}{'' if group.value is None else f', {group.name}'}: {said_of(each.share)}"
             drawn.append(bar_of(row, panel, each.share, words, asked.items_url(told, *labels)))
     panels = [f"{group.name}, n = {group.n:,}" for group in groups] if len(groups) > 1 else [""]
-    figure = Bars(title, "share, with 95 % interval", names, panels, drawn, asked.position(key))
+    figure = Bars(title, SHARES, names, panels, drawn, asked.position(key))
     return Figure("counts", title, lambda look, width: bars(figure, look, width))
 
 
@@ -220,7 +221,14 @@ def _mark_bars(asked: Asked, told: Told, title: str, group: MarkedGroup, place: 
     ]
     shows = title if group.value is None else f"{title}, {group.name}"
     names = [each.name for each in having]
-    figure = Bars(shows, "share with the mark, 95 % interval", names, [""], drawn, asked.position(told.question.mark))
+    figure = Bars(
+        shows,
+        WITH_MARK,
+        names,
+        [""],
+        drawn,
+        asked.position(told.question.mark),
+    )
     return Figure(f"shares-{place}" if place else "shares", shows, lambda look, width: bars(figure, look, width))
 
 
@@ -323,15 +331,9 @@ def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) 
         row_axis="",
         column_axis="",
         cells=cells,
+        is_slanted=True,
     )
-    return Figure("correlation", title, lambda look, width: slanted(heat_map(drawn, look), look), is_map=True)
-
-
-def slanted(spec: dict[str, Any], look: Look) -> dict[str, Any]:
-    """A heat map whose columns have long names."""
-    axis = spec["encoding"]["x"]["axis"]
-    axis |= {"labelAngle": -45, "labelAlign": "left", "labelLimit": 16 * look.letter, "labelOverlap": False}
-    return spec
+    return Figure("correlation", title, lambda look, width: heat_map(drawn, look, width), is_map=True)
 
 
 def combined(asked: Asked) -> Answer:
@@ -364,7 +366,7 @@ def combined(asked: Asked) -> Answer:
         top = shown[:MOST_DRAWN]
         drawn = Bars(
             title,
-            "share, with 95 % interval",
+            SHARES,
             [words for _, words in top],
             [""],
             [

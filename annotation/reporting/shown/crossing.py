@@ -7,10 +7,9 @@ import numpy as np
 from accounts.wording import counted
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow, FlowGroup
-from annotation.charts import HeatCell, HeatMap, heat_map
+from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.reporting.analysis import Answer as Told
-from annotation.reporting.shown.counting import slanted
 from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
 from annotation.reporting.shown.question import STEPS, Asked
 from annotation.reporting.shown.stating import left_out, nothing
@@ -122,20 +121,22 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
             words = f"{name}, {other_name}: {counted(n, 'part')}, {percent(share)} {denominator.words}"
             url = asked.items_url(told, (rows_key, key), (columns_key, other)) if n else ""
             cells.append(HeatCell(row, place, f"{n}{sign}", heat, words, url))
+    steps = ", ".join(f"{least * 100:g}" for least in HEATS)
     drawn = HeatMap(
         title=title,
-        subtitle=f"Colour: share {denominator.words}, steps at {', '.join(f'{least * 100:g}' for least in HEATS)} %.",
+        subtitle=f"Colour: share {denominator.words}, steps at {steps}\N{NO-BREAK SPACE}%.",
         position=asked.position(rows_key),
         rows=list(found.rows.names),
         columns=list(found.columns.names),
         row_axis="",
         column_axis="",
         cells=cells,
+        is_slanted=True,
     )
     return Figure(
         "crosstab",
         f"{title}: how often they meet",
-        lambda look, width: slanted(heat_map(drawn, look), look),
+        lambda look, width: heat_map(drawn, look, width),
         is_map=True,
     )
 

@@ -179,11 +179,16 @@ def _box_figure(
         words = f"{name}: median {at[0.5]:.3g} {unit}, n = {each.n:,}"
         five = (at[0.05], at[0.25], at[0.5], at[0.75], at[0.95])
         drawn.append(Box(row, five, words, asked.items_url(told, (by, key))))
-    names = [f"{name}, n = {each.n:,}" for _, name, each in listed]
+    names = [known_of(name, each.n) for _, name, each in listed]
     is_log = _is_skewed(known)
     axis = f"{unit}{', logarithmic' if is_log else ''}: box 25 to 75 %, whiskers 5 to 95 %"
     found = Boxes(title, axis, names, drawn, is_log, asked.position(by))
     return Figure("boxes", title, lambda look, width: boxes(found, look, width))
+
+
+def known_of(name: str, n: int) -> str:
+    """A group with how many it has, which stays in one line."""
+    return f"{name}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}"
 
 
 def _curve_figure(
@@ -193,7 +198,7 @@ def _curve_figure(
     is_log = _is_skewed(known)
     lines = [
         Curve(
-            f"{name}, n = {each.n:,}",
+            known_of(name, each.n),
             [(point.value, point.share) for point in each.curve],
             [f"{name}: {percent(point.share)} at or under {point.value:.3g} {unit}" for point in each.curve],
             [_behind(asked, told, key, f"<={point.value!r}") for point in each.curve],
