@@ -17,6 +17,13 @@ KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
 VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; empty: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]
+GIVEN = (
+    Column("revision", "integer", "Of the answer.", is_required=True),
+    Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
+    Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
+    PART,
+)
+"""To which answer and part belongs what a rater gave."""
 
 
 def _words(*words: str) -> list[tuple[str, str]]:
@@ -257,10 +264,7 @@ def _ratings(rater: Column, dimension: Column) -> Table:
             ROUND,
             ITEM,
             rater,
-            Column("revision", "integer", "Of the answer.", is_required=True),
-            Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
-            Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
-            PART,
+            *GIVEN,
             dimension,
             Column("values", "list", f"{VALUES} PENDING: a category is asked for that is missing."),
             VERSION,
@@ -282,10 +286,7 @@ def _evidence(rater: Column, dimension: Column, *, has_texts: bool) -> Table:
             ROUND,
             ITEM,
             rater,
-            Column("revision", "integer", "Of the answer.", is_required=True),
-            Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
-            Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
-            PART,
+            *GIVEN,
             dimension,
             Column("category", "string", "Which one it speaks for. PENDING: one that is asked for.", is_required=True),
             Column("where", "string", "What the words stand in.", _words("title", "body", "comment"), is_required=True),
