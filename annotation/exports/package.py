@@ -33,8 +33,7 @@ from annotation.reporting.package import (
     RESAMPLES,
     agreement_document,
     agreement_rows,
-    analyses_document,
-    saved_figures,
+    analyses,
 )
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
@@ -368,15 +367,15 @@ class _Package:
                 self._row(writer, row)
         self.files.append(("results/agreement.csv", "the coefficients alone, a row for each"))
         without = PEOPLE if self.options["pseudonymise"] else frozenset()
+        told = analyses(self.seat, step, without=without)
         self._add(
             "results/analyses.json",
-            descriptor.as_json(analyses_document(self.seat, step, without=without)),
+            descriptor.as_json(told.document),
             "counts, cross tables, flows, marks and effort over the agreed labels, and the analyses that were saved",
         )
-        figures, tables = saved_figures(self.seat, without=without)
-        for name, text in tables.items():
+        for name, text in told.tables.items():
             self._add(f"tables/{name}.tex", text, "a table of a saved analysis, for LaTeX with booktabs")
-        self._draw({**agreement_figures(found["entries"], titles, self.seat.study.primary), **figures}, step)
+        self._draw({**agreement_figures(found["entries"], titles, self.seat.study.primary), **told.figures}, step)
 
     def _draw(self, figures: Mapping[str, Mapping[str, Any]], step: Callable[[str], None]) -> None:
         wanted = [(name, spec, format) for name, spec in figures.items() for format in ("svg", "pdf")]

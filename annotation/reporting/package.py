@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,15 +11,16 @@ import numpy as np
 from annotation.access import Seat
 from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid
-from annotation.models import Round
+from annotation.models import Analysis, Round
 from annotation.queries.analyses import saved_analyses
 from annotation.queries.effort import MEASURES
 from annotation.reporting.across import across, rater_codes, visible_rounds
+from annotation.reporting.analysis import Answer, Words, answer, plain_answer
 from annotation.reporting.analysis import Question as Read
-from annotation.reporting.analysis import Words, answer, plain_answer
 from annotation.reporting.labelled import labelled_for
 from annotation.reporting.numbers import entry
 from annotation.reporting.shown.kinds import KINDS
+from annotation.reporting.shown.parts import Answer as Shown
 from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
@@ -101,58 +102,70 @@ def agreement_rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
             }
 
 
-def analyses_document(seat: Seat, step: Callable[[str], None], *, without: frozenset[str] = frozenset()) -> Any:
-    """results/analyses.json: answers to the analyses that were saved, and to those that every paper has.
+@dataclass
+class Analyses:
+    """What agreed labels say: results/analyses.json, and of the saved analyses figures and tables by name.
+
+    Figures are specifications as wide as a page, tables are for LaTeX.
+    """
+
+    document: dict[str, Any] = field(default_factory=lambda: {"analyses": []})
+    figures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+
+
+def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str] = frozenset()) -> Analyses:
+    """Answers to the analyses that were saved, as their pages ask them, and to those that every paper has.
 
     Of each the title, the words of its address, the question as it was read, and the answer, or why there is none.
-    Questions about attributes `without` are left out, since they name people.
+    Questions about attributes `without` are left out, since they name people. Each is answered once.
     """
-    found = []
-    asked: list[tuple[int | None, str, str, Words]] = [
-        (each.number, each.title, each.kind, each.question) for each in saved_analyses(seat)
-    ]
-    asked += [(None, title, kind, words) for title, kind, words in _usual(seat)]
-    for place, (number, title, kind, words) in enumerate(asked, start=1):
-        step(f"analysis {place} of {len(asked)}")
-        told = {"number": number, "title": title, "kind": kind, "words": dict(words)}
+    found = Analyses()
+    saved, usual = list(saved_analyses(seat)), list(_usual(seat))
+    n_all = len(saved) + len(usual)
+    for place, each in enumerate(saved, start=1):
+        step(f"analysis {place} of {n_all}")
+        told = {"number": each.number, "title": each.title, "kind": each.kind, "words": dict(each.question)}
         try:
-            given = answer(seat, kind, words)
+            asked = Asked(seat, Question.saved(each))
+            shown = KINDS[each.kind].answer(asked)
+            given = asked.answers[0] if asked.answers else answer(seat, each.kind, each.question)
         except Invalid as error:
-            sentences = [sentence for each in error.fields.values() for sentence in each]
-            found.append({**told, "question": None, "answer": None, "why_not": " ".join([error.message, *sentences])})
+            _tell(found, told, error, without)
             continue
-        if not _named(given.question) & without:
-            found.append({**told, "question": asdict(given.question), "answer": _finite(plain_answer(given))})
-    return {"analyses": found}
-
-
-def saved_figures(
-    seat: Seat, *, without: frozenset[str] = frozenset()
-) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
-    """Of the saved analyses the figures, as specifications as wide as a page, and the tables for LaTeX; by name.
-
-    Those that can't be answered any more, or that ask about attributes `without`, have none.
-    """
-    figures: dict[str, Mapping[str, Any]] = {}
-    tables: dict[str, str] = {}
-    for each in saved_analyses(seat):
-        kind = KINDS.get(each.kind)
-        if kind is None:
-            continue
-        asked = Asked(seat, Question.saved(each))
+        if _tell(found, told, given, without):
+            _draw(found, each, asked, shown)
+    for place, (title, kind, words) in enumerate(usual, start=len(saved) + 1):
+        step(f"analysis {place} of {n_all}")
+        told = {"number": None, "title": title, "kind": kind, "words": dict(words)}
         try:
-            shown = kind.answer(asked)
-        except Invalid:
-            continue
-        if any(_named(told.question) & without for told in asked.answers):
-            continue
-        name = f"analysis-{each.number}"
-        figures |= {f"{name}-{key}": on_paper(one.draw(PRINT, PAGE)) for key, one in shown.figures.items()}
-        tables |= {
-            f"{name}-{key}": one.as_latex(" ".join([f"{each.title}.", *shown.sentences, *from_which(asked)]))
-            for key, one in shown.tables.items()
-        }
-    return figures, tables
+            _tell(found, told, answer(seat, kind, words), without)
+        except Invalid as error:
+            _tell(found, told, error, without)
+    return found
+
+
+def _tell(found: Analyses, told: dict[str, Any], given: Answer | Invalid, without: frozenset[str]) -> bool:
+    """Writes an answer, or why there is none; whether there is one that may be shown."""
+    if isinstance(given, Invalid):
+        sentences = [sentence for each in given.fields.values() for sentence in each]
+        why = " ".join([given.message, *sentences])
+        found.document["analyses"].append({**told, "question": None, "answer": None, "why_not": why})
+        return False
+    if _named(given.question) & without:
+        return False
+    told |= {"question": asdict(given.question), "answer": _finite(plain_answer(given))}
+    found.document["analyses"].append(told)
+    return True
+
+
+def _draw(found: Analyses, saved: Analysis, asked: Asked, shown: Shown) -> None:
+    name = f"analysis-{saved.number}"
+    found.figures |= {f"{name}-{key}": on_paper(one.draw(PRINT, PAGE)) for key, one in shown.figures.items()}
+    found.tables |= {
+        f"{name}-{key}": one.as_latex(" ".join([f"{saved.title}.", *shown.sentences, *from_which(asked)]))
+        for key, one in shown.tables.items()
+    }
 
 
 def _named(question: Read) -> set[str]:

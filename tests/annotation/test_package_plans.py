@@ -16,7 +16,6 @@ from annotation.access import get_round
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.plans import preview_plan, run_plan
-from annotation.exports import package as exports_package
 from annotation.models import Assignment, Round, Study
 from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
@@ -138,8 +137,7 @@ def asked(study: Study) -> None:
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> bytes:
-    with django_db_blocker.unblock(), transaction.atomic(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exports_package, "saved_figures", lambda *seat, **options: ({}, {}))
+    with django_db_blocker.unblock(), transaction.atomic():
         study = lived(6)
         asked(study)
         found = package(make.owner_seat(study))
