@@ -19,6 +19,7 @@ from accounts.actions import make_token
 from accounts.models import User
 from annotation.actions.demo import load_demo
 from taxonomy.actions import load_document, publish_version
+from tests.citations import wrong_in_citation
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, made_up
 
@@ -200,8 +201,11 @@ def code_of(name: str) -> list[str]:
     return [*fenced, *re.findall(r"`([^`]+)`", FENCE.sub("", text))]
 
 
-def test_the_citation_can_be_read_and_names_this_version() -> None:
-    citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+def test_the_citation_is_valid_and_names_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert wrong_in_citation(text) == []
+    assert "$.authors: [] should be non-empty" in wrong_in_citation(re.sub(r"authors:\n.*\n", "authors: []\n", text))
+    citation = YAML(typ="safe").load(text)
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert version and citation["version"] == version[1]
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
