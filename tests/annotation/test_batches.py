@@ -229,6 +229,43 @@ def add_issue_less_item(study: Study) -> None:
         Item.objects.filter(pk=item.pk).update(identifier=name, issue=None)
 
 
+def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: Any) -> None:
+    study = make.study(text=KINDS)
+    round_ = make.open_round(study, 3)
+    fault = {"kind": ["how-to"], "distributed": True, "where": "here", "lines": 3}
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, fault)
+        make.submit(round_, name, 2, fault if name == "bob" else fault | {"where": "there"})
+    make.submit(round_, "bob", 3, fault | {"where": "elsewhere"})
+    Study.objects.update(resolve_when=Study.ResolveWhen.ITEM)
+    seat = make.seat(study, "ada")
+    item = Item.objects.get(identifier="acme/rocket#2")
+    place: dict[str, Any] = {"seat": seat, "item": item, "part": 1, "dimension": "where"}
+    first = resolve(**place, round_=Round.objects.get(pk=round_.pk), values=["here"], rationale="so")
+    read, written = reading.copied, []
+
+    def while_it_is_read(sql: str, *more: Any) -> Any:
+        if "number" in sql and "_rating " in sql and not written:
+            written.append(make.submit(round_, "carol", 3, fault | {"where": "last"}))
+        elif "_resolutionvalue" in sql and len(written) == 1:
+            written.append(
+                resolve(
+                    **place, round_=Round.objects.get(pk=round_.pk), values=["there"], rationale="no", expected=first.pk
+                )
+            )
+        return read(sql, *more)
+
+    monkeypatch.setattr(reading, "copied", while_it_is_read)
+    told = {
+        (row["item"][-1], row["values"][0]) for row in as_rows(rows.label_batches(seat)) if row["dimension"] == "where"
+    }
+    assert len(written) == 2 and told == {("1", "here"), ("2", "here")}
+    told = {
+        (row["item"][-1], row["values"][0]) for row in as_rows(rows.label_batches(seat)) if row["dimension"] == "where"
+    }
+    assert told == {("1", "here"), ("2", "there")}
+
+
 def test_a_parquet_file_holds_no_word_of_what_its_reader_may_not_see() -> None:
     study = make.study()
     round_ = make.open_round(study, 2)

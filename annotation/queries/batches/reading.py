@@ -47,14 +47,14 @@ _NEWEST = """
     SELECT DISTINCT ON (item_id, part, dimension_id) * FROM annotation_resolution
     WHERE round_id = %s AND item_id {} ORDER BY item_id, part, dimension_id, revision DESC"""
 _DECISIONS = f"""
-    SELECT d.item_id::bigint, d.part::int, d.dimension_id::bigint, array_position(%s::text[], d.method::text)::int,
-        {_VALUE}, (extract(epoch FROM d.created_at) * 1000000)::bigint
+    SELECT d.id::bigint, d.item_id::bigint, d.part::int, d.dimension_id::bigint,
+        array_position(%s::text[], d.method::text)::int, {_VALUE}, (extract(epoch FROM d.created_at) * 1000000)::bigint
     FROM ({_NEWEST}) AS d LEFT JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
     WHERE d.method <> 'reopened'"""
-_FREE_DECISIONS = f"""
-    SELECT d.item_id, d.part, d.dimension_id, v.number, v.text
-    FROM ({_NEWEST}) AS d JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
-    WHERE d.method <> 'reopened' AND (v.number IS NOT NULL OR v.text IS NOT NULL)"""
+_FREE_DECISIONS = """
+    SELECT d.id, v.number, v.text
+    FROM annotation_resolution d JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
+    WHERE d.round_id = %s AND d.item_id {} AND (v.number IS NOT NULL OR v.text IS NOT NULL)"""
 _PLACES = "SELECT position::int, item_id::bigint, n_raters::int FROM ({}) AS places"
 _CALLED = """
     SELECT i.id, i.identifier, n.repository_id, n.number
@@ -222,43 +222,52 @@ class Stretch:
         )  # fmt: skip
         rows["value"] = values.numbers(rows["value"])
         if has_free and (is_free := rows["value"] == FREE).any():
-            kinds = {"annotation": pa.int64(), "part": pa.int64(), "dimension": pa.int64()}
-            rows = self._with_free(rows, is_free, values, _FREE_RATINGS, kinds, "annotation")
+            rows = self._with_free(rows, is_free, values, _FREE_RATINGS, "annotation", "part", "dimension")
         rows["dimension"] = _places(rows["dimension"], dimensions)
         return rows
 
     def decisions(self, values: Values, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
-        """item, part, dimension, place of the method, number of the value, microseconds; one row for each value."""
+        """id, item, part, dimension, place of the method, number of the value, microseconds; a row for each value."""
         condition, keys = self._within
         rows = read_binary(
             _DECISIONS.format(condition),
             [list(METHODS), self.round.pk, *keys],
-            item="bigint", part="int", dimension="bigint", method="int", value="bigint", at="bigint",
+            id="bigint", item="bigint", part="int", dimension="bigint", method="int", value="bigint", at="bigint",
         )  # fmt: skip
         rows["value"] = values.numbers(rows["value"])
         if has_free and (is_free := rows["value"] == FREE).any():
-            kinds = {"item": pa.int64(), "part": pa.int64(), "dimension": pa.int64()}
-            rows = self._with_free(rows, is_free, values, _FREE_DECISIONS, kinds, "item")
+            rows = self._with_free(rows, is_free, values, _FREE_DECISIONS, "id")
         rows["dimension"] = _places(rows["dimension"], dimensions)
         return self._ours(rows)
 
-    def _with_free(
-        self, rows: np.ndarray, is_free: np.ndarray, values: Values, sql: str, kinds: dict[str, Any], owner: str
-    ) -> np.ndarray:
-        """The rows with the numbers of their words: both are put into one order, in which they belong together."""
+    def _with_free(self, rows: np.ndarray, is_free: np.ndarray, values: Values, sql: str, *names: str) -> np.ndarray:
+        """The rows with the numbers of their words, which another query reads; `names` say which belong together.
+
+        What was written between the two queries has words here and no row: nothing is ever taken away, so each row has
+        its words.
+        """
         condition, items = self._within
-        numbered = {**kinds, "number": pa.float64(), "text": pa.string()}
-        table = copied(sql.format(condition), [self.round.pk, *items], numbered)
+        kinds = {name: pa.int64() for name in names} | {"number": pa.float64(), "text": pa.string()}
+        table = copied(sql.format(condition), [self.round.pk, *items], kinds)
         said = [
             number if number is not None else text
             for number, text in zip(table["number"].to_pylist(), table["text"].to_pylist(), strict=True)
         ]
-        keys = [table[name].to_numpy() for name in ("dimension", "part", owner)]
-        theirs = np.lexsort(keys)
         mine = np.flatnonzero(is_free)
-        mine = mine[np.lexsort([rows[name][mine] for name in ("dimension", "part", owner)])]
+        theirs = _met([rows[name][mine] for name in names], [table[name].to_numpy() for name in names])
         rows["value"][mine] = values.free([said[at] for at in theirs])
         return rows
+
+
+def _met(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> np.ndarray:
+    """Where each row of some columns stands among different others, which have it all; in its order."""
+    one, other = np.lexsort(ours), np.lexsort(theirs)
+    if len(one) != len(other):
+        wanted = set(zip(*(each.tolist() for each in ours), strict=True))
+        other = other[[key in wanted for key in zip(*(each[other].tolist() for each in theirs), strict=True)]]
+    found = np.empty(len(one), dtype=np.int64)
+    found[one] = other
+    return found
 
 
 def _places(keys: np.ndarray, dimensions: Sequence[int]) -> np.ndarray:
