@@ -251,12 +251,12 @@ def test_nothing_that_others_said_is_on_any_page_of_a_rater(round_: Round) -> No
 def test_an_imported_identifier_without_an_issue_is_shown_with_its_attributes(round_: Round) -> None:
     item = make.assignment(round_, "bob", 1).item
     item.issue, item.snapshot = None, None
-    item.identifier, item.attributes = "https://example.org/q/7", {"stage": "<training>"}
+    item.identifier, item.attributes = "https://example.org/q/7", {"stage": "<training>", "items": "all"}
     item.save()
     pk = Assignment.objects.get(round=round_, item=item, rater__user__username="bob").pk
     text = visitor("bob").get(address(round_, f"{pk}/")).content.decode()
     assert 'href="https://example.org/q/7"' in text
-    assert "&lt;training&gt;" in text
+    assert "&lt;training&gt;" in text and "<dd>all</dd>" in text
 
 
 def test_the_list_holds_ones_finished_items_and_more_of_them_on_demand(study: Study) -> None:
