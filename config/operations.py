@@ -2,32 +2,39 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import Assignment, Export, Plan, Round, Workbook
+from annotation.models import Arrival, Assignment, Deletion, Export, Plan, Round, Workbook
 from config import health, pulse
 from config.backups.archive import newest
-from config.backups.making import ENDING
+from config.backups.making import ENDING, last_backup
 from ingest.models import FetchRun
 
 FAILED_DAYS = 7
 SHOWN_MOST = 30
 TABLES_MOST = 10
 LITTLE_ROOM = 1024**3
+WITHOUT_STATES = ("deletion", "rules")
+"""Kinds whose rows have no state of their work: while they are there it waits or goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job that is not over, or that failed lately."""
+    """A job that is not over, or that failed lately.
+
+    A fetch that failed is tried again at `again_url`; of other kinds `then` says how it is begun anew. There
+    is no page (`url`) where that is somebody else's alone.
+    """
 
     kind: str
     what: str
@@ -38,6 +45,7 @@ class Job:
     error: str
     again_url: str = ""
     cancel_url: str = ""
+    then: str = ""
 
     @property
     def is_bad(self) -> bool:
@@ -60,12 +68,15 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     fetches = Q(state__in=FetchRun.UNFINISHED) | Q(state=FetchRun.State.FAILED, finished_at__gt=since)
     files = Q(state__in=Export.AT_WORK) | Q(state=Export.State.FAILED, done_at__gt=since)
     books = Q(state__in=Workbook.AT_WORK) | Q(state=Workbook.State.FAILED, worked_at__gt=since)
+    arrivals = Q(state__in=Arrival.AT_WORK) | Q(state=Arrival.State.FAILED, done_at__gt=since)
     rules = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None)
     return [
         ("fetch", FetchRun.objects.filter(fetches), "created_at"),
         ("export", Export.objects.filter(files).select_related("study"), "created_at"),
         ("plan", Plan.objects.filter(state__in=Plan.AT_WORK).select_related("study"), "run_at"),
-        ("workbook", Workbook.objects.filter(books).select_related("study"), "created_at"),
+        ("workbook", Workbook.objects.filter(books).select_related("study", "created_by"), "created_at"),
+        ("study in", Arrival.objects.filter(arrivals).select_related("created_by"), "created_at"),
+        ("deletion", Deletion.objects.filter(done_at=None), "deleted_at"),
         ("rules", rules.select_related("study"), "resolving_at"),
     ]
 
@@ -74,15 +85,19 @@ def job_counts() -> list[Counted]:
     """Jobs by kind and state; one query a kind."""
     found = []
     for kind, rows, began in _open():
-        groups = rows.select_related(None).order_by().values("state").annotate(n=Count("pk"), oldest=Min(began))
+        has_states = kind not in WITHOUT_STATES
+        groups = rows.select_related(None).order_by().annotate(job_kind=Value(kind))
+        groups = groups.values("state" if has_states else "job_kind").annotate(n=Count("pk"), oldest=Min(began))
         found += [
-            Counted(kind, "queued" if kind == "rules" else row["state"], row["n"], row["oldest"]) for row in groups
+            Counted(kind, row["state"] if has_states else "queued", row["n"], row["oldest"])
+            for row in groups
+            if row["n"]
         ]
     return found
 
 
 def jobs(user: User) -> list[Job]:
-    """Jobs that are not over or failed within a week, the newest thirty of each kind; six queries.
+    """Jobs that are not over or failed within a week, the newest thirty of each kind; eight queries.
 
     Why a job of a study failed is left out for who is blind there.
     """
@@ -94,16 +109,18 @@ def jobs(user: User) -> list[Job]:
     found: list[Job] = []
     for kind, rows, began in _open():
         for row in rows.order_by("-pk")[:SHOWN_MOST]:
-            found.append(_job(kind, row, getattr(row, began), blind))
+            found.append(_job(kind, row, getattr(row, began), blind, user))
     return sorted(found, key=lambda job: (not job.is_bad, job.since or timezone.now()))
 
 
-def _job(kind: str, row: Any, since: datetime | None, blind: set[int]) -> Job:
+def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: User) -> Job:
     heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
     study = getattr(row, "study", None)
     error = "Not shown while you are blind there." if study and study.pk in blind else getattr(row, "error", "")
-    told: dict[str, Any] = {"kind": kind, "since": since, "heard_at": heard, "state": row.state}
-    told["error"] = error if row.state in {"failed", "waiting"} else ""
+    told: dict[str, Any] = {"kind": kind, "since": since, "heard_at": heard}
+    told["state"] = "queued" if kind in WITHOUT_STATES else row.state
+    told["error"] = error if told["state"] in {"failed", "waiting"} else ""
+    has_failed = told["state"] == "failed"
     match kind:
         case "fetch":
             told |= {"what": f"{row.target or 'a file'} · run {row.pk}", "url": reverse("fetch", args=[row.pk])}
@@ -113,6 +130,7 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int]) -> Job:
         case "export":
             url = reverse("exports", args=[row.study.slug])
             told |= {"what": f"{row.study.slug} · export {row.number}, {row.what}", "url": url}
+            told |= {"then": "It is asked for anew on the page of exports."} if has_failed else {}
         case "plan":
             url = reverse("plan", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · plan {row.number}", "url": url}
@@ -123,10 +141,25 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int]) -> Job:
                 else reverse("import_study_file", args=[row.pk])
             )
             told |= {"what": f"{row.study.slug if row.study else 'a new study'} · workbook {row.pk}", "url": url}
+            then = "Its columns are open again on its page, for owners of the study." if has_failed else ""
+            told |= {"url": url, "then": then} if row.study else _of(row.created_by, user, url, then.split(",")[0])
+        case "study in":
+            url = reverse("import_whole_file", args=[row.pk])
+            told |= {"what": f"{row.slug} · from a file"}
+            told |= _of(row.created_by, user, url, "The file is chosen again there." if has_failed else "")
+        case "deletion":
+            told |= {"what": f"{row.slug} · taken away", "url": reverse("deleted_studies")}
         case "rules":
             url = reverse("round", args=[row.study.slug, row.number])
-            told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url, "state": "queued"}
+            told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url}
     return Job(**told)
+
+
+def _of(owner: User, user: User, url: str, then: str) -> dict[str, str]:
+    """What is said of a job whose page is its owner's alone."""
+    if owner.pk == user.pk:
+        return {"url": url, "then": then}
+    return {"url": "", "then": f"Its page is that of {owner.display_name} alone. {then}".strip()}
 
 
 @dataclass(frozen=True)
@@ -197,10 +230,16 @@ def no_worker(since: datetime | None) -> bool:
     return heard is not None and not any(each.kind == pulse.WORKER and each.is_alive for each in heard)
 
 
-def _backed_up_at() -> datetime | None:
-    """When the newest backup in DATA_DIR/backups was made: those before migrations, and others that are put there."""
+def _backed_up() -> dict[str, Any]:
+    """When the last backup was made, and where: the last one with this data folder, or a newer one in its `backups`."""
     found = newest(settings.DATA_DIR / "backups", f"*{ENDING}")
-    return datetime.fromtimestamp(found[0].stat().st_mtime, UTC) if found else None
+    at = datetime.fromtimestamp(found[0].stat().st_mtime, UTC) if found else None
+    known = last_backup() or {}
+    with suppress(KeyError, ValueError, TypeError):
+        made_at = datetime.fromisoformat(known["made_at"])
+        if at is None or made_at >= at - timedelta(minutes=1):
+            return {"at": made_at, "path": str(known["path"]), "n_bytes": known.get("bytes")}
+    return {"at": at, "path": str(found[0]), "n_bytes": found[0].stat().st_size} if found else {}
 
 
 def overview(user: User) -> dict[str, Any]:
@@ -217,7 +256,7 @@ def overview(user: User) -> dict[str, Any]:
         "database": database(),
         "tables": largest_tables(),
         "disk": disk(),
-        "backed_up_at": _backed_up_at(),
+        "backed_up": _backed_up(),
         "version": settings.CONCORD_VERSION,
         "missing_migrations": missing,
         "data_dir": settings.DATA_DIR,

@@ -293,6 +293,8 @@ class CameBack:
 def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
     """The rounds, open or being resolved, where something that this person proposed was answered; one query.
 
+    Studies that are archived are out of everybody's work.
+
     An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
     and the place is not resolved. A category that can't be chosen in the round yet brings nothing back; it waits until
     a plan has moved the study to its version, which asks for it in a worklist.
@@ -302,6 +304,7 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
         annotation__n_proposals__gt=0,
         annotation__assignment__current=F("annotation"),
         annotation__assignment__round__state__in=(Round.State.OPEN, Round.State.RESOLVING),
+        annotation__assignment__round__study__archived_at=None,
     )
     if round_ is not None:
         rows = rows.filter(annotation__assignment__round=round_)

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation import moving
+from annotation.actions.life import archive_study
 from annotation.actions.plans import preview_plan, run_plan
 from annotation.actions.proposals import settle_proposals
 from annotation.models import Proposal, ProposalOutcome, Round, Study
@@ -171,6 +172,15 @@ def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, stu
     assert "the owner mapped it to Hang" in page
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert "1 of your items came back" in text(bob.get("/"))
+
+
+def test_what_came_back_in_a_study_that_is_archived_is_nobodys_work(round_: Round, study: Study) -> None:
+    found = propose(round_, "bob", 1, "Ring stall")
+    settle_proposals(seat=make.owner_seat(study), proposals=[found.pk], decline="too narrow")
+    Round.objects.filter(pk=round_.pk).update(state=Round.State.RESOLVING)
+    assert "came back" in text(enter("bob").get("/"))
+    archive_study(seat=make.owner_seat(study))
+    assert "came back" not in text(enter("bob").get("/"))
 
 
 def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) -> None:

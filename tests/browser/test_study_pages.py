@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from accounts.actions import make_token
 from annotation.access import get_item
 from annotation.actions import choosing, rounds, studies
+from annotation.actions.invitations import invite
+from annotation.actions.reader_links import make_reader_link
 from annotation.actions.resolving import resolve
 from annotation.models import Round, Study
 from tests import builders as make
@@ -137,3 +140,25 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
         for address in addresses:
             assert page.goto(live_server.url + address).status == 200, address  # type: ignore[union-attr]
             assert_accessible(page)
+
+
+def test_on_a_phone_sessions_tokens_members_and_links_are_read_without_moving_a_table(
+    page: Page, live_server: Any
+) -> None:
+    study = make.study()
+    seat = make.owner_seat(study)
+    make_token(user=make.user("olga"), name="the laptop in the laboratory on the third floor", scope="manage")
+    invite(seat=seat, roles=["rater", "reader"], note="For the helpers of the next summer", n_most=9)
+    make_reader_link(seat=seat, label="Reviewers of the conference on empirical methods", days=30)
+    page.set_viewport_size({"width": 360, "height": 740})
+    sign_in(page, live_server, "olga")
+    for path, words in (
+        ("/me/", "the laptop in the laboratory"),
+        ("/studies/study/members/", "For the helpers"),
+        ("/studies/study/readers/", "Reviewers of the conference"),
+    ):
+        page.goto(live_server.url + path)
+        expect(page.get_by_text(words)).to_be_visible()
+        wide = "each => each.filter(one => one.scrollWidth > one.clientWidth).length"
+        assert page.locator(".table-wrap").evaluate_all(wide) == 0
+        assert_accessible(page)

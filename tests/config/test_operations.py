@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -12,8 +13,9 @@ from pytest_django.fixtures import Settings
 
 from accounts.auditing import record
 from annotation.actions.exporting import request_export
-from annotation.models import Export
+from annotation.models import Arrival, Deletion, Export, Workbook
 from config import operations, pulse
+from config.backups.making import LAST
 from ingest.models import FetchRun
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -72,11 +74,47 @@ def test_the_page_shows_jobs_with_their_error_and_what_can_be_done(staff: Client
     assert "study · export 1, ratings" in shown and "All migrations are applied" in shown
 
 
+def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Client) -> None:
+    study = make.study()
+    now = timezone.now()
+    ended = {"state": "failed", "error": "It broke.", "done_at": now, "worked_at": now}
+    request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    Export.objects.update(**ended)
+    own, others = (
+        Workbook.objects.create(name="book.csv", created_by=make.user(name), **ended) for name in ("stan", "olga")
+    )
+    Arrival.objects.create(name="study.zip", slug="came", created_by=make.user("olga"), **ended)
+    gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": now}
+    Deletion.objects.create(study=study, deleted_by=make.user("olga"), **gone)
+    shown = " ".join(staff.get("/operations/").content.decode().split())
+    assert "It is asked for anew on the page of exports." in shown
+    assert f'href="/studies/import/{own.pk}/"' in shown and "Its columns are open again on its page" in shown
+    assert f'href="/studies/import/{others.pk}/"' not in shown and "Its page is that of olga alone." in shown
+    assert "came · from a file" in shown and "The file is chosen again there." in shown
+    assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
+    assert {(each.kind, each.state) for each in operations.job_counts()} == {
+        ("export", "failed"), ("workbook", "failed"), ("study in", "failed"), ("deletion", "queued"),
+    }  # fmt: skip
+
+
+def test_the_page_says_when_the_last_backup_was_made_and_where(
+    staff: Client, settings: Settings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    assert "No backup was made yet" in staff.get("/operations/").content.decode()
+    told = {"made_at": "2026-11-20T03:00:00+00:00", "path": "/srv/backups/nightly.zip", "bytes": 5_000_000}
+    (tmp_path / LAST).write_text(json.dumps(told))
+    shown = staff.get("/operations/").content.decode()
+    assert "20 November 2026, 03:00 UTC" in shown and "/srv/backups/nightly.zip" in shown
+    (tmp_path / LAST).write_text("{}")
+    assert "No backup was made yet" in staff.get("/operations/").content.decode()
+
+
 def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
     for n in (1, 12):
         for _ in range(n):
             failed_fetch()
-        with assert_queries(11):
+        with assert_queries(13):
             staff.get("/operations/")
 
 
@@ -112,6 +150,21 @@ def test_a_job_that_waits_for_minutes_says_that_no_worker_is_there(staff: Client
     assert "No worker is running" in staff.get(path).content.decode()
     heard("worker", timedelta(seconds=1))
     assert "No worker is running" not in staff.get(path).content.decode()
+
+
+def test_imports_and_deletions_that_wait_for_minutes_say_so_too(staff: Client) -> None:
+    study, stan = make.study(), make.user("stan")
+    waits = {"state": "queued", "created_by": stan, "worked_at": timezone.now()}
+    book, arrival = Workbook.objects.create(name="book.csv", **waits), Arrival.objects.create(slug="came", **waits)
+    gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": timezone.now(), "deleted_by": stan}
+    deletion = Deletion.objects.create(study=study, worked_at=timezone.now(), **gone)
+    pages = (f"/studies/import/{book.pk}/", f"/studies/import/whole/{arrival.pk}/", "/deleted-studies/")
+    for path in pages:
+        assert "No worker is running" not in staff.get(path).content.decode()
+    for row in (book, arrival, deletion):
+        type(row).objects.filter(pk=row.pk).update(worked_at=timezone.now() - timedelta(minutes=3))
+    for path in pages:
+        assert "No worker is running" in staff.get(path).content.decode()
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer wrong", "Bearer ", "Basic 0123456789abcdef"])
