@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import DatabaseError
 
+from accounts.errors import StorageAway
 from config import embedded
 from config.backups import archive, postgres, stored
 from config.backups.archive import Manifest
@@ -97,6 +98,8 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
         raise BackupFailed(f"The database did not give its rows: {str(error).strip()}") from error
     except postgres.ToolFailed as error:
         raise BackupFailed(f"The database could not be dumped: {error}") from error
+    except StorageAway as error:
+        raise BackupFailed(f"No backup was made: {error.strerror}.") from error
     except OSError as error:
         raise BackupFailed(f"{target} can't be written: {error.strerror or error}. Nothing is left of it.") from error
     made = Backup(path=target, n_bytes=n_bytes, sha256=sha256, seconds=monotonic() - began, manifest=manifest)
