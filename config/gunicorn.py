@@ -3,7 +3,9 @@
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,18 @@ TOO_LONG = (
 )
 
 
+REST_SECONDS = 5.0
+"""So long what was refused unread is read on."""
+
+
 class Worker(ThreadWorker):
-    """Answers an address that is too long in words, before Django sees it."""
+    """Answers an address that is too long in words, before Django sees it; reads on what was refused unread."""
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        """A proxy that is still sending takes a connection that ends for a fault of ours: 503, and not only for one."""
+        if not keepalive:
+            return False
+        return bool(conn.parser.finish_body(deadline=time.monotonic() + REST_SECONDS, max_bytes=sys.maxsize))
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         if isinstance(exc, LimitRequestLine):

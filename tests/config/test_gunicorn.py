@@ -1,0 +1,56 @@
+"""What the web server does with a connection after Django has answered: a real one, and gunicorn's own parser."""
+
+import socket
+import threading
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+from gunicorn.config import Config
+from gunicorn.http.parser import RequestParser
+from gunicorn.workers.gthread import ThreadWorker
+
+from config import gunicorn
+
+N_BYTES = 12_000_000
+POST = b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % N_BYTES
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def is_kept(kind: type[ThreadWorker]) -> bool:
+    """Whether a connection goes on, and with the next request, after a large body was refused unread."""
+    server, proxy = socket.socketpair()
+    with server, proxy:
+
+        def send() -> None:
+            with suppress(OSError):
+                proxy.sendall(POST + bytes(N_BYTES) + GET)
+
+        sending = threading.Thread(target=send)
+        parser = RequestParser(Config(), server, ("127.0.0.1", 1))
+        sending.start()
+        assert next(parser).path == "/sign-in/"
+        kept = kind._keepalive_after(kind.__new__(kind), SimpleNamespace(parser=parser), True)
+        if kept:
+            assert next(parser).path == "/healthz"
+        server.shutdown(socket.SHUT_RDWR)
+        sending.join(60)
+        return kept
+
+
+def test_a_proxy_may_send_to_its_end_what_was_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gunicorn, "REST_SECONDS", 120.0)
+    assert is_kept(gunicorn.Worker)
+    assert not is_kept(ThreadWorker), "gunicorn does so itself by now: take ours away"
+
+
+def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gunicorn, "REST_SECONDS", 0.05)
+    server, proxy = socket.socketpair()
+    with server, proxy:
+        proxy.sendall(POST)
+        parser = RequestParser(Config(), server, ("127.0.0.1", 1))
+        next(parser)
+        assert not gunicorn.Worker._keepalive_after(
+            gunicorn.Worker.__new__(gunicorn.Worker), SimpleNamespace(parser=parser), True
+        )
