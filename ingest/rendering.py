@@ -21,7 +21,6 @@ from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
-from redis.exceptions import RedisError
 
 from ingest.identifiers import GITHUB_HOST
 from ingest.images import frame_of, sources_of
@@ -94,16 +93,10 @@ def render_markdown(text: str, repository: str = "") -> str:
         return _render(text, repository)
     mark = hashlib.sha256(f"{repository}\n{text}".encode("utf-8", "replace")).hexdigest()
     key = f"markdown:{VERSION}:{mark}"
-    try:
-        if (kept := cache.get(key)) is not None:
-            return str(kept)
-    except (RedisError, OSError):
-        return _render(text, repository)
+    if (kept := cache.get(key)) is not None:
+        return str(kept)
     found = _render(text, repository)
-    try:
-        cache.set(key, found, CACHED_SECONDS)
-    except (RedisError, OSError):
-        logger.warning("a rendered text was not kept: Redis does not answer")
+    cache.set(key, found, CACHED_SECONDS)
     return found
 
 

@@ -1,13 +1,10 @@
 """What is known of items apart from labels, as columns: where from, since when, what was imported with them."""
 
-from contextlib import suppress
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from django.core.cache import cache
 from django.db import connection
-from redis.exceptions import RedisError
 
 from annotation.analysis.columns import NONE, Categories, Ints, Single
 from annotation.models import AuditEvent, Study
@@ -45,13 +42,11 @@ def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
     """
     newest = AuditEvent.objects.filter(study=study).order_by("-pk").values_list("pk", flat=True).first()
     key = f"attributes:1:{study.pk}:{study.created_at.isoformat()}:{newest}"
-    with suppress(RedisError):
-        if (known := cache.get(key)) is not None:
-            items, columns = known
-            return items, columns
+    if (known := cache.get(key)) is not None:
+        items, columns = known
+        return items, columns
     found = _read(study)
-    with suppress(RedisError):
-        cache.set(key, found, KEPT_SECONDS)
+    cache.set(key, found, KEPT_SECONDS)
     return found
 
 

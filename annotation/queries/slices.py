@@ -1,10 +1,7 @@
 """What the items of a study can be sliced by: their repositories, and the strata that its samples drew them from."""
 
-from contextlib import suppress
-
 from django.core.cache import cache
 from django.db import connection
-from redis.exceptions import RedisError
 
 from annotation.models import Item, Membership, Sample, Study
 
@@ -25,13 +22,11 @@ def repositories(study: Study) -> list[str]:
 def repositories_lately(study: Study) -> list[str]:
     """The same as it was some time in the last ten minutes: for choices to offer, which needn't read all items anew."""
     key = f"repositories:1:{study.pk}"
-    with suppress(RedisError):
-        if (found := cache.get(key)) is not None:
-            return list(found)
+    if (found := cache.get(key)) is not None:
+        return list(found)
     names = repositories(study)
     if names:
-        with suppress(RedisError):
-            cache.set(key, names, KEPT_SECONDS)
+        cache.set(key, names, KEPT_SECONDS)
     return names
 
 

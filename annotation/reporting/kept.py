@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache as once
@@ -11,7 +10,6 @@ from typing import Any, TypeVar
 
 from django.core.cache import cache
 from django.db.models import Model
-from redis.exceptions import RedisError
 
 from annotation.answers import digest
 from annotation.models import Round, RoundRater
@@ -56,14 +54,12 @@ def kept(
     """
     key = f"kept:{_key(what, rounds, question)}"
     holds = (tuple((each.pk, standing[each.pk]) for each in rounds), plain(also))
-    with suppress(RedisError):
-        found = cache.get(key)
-        if found is not None and found[0] == holds:
-            answer: T = found[1]
-            return answer
+    found = cache.get(key)
+    if found is not None and found[0] == holds:
+        answer: T = found[1]
+        return answer
     computed = compute()
-    with suppress(RedisError):
-        cache.set(key, (holds, computed), KEPT_SECONDS)
+    cache.set(key, (holds, computed), KEPT_SECONDS)
     return computed
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import cast
 
@@ -16,7 +15,6 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from redis.exceptions import RedisError
 
 from accounts.models import User
 from annotation.access import Seat, get_own_assignment, get_round, get_seat
@@ -245,9 +243,8 @@ def _issue_html(snapshot: Snapshot) -> SafeString:
     """
     issue = snapshot.issue
     key = f"labelling:reading:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
-    with suppress(RedisError):
-        if found := cache.get(key):
-            return mark_safe(found)
+    if found := cache.get(key):
+        return mark_safe(found)
     context: dict[str, object] = {"issue": issue, "snapshot": snapshot, "closing_changes": closing_changes(issue)}
     comments, part = first_part(snapshot)
     context["comments"] = comments
@@ -255,8 +252,7 @@ def _issue_html(snapshot: Snapshot) -> SafeString:
         place = f"{issue.get_absolute_url()}{{}}?snapshot={snapshot.sha256}&"
         context |= {"part": part, "part_url": place.format(""), "comments_url": place.format("comments/")}
     html = render_to_string("ingest/_issue.html", context)
-    with suppress(RedisError):
-        cache.set(key, str(html), RENDERED_SECONDS)
+    cache.set(key, str(html), RENDERED_SECONDS)
     return html
 
 

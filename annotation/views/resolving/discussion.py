@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from hashlib import sha256
 
 from django.core.cache import cache
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from redis.exceptions import RedisError
 
 from annotation.answers import LONGEST_TEXT
 from annotation.consensus import Verdict
@@ -126,11 +124,9 @@ def _present(here: Here, item: Item, taking_part: People) -> list[int]:
     """Others who look at the item now, by members' ids; and says that this person does. Kept for half a minute."""
     own = here.seat.membership.pk if here.seat.membership else 0
     keys = {f"here:{here.round.pk}:{item.pk}:{each.pk}": each.pk for each in taking_part.members if each.user_id}
-    with suppress(RedisError):
-        cache.set(f"here:{here.round.pk}:{item.pk}:{own}", 1, HERE_SECONDS)
-        found = cache.get_many([key for key, pk in keys.items() if pk != own])
-        return [pk for key, pk in keys.items() if key in found]
-    return []
+    cache.set(f"here:{here.round.pk}:{item.pk}:{own}", 1, HERE_SECONDS)
+    found = cache.get_many([key for key, pk in keys.items() if pk != own])
+    return [pk for key, pk in keys.items() if key in found]
 
 
 def walked(here: Here, waiting: Queue, item: Item) -> tuple[list[Line | Discussed], list[Line | Discussed]] | None:
