@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
+from accounts.naming import cleaned
 
 KEPT = timedelta(days=90)
 TRIES = {"autoretry_for": (OSError, SMTPException), "retry_backoff": 30, "max_retries": 5}
@@ -34,8 +35,8 @@ def send_password_links(address: str, site: str) -> None:
 
 @shared_task(**TRIES)
 def send_message(address: str, subject: str, text: str) -> None:
-    """One e-mail."""
-    send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, [address])
+    """One e-mail; its subject is a line, whatever the name in it holds."""
+    send_mail(cleaned(subject), text, settings.DEFAULT_FROM_EMAIL, [address])
 
 
 @shared_task

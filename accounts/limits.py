@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from django.core.cache import cache
 from django.http import HttpRequest
-from redis.exceptions import RedisError
 
 from accounts.addresses import block, client_address
 from accounts.errors import TooMany
@@ -34,6 +33,8 @@ ADDRESS = Limit("sign-in-address", 100, 300)
 RESETS_OF_EMAIL = Limit("reset-email", 3, 3600)
 RESETS_OF_ADDRESS = Limit("reset-address", 20, 3600)
 LINKS = Limit("links", 60, 300)
+INVITED_BY_EMAIL = Limit("invited-by-e-mail", 60, 3600)
+"""Of one person, who writes to addresses that nobody here has to have."""
 
 
 class Counted(NamedTuple):
@@ -55,7 +56,7 @@ def count(*tried: tuple[Limit, str]) -> Counted:
             if n > limit.n_most:
                 until = cache.get(f"{key}:until", now + limit.seconds)
                 wait = max(wait, int(until - now) + 1)
-        except (RedisError, ValueError, OSError):
+        except ValueError:  # Redis is away
             logger.warning("Redis does not answer, so tries are not counted")
             return Counted([], 0)
         keys.append(key)
@@ -67,7 +68,7 @@ def give_back(counted: Counted) -> None:
     for key in counted.keys:
         try:
             cache.decr(key)
-        except (RedisError, ValueError, OSError):
+        except ValueError:  # Redis is away
             return
 
 

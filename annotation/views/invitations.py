@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 
 from accounts import jobs
 from accounts.forms import NewAccountForm, explain
-from accounts.limits import LINKS, require_room
+from accounts.limits import INVITED_BY_EMAIL, LINKS, require_room
 from accounts.models import User
 from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
 from accounts.sessions import sign_in
@@ -37,6 +37,8 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return members_page(request, seat, status=422, invitation=form)
+    if form.cleaned_data["email"] and settings.SENDS_EMAIL:
+        require_room(request, INVITED_BY_EMAIL, str(seat.user.pk))
     try:
         made, plaintext = actions.invite(seat=seat, **form.cleaned_data)
     except ConcordError as error:
