@@ -75,7 +75,7 @@ def test_who_reads_by_a_link_is_told_nothing_of_a_round_that_is_not_closed(study
 
 
 def test_who_is_no_member_is_told_nothing_where_everybody_may_ask(study: Study) -> None:
-    """That all else is not found, or asks for sign-in, stands in the table of tests/test_wall.py."""
+    """That all else is not found, or asks for sign-in, stands in the tables of tests/wall/."""
     names = {*walled.EVERYBODYS, *walled.OPEN, *walled.API_EVERYBODYS}
     assert not _walk(Visitor("mallory"), OF_OPEN | OF_ROUND_1 | {"known": KNOWN}, names=names)
 
