@@ -10,6 +10,9 @@ from taxonomy.queries import forget_trees
 from tests.annotation import walled
 from tests.hostile.corpus import PLACES
 
+MARK = "zq7"
+"""Stands after every text, whichever of the corpus it is, so that a page that shows one can be told."""
+
 APPS = ("accounts", "annotation", "ingest", "taxonomy")
 KEPT = {
     "slug", "key", "code", "host", "owner", "target", "sha256", "digest", "request_digest", "answers_digest", "prefix",
@@ -40,17 +43,24 @@ def poisoned() -> int:
 
 
 def _poison(cursor: Any, model: type[models.Model], field: Any) -> int:
-    """Puts a text of the corpus, another in each row, into a column that holds texts of people."""
+    """Puts a text of the corpus, another in each row, into a column that holds texts of people.
+
+    Which one follows from the order of the rows and not from their ids, which go on from test to test.
+    """
     is_list = isinstance(field, ArrayField) and isinstance(field.base_field, (models.CharField, models.TextField))
     if not is_list and (not isinstance(field, (models.CharField, models.TextField)) or field.choices):
         return 0
     most = (field.base_field if is_list else field).max_length or 10_000
-    texts = [text.replace("\0", "") for text in PLACES if len(text) <= most - 8]
+    texts = [text.replace("\0", "") for text in PLACES if len(text) <= most - 12]
     if not texts:
         return 0
     pk = model._meta.pk.column  # type: ignore[union-attr]
-    text = f"(%s::text[])[1 + ({pk}::bigint + {len(field.name)}) %% {len(texts)}] || ' ' || {pk}"
+    table = f'"{model._meta.db_table}"'
+    text = f"(%s::text[])[1 + (place + {len(field.name)}) %% {len(texts)}] || ' {MARK}' || {pk}"
     value = f"ARRAY[{text}]" if is_list else text
     where = f"cardinality({field.column}) > 0" if is_list else f"{field.column} <> ''"
-    cursor.execute(f'UPDATE "{model._meta.db_table}" SET {field.column} = {value} WHERE {where}', [texts])
+    places = f"(SELECT {pk} AS of_row, row_number() OVER (ORDER BY {pk}) AS place FROM {table}) AS placed"
+    cursor.execute(
+        f"UPDATE {table} SET {field.column} = {value} FROM {places} WHERE of_row = {pk} AND {where}", [texts]
+    )
     return 1

@@ -17,7 +17,7 @@ from tests.annotation import walled
 from tests.browser.test_every_page import ELSEWHERE, ROLES, is_page
 from tests.browser.visitors import sign_in
 from tests.hostile.corpus import CANARY
-from tests.hostile.poisoned import poisoned
+from tests.hostile.poisoned import MARK, poisoned
 
 ALIVE = """
 () => [
@@ -36,6 +36,13 @@ ALIVE = """
     .map((id) => `a second #${id}`),
 ]
 """
+
+
+WITHOUT = {
+    "/deleted-studies/", "/inbox/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
+    "/sign-in/lost-password/", "/studies/import/", "/studies/import/whole/",
+}  # fmt: skip
+"""Pages on which nobody's words stand, for who is the first to see them; on every other one there are some."""
 
 
 @pytest.mark.browser
@@ -59,21 +66,26 @@ def test_on_no_page_anything_hostile_runs_or_asks_another_host(page: Page, live_
     page.on("pageerror", lambda error: wrong.append(f"{page.url}: {error}"))
     page.on("dialog", lambda dialog: (wrong.append(f"{page.url}: a dialog"), dialog.dismiss()))
     page.on("console", lambda said: wrong.append(f"{page.url}: {said.text}") if said.type == "error" else None)
-    n_pages = n_shown = 0
+    visits: dict[str, list[str]] = {role: [] for role in ROLES}
     for at, path in enumerate(places.values()):
         for role in (*ROLES[at % 4 :], *ROLES[: at % 4]):
             if is_page(clients[role], path):
-                sign_in(page, live_server, role)
-                page.goto(live_server.url + path)
-                wrong += [f"{path} as {role}: {each}" for each in page.evaluate(ALIVE)]
-                n_pages += 1
-                n_shown += "pwned" in page.content()
+                visits[role].append(path)
                 break
-    assert n_pages > 35
-    assert n_shown > 15, "the corpus is there, as text"
+    shown = set()
+    for role, paths in visits.items():
+        sign_in(page, live_server, role)
+        for path in paths:
+            page.goto(live_server.url + path)
+            wrong += [f"{path} as {role}: {each}" for each in page.evaluate(ALIVE)]
+            if MARK in page.content():
+                shown.add(path)
+    assert sum(map(len, visits.values())) > 50
+    assert {path for paths in visits.values() for path in paths} - shown == WITHOUT, "else the corpus is there, as text"
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.django_db
 def test_no_address_breaks_and_no_file_holds_a_formula_or_a_command() -> None:
     poisoned()
