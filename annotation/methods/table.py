@@ -170,10 +170,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as LaTeX takes it for itself: special characters by their commands, lines joined, hyphens kept apart.
-
-    A row's end looks on for a star or for a length in brackets, so a text that begins with either is shielded.
-    """
+    """A text as LaTeX takes it for itself: special characters by their commands, lines joined, hyphens kept apart."""
     told = "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()) if letter.isprintable())
-    told = HYPHENS.sub("-{}", told)
-    return "{}" + told if told.startswith(("[", "*")) else told
+    return HYPHENS.sub("-{}", told)
