@@ -61,10 +61,9 @@ _kinds_run: set[str] = set()
 
 
 class _Servers:
-    """Whether they are those of the tests, and hold a database that others can be copied from."""
+    """Whether they are those of the tests."""
 
     are_own = False
-    have_tables = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,15 +103,13 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """The tables are made before the first test begins, so that no test's time limit counts them."""
     if _Servers.are_own and any(item.get_closest_marker("django_db") for item in session.items):
         prepared.prepare(DATA_DIR, session.config.cache.mkdir("tables") if session.config.cache else DATA_DIR)
-        _Servers.have_tables = True
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     from django.db import connection
 
-    if _Servers.have_tables:
-        connection.settings_dict["TEST"]["TEMPLATE"] = prepared.NAME
+    connection.settings_dict["TEST"]["TEMPLATE"] = prepared.template()
 
 
 def _empty_quickly() -> None:
@@ -285,7 +282,7 @@ def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subpro
             stderr=log,
         )
     try:
-        ends_at = time.monotonic() + 60
+        ends_at = time.monotonic() + 110
         while b" ready." not in log_path.read_bytes():
             if worker.poll() is not None or time.monotonic() > ends_at:
                 pytest.fail(f"The worker did not start:\n{log_path.read_text()[-4000:]}")

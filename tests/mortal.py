@@ -80,7 +80,7 @@ def _serve() -> None:
 
     django.setup()
     from annotation import exporting, moving, ruling  # so that each fork has them already
-    from annotation.actions import workbooks
+    from annotation.actions import arriving, workbooks
     from ingest import files, indexing, sync
     from ingest.tables import issues
 
@@ -93,6 +93,7 @@ def _serve() -> None:
         "rules": ruling.rule_round,
         "workbook": workbooks.import_workbook,
         "export": exporting.work,
+        "arrival": arriving.take_in,
     }
     for line in sys.stdin:
         order = json.loads(line)

@@ -47,6 +47,14 @@ SELECT current_setting('tests.large')::boolean;
 """
 
 
+_is_made = False
+
+
+def template() -> str:
+    """The name of a database with all tables, to copy another one from; an empty one where there is none yet."""
+    return NAME if _is_made else "template0"
+
+
 def fingerprint() -> str:
     """What the tables depend on: all migrations, and what carries them out."""
     digest = hashlib.sha256(f"{django.VERSION} {embedded.POSTGRES_MAJOR}".encode())
@@ -58,9 +66,11 @@ def fingerprint() -> str:
 
 def prepare(data_dir: Path, kept: Path) -> None:
     """Makes the database that others are copied from: of what an earlier run kept, or by migrating, which is kept."""
+    global _is_made
     with closing(psycopg2.connect(embedded.database_url(data_dir))) as side:
         side.autocommit = True
         side.cursor().execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
+    _is_made = True
     address = embedded.database_url(data_dir).replace(f"/{embedded.DATABASE}?", f"/{NAME}?")
     dump = kept / f"{fingerprint()}.sql"
     if dump.exists():

@@ -110,12 +110,15 @@ def store_issues(lines: Iterable[bytes]) -> int:
                 """,
                 values,
             )
+            # Looked up one by one: the planner does not know yet how many issues a repository has that came just now.
             cursor.execute(
                 """
-                INSERT INTO map_issues SELECT r.id, i.id, r.current_snapshot_id
-                FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
-                JOIN map_repositories m ON m.old = r.repository_id
-                JOIN ingest_issue i ON i.repository_id = m.new AND i.number = r.number
+                INSERT INTO map_issues SELECT old, new, current FROM (
+                    SELECT r.id AS old, r.current_snapshot_id AS current, (
+                        SELECT i.id FROM ingest_issue i WHERE i.repository_id = m.new AND i.number = r.number) AS new
+                    FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
+                    JOIN map_repositories m ON m.old = r.repository_id) found
+                WHERE new IS NOT NULL
                 """,
                 values,
             )

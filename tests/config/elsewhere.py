@@ -14,12 +14,12 @@ from config import embedded
 
 
 @contextmanager
-def empty_database(name: str = "") -> Iterator[str]:
-    """The name of a new database on the server of the tests."""
+def empty_database(name: str = "", template: str = "template0") -> Iterator[str]:
+    """The name of a new database on the server of the tests; it holds nothing, or what another one does."""
     name = name or f"other_{uuid.uuid4().hex[:12]}"
     with closing(psycopg2.connect(embedded.database_url(settings.DATA_DIR))) as side:
         side.autocommit = True
-        side.cursor().execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        side.cursor().execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
             yield name
         finally:
