@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from drf_spectacular.utils import OpenApiParameter, inline_serializer
+from rest_framework import serializers
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
@@ -38,6 +40,67 @@ class WorkbookParser(SheetParser):
 
 
 SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
+_SAID = {
+    "map": "FIELD=COLUMN, repeated: which column holds item, rater, round, part …, a dimension, or an attribute.",
+    "dimensions": "Columns that hold one dimension each, separated by commas; none for the long form.",
+    "attributes": "Columns that say something of the item itself, separated by commas.",
+    "final": "The rater whose rows are what was decided (`final`).",
+    "guess": "`true`: all sheets of a workbook are read as the page would guess them.",
+}
+SHEET_OPTIONS = [
+    OpenApiParameter(name, str, many=name == "map", description=f"{said} Beside a file it is a field of the form.")
+    for name, said in _SAID.items()
+]
+SHEET_FORM = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        **{
+            name: {"type": "array", "items": {"type": "string"}} if name == "map" else {"type": "string"}
+            for name in _SAID
+        },
+    },
+}
+
+
+class ImportReportShape(serializers.Serializer[Any]):
+    """What came of a sheet: counts, rounds, and the rows that were refused, each with its line and the reason."""
+
+    study = serializers.CharField()
+    new = serializers.BooleanField()
+    taxonomy = inline_serializer(
+        "ImportTaxonomy", {"slug": serializers.CharField(), "version": serializers.IntegerField()}
+    )
+    n_rows = serializers.IntegerField()
+    n_ratings = serializers.IntegerField()
+    n_resolutions = serializers.IntegerField()
+    n_left_blank = serializers.IntegerField()
+    n_unchanged = serializers.IntegerField()
+    n_attributes = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    n_raters = serializers.IntegerField()
+    n_refused = serializers.IntegerField()
+    rounds = inline_serializer(
+        "ImportRound",
+        {
+            "number": serializers.IntegerField(),
+            "label": serializers.CharField(),
+            "state": serializers.CharField(),
+            "new": serializers.BooleanField(),
+            "n_items": serializers.IntegerField(),
+        },
+        many=True,
+    )
+    refusals = inline_serializer(
+        "ImportRefusal",
+        {
+            "line": serializers.IntegerField(),
+            "reason": serializers.CharField(),
+            "row": serializers.CharField(),
+            "sheet": serializers.CharField(required=False),
+        },
+        many=True,
+    )
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:

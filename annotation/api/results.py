@@ -19,7 +19,13 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.resolving import reopen, resolve
-from annotation.api.importing import SHEET_PARSERS, import_sent_sheet
+from annotation.api.importing import (
+    SHEET_FORM,
+    SHEET_OPTIONS,
+    SHEET_PARSERS,
+    ImportReportShape,
+    import_sent_sheet,
+)
 from annotation.api.reading import (
     body_of,
     choice_in_address,
@@ -158,11 +164,9 @@ class Ratings(APIView):
         return page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
 
     @extend_schema(
-        request={
-            "text/csv": OpenApiTypes.STR,
-            "multipart/form-data": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}},
-        },
-        responses={201: OpenApiTypes.OBJECT},
+        parameters=SHEET_OPTIONS,
+        request={"text/csv": OpenApiTypes.STR, "multipart/form-data": SHEET_FORM},
+        responses={201: ImportReportShape},
     )
     def post(self, request: Request, slug: str) -> Response:
         return Response(import_sent_sheet(request, seat_of(request, slug)), status=201)
