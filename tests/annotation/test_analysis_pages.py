@@ -6,9 +6,12 @@ import re
 from html import unescape
 from typing import Any
 
+import numpy as np
 import pytest
 
+from annotation.analysis.association import strength
 from annotation.models import Analysis, AuditEvent, Study
+from annotation.reporting.shown.crossing import strength_said
 from annotation.reporting.shown.kinds import KINDS
 from tests import builders as make
 from tests.annotation.test_result_pages import get, visitor, words_of
@@ -176,6 +179,12 @@ def test_a_cross_table_says_why_it_is_not_tested(study: Study) -> None:
     assert "Not tested: a part can have several values of fix patterns" in said
     tested = words_of(get("rea", f"{ANALYSIS}crosstab/?rows=symptom&columns=distributed"))
     assert "Not tested" not in tested and "Cramér’s V" in tested
+
+
+def test_a_strength_above_its_own_interval_is_explained() -> None:
+    sparse = np.random.default_rng(1).integers(0, 2, (10, 10))
+    assert "V lies above the interval" in strength_said(strength(sparse))[-1]
+    assert len(strength_said(strength(np.array([[30, 2], [3, 40]])))) == 1
 
 
 def test_tables_leave_as_csv_and_latex_with_what_the_page_says(study: Study) -> None:

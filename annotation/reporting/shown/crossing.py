@@ -5,6 +5,7 @@ from typing import cast
 import numpy as np
 
 from accounts.wording import counted
+from annotation.analysis.association import Strength
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow, FlowGroup
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
@@ -77,20 +78,29 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
             f"do not ({p_words(test.p_value)}; {how})."
         )
     if strength is not None:
-        size = "weak" if strength.cramers_v < 0.1 else "moderate" if strength.cramers_v < 0.3 else "strong"
-        corrected = (
-            "" if strength.cramers_v_corrected is None else f"; {strength.cramers_v_corrected:.2f} without its bias"
-        )
-        said.append(
-            f"The association is {size}: Cramér’s V = {strength.cramers_v:.2f} (95 % interval {strength.ci_low:.2f} to "
-            f"{strength.ci_high:.2f}{corrected})."
-        )
+        said += strength_said(strength)
     said.append(f"Why this test: {test.because[0].lower()}{test.because[1:]}")
     n_marked = int((_marks(found) != 0).sum())
     if n_marked:
         said.append(
             f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than independence gives "
             "(adjusted residuals, p < 0.05 after Holm)."
+        )
+    return said
+
+
+def strength_said(strength: Strength) -> list[str]:
+    """Cramér's V in words, and why it may lie above its own interval."""
+    size = "weak" if strength.cramers_v < 0.1 else "moderate" if strength.cramers_v < 0.3 else "strong"
+    corrected = "" if strength.cramers_v_corrected is None else f"; {strength.cramers_v_corrected:.2f} without its bias"
+    said = [
+        f"The association is {size}: Cramér’s V = {strength.cramers_v:.2f} (95 % interval {strength.ci_low:.2f} to "
+        f"{strength.ci_high:.2f}{corrected})."
+    ]
+    if strength.cramers_v > strength.ci_high:
+        said.append(
+            "V lies above the interval, which is that of the population’s V: where few parts stand in many cells, "
+            "chance alone makes V large. Report the value without its bias."
         )
     return said
 
