@@ -76,6 +76,8 @@ def test_the_rest_is_of_the_same_state_and_without_a_connection_waits_for_it_or_
     more = page.locator("#reading #more-comments [rel=next]")
     expect(more).to_be_visible()
     make.new_state(1, thread("It crashes"))
+    while not parts:
+        page.wait_for_timeout(20)
     page.unroute("**/comments/**")
     more.click()
     expect(page.locator("#reading .comment")).to_have_count(N)
