@@ -299,6 +299,21 @@ def live_worker(django_db_setup: None, github_server: GitHub) -> Iterator[subpro
             worker.wait()
 
 
+@pytest.fixture
+def worker_aside(transactional_db: None) -> Iterator[None]:
+    """The worker of the tests, if it lives, leaves the queue to a test's own workers, which keep files elsewhere."""
+    from config.celery import app
+
+    if not _Worker.lives:
+        yield
+        return
+    app.control.cancel_consumer("celery", reply=True, timeout=5)
+    try:
+        yield
+    finally:
+        app.control.add_consumer("celery", reply=True, timeout=5)
+
+
 @pytest.fixture(autouse=True)
 def nothing_in_flight(request: pytest.FixtureRequest) -> Iterator[None]:
     """The database is emptied only when the live server has answered everybody: a page may save while it is closed."""

@@ -51,7 +51,7 @@ delete_study(seat=get_seat(make.user("olga"), "study"), typed="study")
 
 
 @pytest.fixture
-def servers(transactional_db: None, github: GitHub) -> Iterator[Servers]:
+def servers(worker_aside: None, github: GitHub) -> Iterator[Servers]:
     environment = environment_of_servers()
     with Servers(environment["DATABASE_URL"], environment["REDIS_URL"], each_web=2, n_workers=2) as found:
         yield found

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.worker, pytest.mark.skipif(bool(MISSING), reason=NOT_H
 
 
 @pytest.fixture
-def servers(transactional_db: None) -> Iterator[Servers]:
+def servers(worker_aside: None) -> Iterator[Servers]:
     environment = environment_of_servers()
     with Servers(
         environment["DATABASE_URL"], environment["REDIS_URL"], each_web=1, n_workers=2, has_clock=False
