@@ -106,6 +106,18 @@ def made_up(number: int, body: str) -> dict[str, Any]:
     }
 
 
+def queued_made_up(name: str, size: int, folder: Path) -> FetchRun:
+    """The run of a file with so many issues of the repository bench/`name`, which nobody works at yet."""
+    writer, path = Writer(size), folder / f"{name}.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(1, size + 1):
+            address = {"html_url": f"https://github.com/bench/{name}/issues/{number}"}
+            file.write(json.dumps(made_up(number, writer.body()) | address) + "\n")
+    run = _queued(path)
+    path.unlink()
+    return run
+
+
 def _queued(path: Path) -> FetchRun:
     with path.open("rb") as upload:
         return start_file_fetch(user=user("owner"), file=File(upload, name=path.name), send=False)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.files import File
 from django.db import connection
 from django.test import Client
 
@@ -31,10 +30,9 @@ from annotation.actions.choosing import draw_sample
 from annotation.actions.rounds import create_round, open_round
 from annotation.actions.studies import add_member, create_study
 from annotation.models import Round
-from bench.fetch import Writer, made_up
+from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user
 from ingest import sync
-from ingest.actions.uploads import start_file_fetch
 from ingest.models import Issue
 
 N_SUBMITS = 300
@@ -71,15 +69,7 @@ def _stored(size: int, folder: Path) -> str:
     """A repository with so many issues."""
     name = f"labelled{size}"
     if not Issue.objects.filter(repository__name=name).exists():
-        writer, path = Writer(size), folder / f"{name}.jsonl"
-        with path.open("w", encoding="utf-8") as file:
-            for number in range(1, size + 1):
-                address = f"https://github.com/bench/{name}/issues/{number}"
-                file.write(json.dumps(made_up(number, writer.body()) | {"html_url": address}) + "\n")
-        with path.open("rb") as upload:
-            run = start_file_fetch(user=user("owner"), file=File(upload, name=path.name), send=False)
-        sync.work(run.pk)
-        path.unlink()
+        sync.work(queued_made_up(name, size, folder).pk)
     return f"bench/{name}"
 
 

@@ -1,25 +1,20 @@
 """A study as one file: out of one database and into an empty one, beside pg_dump and pg_restore; memory of each."""
 
-import json
-import os
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.files import File
 from django.core.management import call_command
 from django.db import connection, transaction
 
 from annotation.models import Annotation, Study
 from annotation.queries.whole import counts
 from bench.bulk import bring_in, two_raters
-from bench.fetch import Writer, made_up
+from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, new_study, row, timed, user
+from bench.programs import command, postgres_tool
 from config import embedded
 from ingest.actions.fetches import run_now
-from ingest.actions.uploads import start_file_fetch
 from tests.config.elsewhere import empty_database, working_on
 
 WITH_ISSUES = """
@@ -44,12 +39,18 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
             call_command("migrate", verbosity=0)
             user("owner")
         file, dump = folder / "whole.zip", folder / "whole.dump"
-        out_seconds, out_megabytes = _command(folder, here, "export", study.slug, "--what", "study", "--out", str(file))
-        in_seconds, in_megabytes = _command(folder, there, "import_study", str(file), "--owner", "owner")
+        out_seconds, out_megabytes = command(
+            "export", study.slug, "--what", "study", "--out", file, DATABASE_URL=_address(folder, here)
+        )
+        in_seconds, in_megabytes = command(
+            "import_study", file, "--owner", "owner", DATABASE_URL=_address(folder, there)
+        )
         with timed() as dumped:
-            _tool("pg_dump", "--format=custom", "--compress=gzip:6", f"--file={dump}", "-d", _address(folder, here))
+            postgres_tool(
+                "pg_dump", "--format=custom", "--compress=gzip:6", f"--file={dump}", "-d", _address(folder, here)
+            )
         with timed() as put_back:
-            _tool("pg_restore", "--no-owner", "--exit-on-error", "-d", _address(folder, restored), dump)
+            postgres_tool("pg_restore", "--no-owner", "--exit-on-error", "-d", _address(folder, restored), dump)
         with working_on(there, folder / "whole"):
             assert Annotation.objects.count() == n_answers
         megabytes = file.stat().st_size / 1e6
@@ -68,14 +69,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
 
 def _made(size: int, folder: Path) -> Study:
     """A study of as many issues, each with comments, that two raters labelled."""
-    writer, path = Writer(size), folder / "whole.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for number in range(1, size + 1):
-            address = {"html_url": f"https://github.com/bench/whole/issues/{number}"}
-            file.write(json.dumps(made_up(number, writer.body()) | address) + "\n")
-    with path.open("rb") as issues:
-        run_now(run=start_file_fetch(user=user("owner"), file=File(issues, name=path.name), send=False))
-    path.unlink()
+    run_now(run=queued_made_up("whole", size, folder))
     study = new_study("whole")
     bring_in(study, "symptom", two_raters(size, N_CATEGORIES))
     with transaction.atomic(), connection.cursor() as cursor:
@@ -88,17 +82,3 @@ def _made(size: int, folder: Path) -> Study:
 
 def _address(folder: Path, database: str) -> str:
     return embedded.database_url(folder).replace(f"/{embedded.DATABASE}?", f"/{database}?")
-
-
-def _tool(name: str, *arguments: object) -> None:
-    subprocess.run([str(embedded.postgres_program(name)), *map(str, arguments)], check=True)
-
-
-def _command(folder: Path, database: str, *arguments: str) -> tuple[float, float]:
-    """The seconds that a command took, start of Python included, and the most memory that its process had, in MB."""
-    env = {**os.environ, "DATABASE_URL": _address(folder, database)}
-    with timed() as seconds:
-        process = subprocess.Popen([sys.executable, "manage.py", *arguments], env=env, stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-    assert status == 0
-    return seconds(), used.ru_maxrss / 1024
