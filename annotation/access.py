@@ -99,26 +99,22 @@ class Seat:
 
     @cached_property
     def blind_round_ids(self) -> frozenset[int]:
-        """Open rounds in which this person has an assignment; nothing that others said there may reach them.
+        """Open rounds in which this person rates; nothing that others said there may reach them. One query.
 
-        A pool's raters are blind in it before they take their first item, too: the next one may be any of them. Who
-        left a round stays blind in it with an answer there; without one, they have no way back to it.
+        A rater is blind before their first item, too: the next one that is reassigned may be any of them. Members who
+        left a round stay blind in it if they have an answer there.
         """
         if self.link is not None:
             under_way = Round.objects.filter(study=self.study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
             return frozenset(under_way.order_by().values_list("pk", flat=True))
-        if self.user.pk is None or not self._may_be_blind:
+        if self.user.pk is None:
             return frozenset()
         whose = "rater__user" if self.membership else "rater__former_user"  # staff see a study that they left
         own = {"rater__study": self.study, whose: self.user, "round__state": Round.State.OPEN}
         given = Assignment.objects.filter(**own).exclude(state=Assignment.State.WITHDRAWN)
-        in_pools = RoundRater.objects.filter(round__mode=Round.Mode.POOL, left_at__isnull=True, **own)
+        present = RoundRater.objects.filter(left_at__isnull=True, **own)
         rounds = given.order_by().values_list("round_id", flat=True)
-        return frozenset(rounds.union(in_pools.order_by().values_list("round_id", flat=True)))
-
-    @cached_property
-    def _may_be_blind(self) -> bool:
-        return Round.objects.filter(study=self.study, state=Round.State.OPEN).exists()
+        return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
 
     def require_sight(self, round_: Round) -> None:
         """Raises Blind when the person rates in this round while it is open."""

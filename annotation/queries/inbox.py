@@ -18,7 +18,7 @@ def lines_of(user: User) -> QuerySet[InboxLine]:
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
-    rates = Exists(own.exclude(state=Assignment.State.WITHDRAWN)) | Exists(in_round.filter(round__mode=Round.Mode.POOL))
+    rates = Exists(own.exclude(state=Assignment.State.WITHDRAWN)) | Exists(in_round.filter(left_at__isnull=True))
     arbitrates = own.filter(item=OuterRef("item"), slot__isnull=True, state__in=Assignment.UNFINISHED)
     decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
     takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))

@@ -202,10 +202,8 @@ def rounds_to_resolve(user: User) -> QuerySet[Round]:
     """Rounds in which this person decides and decisions may be taken now, those they are blind in left out."""
     deciding = Membership.objects.filter(study=OuterRef("study"), user=user, roles__overlap=[OWNER, ADJUDICATOR])
     own = Assignment.objects.filter(round=OuterRef("pk"), rater__user=user).exclude(state=Assignment.State.WITHDRAWN)
-    in_pool = RoundRater.objects.filter(
-        round=OuterRef("pk"), rater__user=user, round__mode=Round.Mode.POOL, left_at__isnull=True
-    )
-    is_blind = Exists(own) | Exists(in_pool)
+    present = RoundRater.objects.filter(round=OuterRef("pk"), rater__user=user, left_at__isnull=True)
+    is_blind = Exists(own) | Exists(present)
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM) & ~is_blind
     return (
         Round.objects.filter(Exists(deciding), study__archived_at__isnull=True)

@@ -380,9 +380,9 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("items", study.slug), 12),
         (owner, address("rounds", study.slug), 7),
         (owner, address("members", study.slug), 6),
-        (owner, address("audit", study.slug), 9),
+        (owner, address("audit", study.slug), 8),
         (owner, address("samples", study.slug), 9),
-        (owner, address("round", study.slug, 2), 12),
+        (owner, address("round", study.slug, 2), 11),
         (owner, "/studies/", 6),
         (bob, "/", 9),
     ]
