@@ -1,4 +1,4 @@
-"""The job of a study's rules: decides by majority and asks third raters, for one item or for a round in batches."""
+"""The job of a study's rules: decides by majority and asks third raters, in batches and never in a rater's request."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -6,12 +6,14 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.consensus import Verdict
 from annotation.models import (
+    Annotation,
     Assignment,
     AuditEvent,
     InboxLine,
@@ -47,18 +49,72 @@ def rule_round(round_id: int) -> None:
     round_ = Round.objects.select_related("study").get(pk=round_id)
     if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
         return
-    waiting: list[int] = []
+    until = _newest_answer(round_id)
     with _at_work(round_id):
-        for each in round_verdicts(round_, disputed_only=True):
-            if any(_is_for_rules(verdict) for verdict in each.verdicts):
-                waiting.append(each.round_item.item_id)
-            if len(waiting) >= BATCH:
-                rule_items(round_id, waiting)
-                waiting = []
-        if waiting:
-            rule_items(round_id, waiting)
+        _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
     working = Study.objects.filter(archived_at=None)
-    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(ruled_at=timezone.now())
+    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(
+        ruled_at=timezone.now(), ruled_until=until
+    )
+
+
+def rule_answers(round_id: int) -> None:
+    """Applies the rules to the items of a round that were answered since the last time; nothing for other rounds.
+
+    Takes steps like `rule_round`, so killed anywhere and run again, or run twice at once, it decides nothing twice.
+    """
+    round_ = _with_new_answers().filter(pk=round_id).select_related("study").first()
+    if round_ is None:
+        return
+    until = _newest_answer(round_id)
+    answered = Assignment.objects.filter(round=round_id, current__gt=round_.ruled_until or 0, current__lte=until)
+    items = sorted(set(answered.order_by().values_list("item", flat=True)))
+    for start in range(0, len(items), BATCH):
+        _rule_disputed(round_id, round_verdicts(round_, items=items[start : start + BATCH]))
+    seen_less = Q(ruled_until=None) | Q(ruled_until__lt=until)
+    Round.objects.filter(seen_less, pk=round_id, study__archived_at=None).update(ruled_until=until)
+
+
+def rounds_with_new_answers() -> list[int]:
+    """Rounds that `rule_answers` has work in; one query with one index probe per round under way."""
+    return list(_with_new_answers().order_by("pk").values_list("pk", flat=True))
+
+
+def _with_new_answers() -> QuerySet[Round]:
+    """Rounds whose rules act on single items, and in which an answer came since they were last applied."""
+    has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+    item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM)
+    ruled_once = Q(state=Round.State.RESOLVING, ruled_at__isnull=False)
+    newer = Assignment.objects.filter(round=OuterRef("pk"), current__gt=Coalesce(OuterRef("ruled_until"), 0))
+    return Round.objects.filter(has_rules, item_by_item | ruled_once, Exists(newer), study__archived_at=None)
+
+
+@transaction.atomic
+def _newest_answer(round_id: int) -> int:
+    """The newest annotation; no answer that the round gets from now on has a smaller id.
+
+    Every submit holds the state of its round before it takes an id, so once this got the row no submit is under way.
+    """
+    Round.objects.select_for_update(no_key=True).get(pk=round_id)
+    return newest_annotation()
+
+
+def newest_annotation() -> int:
+    """The largest id of an annotation; one index probe."""
+    return Annotation.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _rule_disputed(round_id: int, judged: Iterable[ItemVerdicts]) -> None:
+    """Applies the rules, in batches, to those items on which they may act."""
+    waiting: list[int] = []
+    for each in judged:
+        if any(_is_for_rules(verdict) for verdict in each.verdicts):
+            waiting.append(each.round_item.item_id)
+        if len(waiting) >= BATCH:
+            rule_items(round_id, waiting)
+            waiting = []
+    if waiting:
+        rule_items(round_id, waiting)
 
 
 @contextmanager

@@ -34,6 +34,19 @@ def pick_up_rules() -> None:
 
 
 @shared_task
+def rule_answers(round_id: int) -> None:
+    """Applies the rules of its study to what was answered in a round since the last time."""
+    ruling.rule_answers(round_id)
+
+
+@shared_task
+def rule_new_answers() -> None:
+    """Sends rounds with new answers, in studies whose rules act on single items, to workers."""
+    for round_id in ruling.rounds_with_new_answers():
+        rule_answers.delay(round_id)
+
+
+@shared_task
 def make_export(export_id: int) -> None:
     """Makes the file of one export; nothing for one that is not queued."""
     exporting.work(export_id)

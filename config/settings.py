@@ -164,6 +164,7 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "inte
 CELERY_TIMEZONE = "UTC"
 CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs")
 PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 10, least=1, most=600)
+RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)
 CELERY_BEAT_SCHEDULE = {
     "pick up fetches that are due, stale or lost": {
         "task": "ingest.tasks.pick_up_runs",
@@ -174,6 +175,7 @@ CELERY_BEAT_SCHEDULE = {
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
     "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": 30.0},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
+    "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
     "pick up workbooks that were lost": {"task": "annotation.jobs.pick_up_workbooks", "schedule": 30.0},
     "pick up studies that were lost on their way in": {"task": "annotation.jobs.pick_up_arrivals", "schedule": 30.0},
     "pick up deletions that were lost": {"task": "annotation.tasks.pick_up_deletions", "schedule": 30.0},

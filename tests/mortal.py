@@ -91,6 +91,7 @@ def _serve() -> None:
         "index": indexing.index,
         "plan": moving.work,
         "rules": ruling.rule_round,
+        "answers": ruling.rule_answers,
         "workbook": workbooks.import_workbook,
         "export": exporting.work,
         "arrival": arriving.take_in,

@@ -20,11 +20,13 @@ from annotation.models import (
     Export,
     Membership,
     Plan,
+    Round,
     Sample,
     Study,
 )
 from annotation.package.whole import StudyFile, refused
 from annotation.queries import whole
+from annotation.ruling import newest_annotation
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import brought
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
@@ -136,6 +138,8 @@ class _Storing:
             if table.model is Annotation:
                 self._allot(whole.tables()["assignment"])
             self._table(table, study)
+        over = Round.objects.filter(study=study).exclude(state=Round.State.OPEN)
+        over.update(ruled_until=newest_annotation())
         if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
             raise refused("The frame of a sample names a state of an issue that is not in the file.")
         return self.stored

@@ -11,7 +11,6 @@ from annotation.access import Seat, get_own_assignment
 from annotation.actions.matching import carry_match
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.rows import value_columns
-from annotation.actions.rules import rule_after
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
 from annotation.errors import Conflict, Invalid, Stale, WrongState
@@ -62,7 +61,8 @@ def submit_annotation(
     that they were in the revision before, whatever they say now. Raises Invalid with the fields; then nothing is
     stored.
 
-    What follows on an answer is done for a resend, too: the process may have died between the two.
+    The study's rules are never applied here: what a submit does, and how long it takes, must not depend on what the
+    other raters answered. The end of the round is checked for a resend, too: the process may have died between the two.
     """
     check_storable(body)
     if len(idempotency_key) > 200:
@@ -75,7 +75,6 @@ def submit_annotation(
         raise _reused_key() from error
     if finish_if_done(submitted.assignment.round_id):
         submitted.assignment.round.state = Round.State.RESOLVING
-    rule_after(seat.study, submitted.assignment)
     return submitted
 
 

@@ -7,19 +7,10 @@ from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.actions.resolving import held
 from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
-from annotation.models import Assignment, Item, Round, Study
-from annotation.ruling import ARBITERS, ask_third_raters, candidates, rule_items
+from annotation.models import Assignment, Item, Round
+from annotation.ruling import ARBITERS, ask_third_raters, candidates
 
 NOT_ASKED = "Nobody was asked."
-
-
-def rule_after(study: Study, assignment: Assignment) -> None:
-    """Applies the rules to one item after an answer, where they don't wait for the end of the round."""
-    if not study.has_rules:
-        return
-    if assignment.round.state == Round.State.OPEN and not study.is_resolved_by_item:
-        return
-    rule_items(assignment.round_id, [assignment.item_id])
 
 
 @transaction.atomic

@@ -15,6 +15,7 @@ from annotation.actions.primary import check_primary
 from annotation.errors import Conflict, Invalid, NotFound
 from annotation.models import AuditEvent, Item, Membership, Round, Study
 from annotation.queries.studies import labelling_has_begun
+from annotation.ruling import newest_annotation
 from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
@@ -119,7 +120,9 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
             raise Conflict("Labelling has begun, so the primary coefficients stay as they were fixed.")
         changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
     if not study.has_rules and (changes.get("third_rater") or changes.get("majority")):
-        study.rounds.filter(state=Round.State.RESOLVING, ruled_at=None).update(ruled_at=timezone.now())
+        resolving = study.rounds.filter(state=Round.State.RESOLVING)
+        resolving.filter(ruled_at=None).update(ruled_at=timezone.now())
+        resolving.update(ruled_until=newest_annotation())
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     study.save(update_fields=list(changes))

@@ -54,6 +54,7 @@ class Assignment(models.Model):
                 condition=Q(current__isnull=False) & (Q(slot__isnull=True) | Q(blind__isnull=True)),
                 name="answers_out_of_the_ordinary",
             ),
+            models.Index(fields=["round", "current"], condition=Q(current__isnull=False), name="answers_by_age"),
         ]
 
     @property

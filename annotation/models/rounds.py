@@ -53,6 +53,9 @@ class Round(models.Model):
     ruled_at = models.DateTimeField(
         null=True, blank=True, help_text="When the study's rules (third rater, majority) were applied to all of it."
     )
+    ruled_until = models.BigIntegerField(
+        null=True, blank=True, help_text="The newest annotation that the study's rules have seen; null: none."
+    )
 
     class Meta:
         ordering = ["number"]

@@ -83,6 +83,10 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 """Rows that come and go without anybody changing the study."""
 
 
+STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {Round: frozenset({"ruled_until"})}
+"""Columns of travelling tables that no file has: they hold ids that mean something on this server alone."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table with rows of studies; `road` leads from a row to its study, as a filter has it."""
@@ -100,8 +104,9 @@ class Table:
 
 
 def columns_of(model: type[Model]) -> list[Any]:
-    """The columns of a table."""
-    return list(model._meta.concrete_fields)
+    """The columns of a table that travel."""
+    staying = STAYING_COLUMNS.get(model, frozenset())
+    return [each for each in model._meta.concrete_fields if each.column not in staying]
 
 
 @cache

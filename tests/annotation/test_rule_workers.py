@@ -8,8 +8,19 @@ from typing import Any
 
 import pytest
 
+from annotation import tasks
 from annotation.actions.rules import apply_rules
-from annotation.models import Assignment, AuditEvent, InboxLine, Resolution, ResolutionValue, Round, RoundRater, Study
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundRater,
+    Study,
+)
 from tests import builders as make
 from tests.conftest import environment_of_servers
 from tests.mortal import COMMIT, MOMENT, STATEMENT, Death, Nursery
@@ -41,6 +52,21 @@ def being_resolved() -> Round:
     return Round.objects.get(pk=round_.pk)
 
 
+def being_answered() -> Round:
+    """The same answers in a round that is open, for an item more was not answered; its study resolves item by item."""
+    study = Study.objects.first() or make.study(text=make.FAULTS, raters=(*RATERS, "erin", "frank"))
+    Study.objects.update(third_rater=True, majority=True, resolve_when="item")
+    round_ = make.open_round(Study.objects.get(pk=study.pk), N_ITEMS + 1, raters=RATERS)
+    Round.objects.filter(pk=round_.pk).update(seed=7)
+    for at in range(N_ITEMS):
+        for name, labels in zip(RATERS, SAID[at % len(SAID)], strict=True):
+            make.submit(round_, name, at + 1, labels)
+    return Round.objects.get(pk=round_.pk)
+
+
+START = {"rules": being_resolved, "answers": being_answered}
+
+
 def done_to(round_: Round) -> dict[str, list[Any]]:
     """What the rules decided and whom they asked, without keys and dates."""
     decided = Resolution.objects.filter(round=round_)
@@ -53,8 +79,14 @@ def done_to(round_: Round) -> dict[str, list[Any]]:
         "raters": sorted(RoundRater.objects.filter(round=round_).values_list("rater__code", "n_assigned")),
         "told": sorted(told.values_list("member__code", "n_items")),
         "counted": sorted(_summed(AuditEvent.objects.filter(detail__round=round_.number, user=None)).items()),
-        "is_ruled": [Round.objects.get(pk=round_.pk).ruled_at is not None],
+        "is_ruled": [_is_ruled(Round.objects.get(pk=round_.pk))],
     }
+
+
+def _is_ruled(round_: Round) -> bool:
+    newest = Annotation.objects.filter(assignment__round=round_).order_by("pk").last()
+    has_seen = newest is not None and round_.ruled_until is not None and round_.ruled_until >= newest.pk
+    return has_seen and (round_.state == Round.State.OPEN or round_.ruled_at is not None)
 
 
 def _chosen(resolution: int) -> list[str]:
@@ -89,29 +121,43 @@ def nursery(django_db_setup: None) -> Iterator[Nursery]:
         yield nursery
 
 
-def undisturbed_and_killed(nursery: Nursery, seed: int) -> int:
+def undisturbed_and_killed(nursery: Nursery, task: str, seed: int) -> int:
     """Applies the rules undisturbed to one round, and to its like with workers that die; how many died."""
     draw = random.Random(seed)
-    round_ = being_resolved()
-    passed = nursery.work("rules", round_.pk, count=True).passed
+    round_ = START[task]()
+    passed = nursery.work(task, round_.pk, count=True).passed
     wanted = done_to(round_)
     assert wanted["is_ruled"] == [True] and wanted["decided"] and wanted["asked"]
-    round_, n_killed = being_resolved(), 0
+    round_, n_killed = START[task](), 0
     for place in (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=DEATHS_MOST), None):
         n = draw.uniform(0, passed[place]) if place else 0.0
         death = Death(place, n if place == MOMENT else max(1, round(n))) if place else None
-        n_killed += nursery.work("rules", round_.pk, death=death).killed
+        n_killed += nursery.work(task, round_.pk, death=death).killed
     assert done_to(round_) == wanted
-    assert nursery.work("rules", round_.pk, count=True).passed[STATEMENT] == 0, "once more, it does nothing"
+    assert nursery.work(task, round_.pk, count=True).passed[STATEMENT] == 0, "once more, it does nothing"
     assert done_to(round_) == wanted
     return n_killed
 
 
-def test_rules_whose_workers_are_killed_do_what_undisturbed_ones_do_and_nothing_twice(nursery: Nursery) -> None:
-    assert undisturbed_and_killed(nursery, seed=1) > 0
+@pytest.mark.parametrize("task", START)
+def test_rules_whose_workers_are_killed_do_what_undisturbed_ones_do_and_nothing_twice(
+    nursery: Nursery, task: str
+) -> None:
+    assert undisturbed_and_killed(nursery, task, seed=1) > 0
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("task", START)
 @pytest.mark.parametrize("seed", range(-(-N_SEEDS // 4)))
-def test_rules_whose_workers_are_killed_anywhere_do_the_same(nursery: Nursery, seed: int) -> None:
-    undisturbed_and_killed(nursery, seed)
+def test_rules_whose_workers_are_killed_anywhere_do_the_same(nursery: Nursery, seed: int, task: str) -> None:
+    undisturbed_and_killed(nursery, task, seed)
+
+
+def test_a_worker_applies_the_rules_to_answers_of_an_open_round(live_worker: object) -> None:
+    round_ = being_answered()
+    tasks.rule_new_answers.delay()
+    ends_at = time.monotonic() + 30
+    while not done_to(round_)["is_ruled"][0]:
+        assert time.monotonic() < ends_at, "the rules were not applied"
+        time.sleep(0.05)
+    assert len(done_to(round_)["asked"]) == N_ITEMS // 4

@@ -19,7 +19,7 @@ from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Res
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
-from annotation.ruling import _at_work, lost, rule_items, rule_round
+from annotation.ruling import _at_work, lost, rounds_with_new_answers, rule_answers, rule_items, rule_round
 from tests import builders as make
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.scripts import Script
@@ -189,8 +189,18 @@ def arbiters(round_: Round) -> dict[int, Assignment]:
 
 
 def answer(asked: Assignment, value: str) -> None:
+    """Submits for a third rater, and lets the clock pass."""
     seat = get_seat(asked.rater.user, asked.round.study.slug)
     labelling.submit_annotation(seat=seat, assignment=asked.pk, body={"labels": {"symptom": [value]}})
+    let_the_clock_pass()
+
+
+def let_the_clock_pass() -> None:
+    """What the clock has workers do within a minute."""
+    for pk in lost(-5):
+        rule_round(pk)
+    for pk in rounds_with_new_answers():
+        rule_answers(pk)
 
 
 def test_where_two_differ_a_third_is_asked_once_and_told(asking) -> None:
@@ -248,6 +258,8 @@ def test_a_revised_answer_can_make_the_majority(asking) -> None:
     answer(arbiters(asking)[1], "slow")
     assert not Resolution.objects.exists()
     make.submit(asking, "bob", 1, {"symptom": ["slow"]})
+    assert not Resolution.objects.exists()
+    let_the_clock_pass()
     assert decided(asking) == {1: (["slow"], "third_rater", None)}
 
 
@@ -256,6 +268,8 @@ def test_a_third_rater_counts_in_no_agreement_and_keeps_no_round_open() -> None:
     Study.objects.update(third_rater=True, resolve_when="item")
     round_ = make.open_round(Study.objects.get(), 2)
     make.rate(round_, "item bob carol\n1 crash hang")
+    assert not arbiters(round_)
+    let_the_clock_pass()
     asked = arbiters(round_)[1]
     assert asked.rater.user.username == "dave"
     assert queue_of(get_round(make.owner_seat(round_.study), 1)).n_open == 1
@@ -267,6 +281,45 @@ def test_a_third_rater_counts_in_no_agreement_and_keeps_no_round_open() -> None:
     assert not RoundRater.objects.filter(rater__user__username="dave").exists()
     found = Script("olga").send("GET", "studies/study/agreement/").json()[0]
     assert (found["raters"], found["ratings"]) == (2, 4)
+
+
+def test_rules_see_every_answer_of_an_open_round_once_and_those_that_came_meanwhile_the_next_time() -> None:
+    make.study(raters=("bob", "carol", "dave"))
+    Study.objects.update(third_rater=True, resolve_when="item")
+    round_ = make.open_round(Study.objects.get(), 4)
+    assert rounds_with_new_answers() == []
+    make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow")
+    make.submit(round_, "bob", 3, {"symptom": ["crash"]})
+    assert rounds_with_new_answers() == [round_.pk]
+    let_the_clock_pass()
+    assert sorted(arbiters(round_)) == [1] and rounds_with_new_answers() == []
+    with assert_queries(1):
+        rule_answers(round_.pk)
+    make.submit(round_, "carol", 3, {"symptom": ["hang"]})
+    make.submit(round_, "carol", 2, {"symptom": ["hang"]})
+    let_the_clock_pass()
+    assert sorted(arbiters(round_)) == [1, 2, 3]
+    Round.objects.update(ruled_until=None)  # a worker was killed before it noted how far it was
+    let_the_clock_pass()
+    assert Assignment.objects.filter(slot=None).count() == 3
+    assert rounds_with_new_answers() == []
+
+
+def test_rules_leave_an_open_round_alone_that_is_resolved_as_a_whole_or_archived() -> None:
+    make.study(raters=("bob", "carol", "dave"))
+    Study.objects.update(third_rater=True)
+    round_ = make.open_round(Study.objects.get(), 2)
+    make.rate(round_, "item bob carol\n1 crash hang")
+    assert rounds_with_new_answers() == []
+    rule_answers(round_.pk)
+    assert not arbiters(round_)
+    Study.objects.update(resolve_when="item", archived_at=timezone.now())
+    assert rounds_with_new_answers() == []
+    rule_answers(round_.pk)
+    assert not arbiters(round_) and Round.objects.get().ruled_until is None
+    Study.objects.update(archived_at=None)
+    let_the_clock_pass()
+    assert sorted(arbiters(round_)) == [1]
 
 
 def test_where_nobody_is_left_nothing_happens() -> None:
@@ -380,7 +433,7 @@ def test_a_batch_of_any_size_takes_the_same_queries_but_for_what_it_decides() ->
         round_ = make.open_round(study, n, first=20 * number)
         lines = [f"{20 * number + k} crash hang" for k in range(n)]
         make.rate(round_, "\n".join(["item bob carol", *lines]))
-        with assert_queries(21):
+        with assert_queries(23):
             rule_items(round_.pk, list(round_.round_items.values_list("item", flat=True)))
         assert Assignment.objects.filter(round=round_, slot=None).count() == n
 
