@@ -17,6 +17,7 @@ from accounts.spreadsheets import SafeCsv
 BATCH = 1_000
 FAILURES_A_MINUTE = 20
 SIGN_IN_FAILED = "sign-in failed"
+SIGNED_IN = "signed in"
 NOBODY = "server"
 """The name by which lines are found that nobody signed in has written."""
 

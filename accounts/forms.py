@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.auditing import AuditAsked
 from accounts.errors import ConcordError
 from accounts.keys import SINGLE, WORDS, keys_of
+from accounts.known_browsers import known_browser
 from accounts.limits import count_sign_in, give_back, in_minutes
 from accounts.models import ApiToken, User
 from accounts.passwords import REFUSED, is_refused
@@ -36,7 +37,7 @@ class SignInForm(AuthenticationForm):
         name = self.cleaned_data.get("username")
         if name is None or self.cleaned_data.get("password") is None:
             return super().clean()
-        counted = count_sign_in(self.request, name)
+        counted = count_sign_in(self.request, name, known_browser(self.request, name))
         self.wait_seconds = counted.wait_seconds
         if self.wait_seconds:
             raise forms.ValidationError(

@@ -1,10 +1,7 @@
-"""How often something may be tried, by whom; counted in the cache, from the first try on.
-
-While Redis is away nothing is counted and everybody may go on: the passwords still have to be right.
-"""
+"""Limits: how often something may be tried, by whom. Tries are counted in Redis, and per process while it is away."""
 
 import hashlib
-import logging
+import threading
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,8 +11,6 @@ from django.http import HttpRequest
 
 from accounts.addresses import block, client_address
 from accounts.errors import TooMany
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,13 +23,59 @@ class Limit:
 
 
 NAME_AND_ADDRESS = Limit("sign-in", 10, 300)
-NAME = Limit("sign-in-name", 60, 300)
 ADDRESS = Limit("sign-in-address", 100, 300)
+KNOWN_BROWSER = Limit("sign-in-browser", 10, 300)
+"""Of a browser that has signed in as the same person before; no other limit of sign-in applies to it."""
+CONFIRMATIONS = Limit("confirm-password", 10, 300)
+"""Of a signed-in person who is asked for the password again."""
+UNAVAILABLE_IDS = Limit("unavailable-ids", 20, 3600)
+"""Of a person who creates something under an ID that is taken or reserved."""
 RESETS_OF_EMAIL = Limit("reset-email", 3, 3600)
 RESETS_OF_ADDRESS = Limit("reset-address", 20, 3600)
 LINKS = Limit("links", 60, 300)
 INVITED_BY_EMAIL = Limit("invited-by-e-mail", 60, 3600)
 """Of one person, who writes to addresses that nobody here has to have."""
+
+
+class ProcessCounts:
+    """The counts of this process, for as long as Redis is away."""
+
+    n_most = 50_000
+    """Above this the counts that expire first are dropped."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+
+    def up(self, key: str, seconds: float, by: int = 1) -> int:
+        """The count after this try."""
+        with self._lock:
+            n, until = self._living(key)
+            if not until and len(self._counts) >= self.n_most:
+                self._drop()
+            self._counts[key] = (max(0, n + by), until or time.time() + seconds)
+            return self._counts[key][0]
+
+    def get(self, key: str) -> tuple[int, float]:
+        """The count, and until when it lasts; (0, 0.0) where there is none."""
+        with self._lock:
+            return self._living(key)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._counts.clear()
+
+    def _living(self, key: str) -> tuple[int, float]:
+        n, until = self._counts.get(key, (0, 0.0))
+        return (n, until) if until > time.time() else (0, 0.0)
+
+    def _drop(self) -> None:
+        by_end = sorted(self._counts, key=lambda key: self._counts[key][1])
+        for key in by_end[: self.n_most // 10]:
+            del self._counts[key]
+
+
+process_counts = ProcessCounts()
 
 
 class Counted(NamedTuple):
@@ -45,42 +86,57 @@ class Counted(NamedTuple):
 
 
 def count(*tried: tuple[Limit, str]) -> Counted:
-    """Counts one try under each of these; by whom is kept as a digest."""
-    now, keys, wait = time.time(), [], 0
+    """Counts one try under each of these, up to the first that refuses it; by whom is kept as a digest."""
+    keys: list[str] = []
     for limit, by in tried:
-        key = f"limit:{limit.name}:{hashlib.sha256(by.encode()).hexdigest()[:32]}"
-        try:
-            n = counted_up(key, limit.seconds)
-            if n == 1:
-                cache.set(f"{key}:until", now + limit.seconds, limit.seconds)
-            if n > limit.n_most:
-                until = cache.get(f"{key}:until", now + limit.seconds)
-                wait = max(wait, int(until - now) + 1)
-        except ValueError:  # Redis is away
-            logger.warning("Redis does not answer, so tries are not counted")
-            return Counted([], 0)
+        key = _key(limit, by)
+        n = counted_up(key, limit.seconds)
         keys.append(key)
-    return Counted(keys, wait)
+        if n == 1:
+            cache.set(f"{key}:until", time.time() + limit.seconds, limit.seconds)
+        if n > limit.n_most:
+            return Counted(keys, _wait_seconds(limit, key))
+    return Counted(keys, 0)
+
+
+def require_tries_left(limit: Limit, by: str) -> None:
+    """Raises TooMany where no further try may be made; counts none."""
+    key = _key(limit, by)
+    if max(cache.get(key, 0), process_counts.get(key)[0]) >= limit.n_most:
+        _refuse(_wait_seconds(limit, key))
 
 
 def give_back(counted: Counted) -> None:
-    """A try that went well is none to be afraid of."""
+    """A try that succeeded is not counted."""
     for key in counted.keys:
         try:
             cache.decr(key)
         except ValueError:  # Redis is away
-            return
+            process_counts.up(key, 1, -1)
 
 
-def count_sign_in(request: HttpRequest, username: str) -> Counted:
-    """By name and address together, by each alone; the last two are wide, or one could lock out others."""
+def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> Counted:
+    """By name and address together, then by address; by `browser` alone where it has signed in as this person before.
+
+    A name alone is never counted, so nobody can keep somebody else out.
+    """
+    if browser:
+        return count((KNOWN_BROWSER, browser))
     name, address = username.strip().casefold(), block(client_address(request))
-    return count((NAME_AND_ADDRESS, f"{name} {address}"), (NAME, name), (ADDRESS, address))
+    return count((NAME_AND_ADDRESS, f"{name} {address}"), (ADDRESS, address))
 
 
 def require_room(request: HttpRequest, limit: Limit, by: str = "") -> None:
     """Raises TooMany where the visitor, or what is named, has tried too often."""
-    wait = count((limit, by or block(client_address(request)))).wait_seconds
+    require_tries(limit, by or block(client_address(request)))
+
+
+def require_tries(limit: Limit, by: str) -> None:
+    """Counts a try; raises TooMany where it is one too many."""
+    _refuse(count((limit, by)).wait_seconds)
+
+
+def _refuse(wait: int) -> None:
     if wait:
         raise TooMany(f"This was tried too often. Wait {in_minutes(wait)}, then try again.", wait_seconds=wait)
 
@@ -91,8 +147,26 @@ def in_minutes(seconds: int) -> str:
 
 
 def counted_up(key: str, seconds: int) -> int:
-    """How many there are now; the first of a window makes the key, which goes with the window."""
+    """How many there are now; the first of a window makes the key, which goes with the window.
+
+    While Redis is away, how many this process has counted since.
+    """
     try:
-        return cache.incr(key)
+        return int(cache.incr(key))
     except ValueError:
-        return 1 if cache.add(key, 1, seconds) else cache.incr(key)
+        if cache.add(key, 1, seconds):
+            return 1
+    try:
+        return int(cache.incr(key))
+    except ValueError:  # Redis is away
+        return process_counts.up(key, seconds)
+
+
+def _key(limit: Limit, by: str) -> str:
+    return f"limit:{limit.name}:{hashlib.sha256(by.encode()).hexdigest()[:32]}"
+
+
+def _wait_seconds(limit: Limit, key: str) -> int:
+    now = time.time()
+    until = cache.get(f"{key}:until") or process_counts.get(key)[1] or now + limit.seconds
+    return max(0, int(until - now)) + 1

@@ -57,6 +57,15 @@ class User(AbstractUser):
         """The user name, as it is told beside what somebody did; of people of another server as it was there."""
         return self.elsewhere or self.username
 
+    @property
+    def may_create_studies(self) -> bool:
+        return bool(settings.STUDY_CREATORS.includes(self))
+
+    @property
+    def may_use_tokens(self) -> bool:
+        """Whether they may fetch whatever the server's GITHUB_TOKENS can read; else public repositories alone."""
+        return bool(settings.FETCHERS.includes(self))
+
 
 class ApiToken(models.Model):
     """A script's key: only the digest is kept; read ⊂ rate ⊂ manage."""

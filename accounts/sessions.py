@@ -9,6 +9,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.addresses import client_address, shortened
+from accounts.auditing import SIGNED_IN, record
+from accounts.known_browsers import remember
 from accounts.models import Session, User
 
 SEEN_EVERY = timedelta(hours=1)
@@ -45,6 +47,8 @@ def sign_in(request: HttpRequest, user: User) -> None:
     cast(SessionStore, request.session).begun_at = None
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:300]
     request.session[ADDRESS] = shortened(client_address(request))
+    remember(request, user)
+    record(verb=SIGNED_IN, user=user, address=request.session[ADDRESS])
 
 
 def note_seen(request: HttpRequest) -> None:

@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -60,6 +62,26 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
 def words(name: str) -> list[str]:
     """A list separated by commas or blanks."""
     return [word for word in os.environ.get(name, "").replace(",", " ").split() if word]
+
+
+@dataclass(frozen=True)
+class People:
+    """A setting that names people: everyone, the staff, or the staff and some user names."""
+
+    everyone: bool = False
+    names: frozenset[str] = frozenset()
+
+    def includes(self, user: Any) -> bool:
+        return self.everyone or user.is_staff or user.username.casefold() in self.names
+
+
+def people(name: str, default: str) -> People:
+    """`everyone`, `staff`, or user names; staff are always included. Raises ImproperlyConfigured for a mixture."""
+    given = words(name) or [default]
+    folded = frozenset(word.casefold() for word in given)
+    if "everyone" in folded and len(folded) > 1:
+        raise ImproperlyConfigured(f"{name} is {' '.join(given)!r}; write everyone alone, staff, or user names.")
+    return People("everyone" in folded, folded - {"everyone", "staff"})
 
 
 def folder(name: str, default: Path) -> Path:

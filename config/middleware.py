@@ -12,6 +12,7 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.errors import ConcordError, TooMany
+from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
 from config.outages import Outage, outage_of
@@ -34,7 +35,7 @@ def is_htmx(request: HttpRequest) -> bool:
 
 
 class SeenSessions:
-    """Notes, once an hour, that a session is in use; who looks at their sessions then knows which ones are theirs."""
+    """Notes, once an hour, that a session is in use, and marks the browser in which somebody signs in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -42,6 +43,7 @@ class SeenSessions:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         note_seen(request)
+        set_cookie(request, response)
         return response
 
 

@@ -208,6 +208,7 @@ AUTH_PASSWORD_VALIDATORS = [
 SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_NAME = "__Host-concord" if HTTPS else f"concord_{PORT}"
+KNOWN_BROWSER_COOKIE_NAME = "__Host-concord_known" if HTTPS else f"concord_known_{PORT}"
 CSRF_COOKIE_NAME = "__Host-concord_csrf" if HTTPS else f"concord_csrf_{PORT}"
 CSRF_FAILURE_VIEW = "config.views.forged"
 
@@ -240,6 +241,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 GITHUB_API_URL = env.text("GITHUB_API_URL", "https://api.github.com").rstrip("/")
 GITHUB_TOKENS = env.words("GITHUB_TOKENS")
+FETCHERS = env.people("FETCHERS", "staff")
+STUDY_CREATORS = env.people("STUDY_CREATORS", "everyone")
 GITHUB_WEBHOOK_SECRET = env.text("GITHUB_WEBHOOK_SECRET")
 
 SOCIALACCOUNT_ADAPTER = "accounts.providers.ProviderAdapter"

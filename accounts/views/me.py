@@ -14,6 +14,7 @@ from accounts import actions
 from accounts.access import get_own_token, who
 from accounts.errors import ConcordError, Invalid
 from accounts.forms import FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
+from accounts.known_browsers import remember
 from accounts.providers import providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
 
@@ -56,6 +57,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
             explain(form, error)
         else:
             update_session_auth_hash(request, user)
+            remember(request, user)
             done = "changed. Other browsers were signed out" if has_one else "set"
             messages.success(request, f"Your password is {done}.")
             return redirect("me")
