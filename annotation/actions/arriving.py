@@ -14,12 +14,14 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.allowances import require_study_creator
 from accounts.models import User
 from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
-from annotation.actions.studies import NOT_SLUGS, SLUG, record
+from annotation.actions.studies import record
+from annotation.actions.study_ids import require_available
 from annotation.errors import ConcordError, Conflict, Invalid
-from annotation.models import Arrival, Membership, Study
+from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
 
 JOB = "annotation.jobs.take_study_in"
@@ -41,10 +43,11 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
     if file.size > settings.UPLOAD_BYTES_MAX:
         sentence = f"The file has {file.size:,} bytes; at most {settings.UPLOAD_BYTES_MAX:,} are taken."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
+    require_study_creator(user)
     assert file.file is not None
     opened = open_study(file.file, table_names())
     slug = slug.strip() or opened.slug
-    _check_slug(slug)
+    require_available(slug, user)
     found = Arrival(
         name=PurePath(file.name or "study.zip").name.replace("\x00", "")[:200],
         slug=slug,
@@ -59,15 +62,6 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
         if send:
             transaction.on_commit(lambda: current_app.send_task(JOB, args=[found.pk]))
     return found
-
-
-def _check_slug(slug: str) -> None:
-    if not SLUG.match(slug) or len(slug) > 80 or slug in NOT_SLUGS:
-        sentence = "Use up to 80 small letters and digits, with single hyphens between words."
-        raise Invalid("The study can't be imported under this address.", fields={"slug": [sentence]})
-    if Study.objects.filter(slug=slug).exists():
-        sentence = f"There is a study “{slug}” already; choose another address."
-        raise Conflict(sentence, code="slug_taken", fields={"slug": [sentence]})
 
 
 class _Side:
@@ -159,9 +153,10 @@ def bring_study(
 
     Raises Invalid for a file that is not whole or was changed, Conflict where the address is taken.
     """
+    require_study_creator(user)
     opened = open_study(file, table_names())
     slug = slug.strip() or opened.slug
-    _check_slug(slug)
+    require_available(slug, user)
     sha256 = _digest(file)
     for name in opened.check():
         told(0, f"checking {name}")

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.allowances import require_study_creator
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.actions.attributes import keep_attributes
@@ -18,6 +19,7 @@ from annotation.actions.import_rows import RoundWriter
 from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import record
+from annotation.actions.study_ids import require_available
 from annotation.answers import digest
 from annotation.errors import Conflict, Invalid
 from annotation.models import Item, Membership, Round, Study
@@ -133,16 +135,13 @@ def import_ratings(
     (a spelling was corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of
     one, of which everything is refused leaves nothing behind.
 
-    Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the slug taken.
+    Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the ID not available.
     """
     if isinstance(file, bytes):
         file = io.BytesIO(file)
-    if create and Study.objects.filter(slug=study).exists():
-        raise Conflict(
-            f"There is a study “{study}” already; choose another slug, or import into it without create.",
-            code="slug_taken",
-            fields={"slug": ["Taken."]},
-        )
+    if create:
+        require_study_creator(user)
+        require_available(study, user)
     if not create:
         get_seat(user, study).require(OWNER)
     several: list[str] = []

@@ -1,17 +1,18 @@
 """Making studies, adding members, taking issues in as items."""
 
-import re
 from collections.abc import Iterable, Mapping
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.allowances import require_study_creator
 from accounts.models import User
 from accounts.naming import wrong_in
 from annotation.access import OWNER, RATER, Seat, require_at_work
 from annotation.actions import machines
 from annotation.actions.primary import check_primary
+from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Invalid, NotFound
 from annotation.models import AuditEvent, Item, Membership, Round, Study
 from annotation.queries.studies import labelling_has_begun
@@ -19,8 +20,6 @@ from annotation.ruling import newest_annotation
 from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
-SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
-NOT_SLUGS = frozenset({"import", "new"})
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
 SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
 
@@ -41,12 +40,14 @@ def create_study(
     guidelines: str = "",
     resolve_when: str = Study.ResolveWhen.ROUND,
 ) -> Study:
-    """Makes a study that `user` owns. Raises Invalid with the fields, Conflict where the slug is taken."""
+    """Creates a study that `user` owns.
+
+    Raises Forbidden for whom STUDY_CREATORS leaves out, Invalid with the fields, Conflict where the ID is taken.
+    """
+    require_study_creator(user)
     fields: dict[str, list[str]] = {}
-    if not SLUG.match(slug or "") or len(slug) > 80:
-        fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
-    elif slug in NOT_SLUGS:
-        fields["slug"] = [f"“{slug}” is an address of Concord's own; choose another."]
+    if sentence := wrong_in_study_id(slug):
+        fields["slug"] = [sentence]
     fields |= wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
     found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
     if found is None:
@@ -55,8 +56,7 @@ def create_study(
         raise Invalid("The study could not be made.", fields=fields)
     assert found is not None
     checked = check_primary({} if primary is None else primary, found, timezone.now())
-    if Study.objects.filter(slug=slug).exists():
-        raise Conflict(f"There is a study “{slug}” already; choose another slug.", fields={"slug": ["Taken."]})
+    require_available(slug, user)
     try:
         with transaction.atomic():
             study = Study.objects.create(
@@ -69,7 +69,7 @@ def create_study(
                 created_by=user,
             )
     except IntegrityError as error:
-        raise Conflict(f"There is a study “{slug}” already; choose another slug.") from error
+        raise not_available() from error
     Membership.objects.create(study=study, user=user, roles=[OWNER])
     record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug)
     return study

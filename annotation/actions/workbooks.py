@@ -17,12 +17,13 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts.allowances import require_study_creator
 from accounts.errors import StorageAway
 from accounts.models import User
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
 from annotation.actions.imports import ImportReport, import_gathered
-from annotation.actions.studies import NOT_SLUGS, SLUG
+from annotation.actions.study_ids import require_available, wrong_in_study_id
 from annotation.errors import ConcordError, Conflict, Invalid, Unreadable, WrongState
 from annotation.models import Study, Workbook
 from annotation.queries.workbooks import keep_book, opened_book
@@ -53,6 +54,8 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
     """
     if seat is not None:
         seat.require(OWNER)
+    else:
+        require_study_creator(user)
     if not files:
         raise Invalid("Choose a file.", fields={"file": ["Choose a file."]})
     size = sum(file.size for file in files)
@@ -128,11 +131,11 @@ def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
 
 
 def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
-    """Queues the import. Raises Invalid where something is missing or the slug can't be, Conflict where it is taken."""
+    """Queues the import. Raises Invalid where something is missing or the ID is none, Conflict where it is taken."""
     choices = Choices.from_json(workbook.mapping)
     check_mapping(choices.book, opened_book(workbook))
     if workbook.study_id is None:
-        _check_study(choices.study)
+        _check_study(choices.study, workbook.created_by)
     now = timezone.now()
     with transaction.atomic():
         changed = Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).update(
@@ -144,20 +147,16 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
             transaction.on_commit(lambda: current_app.send_task(JOB, args=[workbook.pk]))
 
 
-def _check_study(asked: NewStudyAsked) -> None:
+def _check_study(asked: NewStudyAsked, user: User) -> None:
+    require_study_creator(user)
     fields: dict[str, list[str]] = {}
     if not asked.title.strip():
         fields["title"] = ["Give the study a title."]
-    if not SLUG.match(asked.slug) or len(asked.slug) > 80 or asked.slug in NOT_SLUGS:
-        fields["slug"] = ["Use up to 80 small letters and digits, with single hyphens between words."]
+    if sentence := wrong_in_study_id(asked.slug):
+        fields["slug"] = [sentence]
     if fields:
         raise Invalid("The study can't be made yet.", fields=fields)
-    if Study.objects.filter(slug=asked.slug).exists():
-        raise Conflict(
-            f"There is a study “{asked.slug}” already; choose another address.",
-            code="slug_taken",
-            fields={"slug": [f"There is a study “{asked.slug}” already."]},
-        )
+    require_available(asked.slug, user)
 
 
 def throw_away(*, workbook: Workbook) -> None:
@@ -257,7 +256,7 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
     asked = choices.study
     new = None
     if workbook.study is None:
-        _check_study(asked)
+        _check_study(asked, workbook.created_by)
         levels = dimensions_in_levels(choices.book)
         new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several(), levels)
     return import_gathered(

@@ -8,6 +8,7 @@ from accounts.models import User
 from annotation.errors import NotFound
 from annotation.models import Arrival, Deletion, Study
 from annotation.queries import whole
+from annotation.queries.studies import visible_studies
 
 SHOWN = 50
 WORDS = {
@@ -35,10 +36,11 @@ def held(study: Study) -> list[tuple[int, str]]:
     return [(n, word if n == 1 else PLURALS.get(word, f"{word}s")) for n, word in found if n]
 
 
-def free_slug(slug: str) -> str:
-    """An address like this one that no study has."""
+def free_slug(slug: str, user: User) -> str:
+    """An ID like this one that no study has as far as this person can see; the others stay unknown to them."""
+    seen = visible_studies(user) | visible_studies(user, archived=True)
     number = 2
-    while Study.objects.filter(slug=(free := f"{slug[:74]}-{number}")).exists():
+    while seen.filter(slug=(free := f"{slug[:74]}-{number}")).exists():
         number += 1
     return free
 

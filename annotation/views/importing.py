@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.allowances import require_study_creator
 from accounts.spreadsheets import SafeCsv
 from annotation.access import OWNER, Seat, get_own_workbook, get_seat, get_workbook
 from annotation.actions import workbooks as actions
@@ -113,6 +114,8 @@ def upload(request: HttpRequest, slug: str = "") -> HttpResponse:
     seat = get_seat(user, slug) if slug else None
     if seat is not None:
         seat.require(OWNER)
+    else:
+        require_study_creator(user)
     error = None
     if request.method == "POST":
         try:

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.allowances import require_study_creator
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
@@ -92,6 +93,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 def new_study(request: HttpRequest) -> HttpResponse:
     """`?taxonomy=` chooses the taxonomy whose dimensions the form asks about."""
     user = me(request)
+    require_study_creator(user)
     given = request.POST if request.method == "POST" else None
     taxonomies = queries.usable_taxonomies(user)
     first = taxonomies.filter(slug=(given or request.GET).get("taxonomy", "")).first() or taxonomies.first()

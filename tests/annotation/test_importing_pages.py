@@ -203,7 +203,7 @@ def test_a_form_that_is_not_finished_says_what_is_missing_and_keeps_what_was_cho
     assert all(value == "" for name, value in fields(client, address).items() if name.startswith("role-"))
     other = upload(client, [file()])
     taken = client.post(other, fields(client, other) | {"slug": "study", "import": "1"})
-    assert taken.status_code == 409 and "already" in taken.content.decode()
+    assert taken.status_code == 409 and "This ID is not available" in taken.content.decode()
     strange = client.post(other, fields(client, other) | {"slug": "No slug!", "import": "1"})
     assert strange.status_code == 422
     assert set(Workbook.objects.values_list("state", flat=True)) == {"waiting"}
@@ -301,7 +301,7 @@ def test_an_import_that_fails_says_why_stores_nothing_and_can_be_changed_and_run
     Workbook.objects.filter(pk=found.pk).update(mapping=found.mapping | {"study": asked})
     jobs.import_workbook(found.pk)
     found.refresh_from_db()
-    assert found.state == "failed" and "There is a study “made” already" in found.error
+    assert found.state == "failed" and "This ID is not available" in found.error
     client = visitor()
     address = f"{NEW}{found.pk}/"
     assert "It was not imported" in client.get(address).content.decode()

@@ -43,7 +43,7 @@ def test_a_study_is_made_with_its_primary_coefficients_and_the_title_makes_the_a
     study = Study.objects.get()
     assert study.primary["symptom"]["coefficient"] == "cohen_kappa" and study.primary["symptom"]["threshold"] == 0.8
     taken = client.post(reverse("new_study"), sent)
-    assert taken.status_code == 409 and "Taken." in text_of(taken)
+    assert taken.status_code == 409 and "This ID is not available" in text_of(taken)
 
 
 @pytest.mark.parametrize(

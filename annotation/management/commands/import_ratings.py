@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
+from accounts.allowances import shell_command
 from accounts.errors import ConcordError, NotFound
 from accounts.models import User
 from annotation.access import OWNER
@@ -49,7 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: str, study: str, as_json: bool, **options: Any) -> None:
         try:
-            with Path(path).open("rb") as file:
+            with shell_command(), Path(path).open("rb") as file:
                 report = import_ratings(
                     user=self._user(study, options["owner"], create=options["create"]),
                     study=study,

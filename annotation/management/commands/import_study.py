@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
+from accounts.allowances import shell_command
 from accounts.errors import ConcordError
 from annotation.actions.arriving import bring_study, report_of
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: str, owner: str, slug: str, as_json: bool, **options: Any) -> None:
         try:
-            with Path(path).open("rb") as file:
+            with shell_command(), Path(path).open("rb") as file:
                 stored, sha256 = bring_study(user=get_user(owner), file=file, slug=slug)
         except OSError as error:
             raise CommandError(f"{path} can't be read: {error.strerror or error}.") from error

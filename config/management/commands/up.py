@@ -23,6 +23,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
+from accounts.allowances import shell_command
 from accounts.errors import ConcordError
 from config import embedded, shell
 from config.backups import quiet
@@ -110,7 +111,8 @@ class Command(BaseCommand):
         if Study.objects.exists():
             return
         self._say("Loading the demo study …")
-        sign_ins = load_demo()
+        with shell_command():
+            sign_ins = load_demo()
         if sign_ins:
             path = _demo_path()
             path.touch(mode=0o600)
