@@ -120,7 +120,7 @@ def queued_made_up(name: str, size: int, folder: Path) -> FetchRun:
 
 def _queued(path: Path) -> FetchRun:
     with path.open("rb") as upload:
-        return start_file_fetch(user=user("owner"), file=File(upload, name=path.name), send=False)
+        return start_file_fetch(user=user("owner"), private=False, file=File(upload, name=path.name), send=False)
 
 
 def _reference(path: Path) -> float:

@@ -18,6 +18,7 @@ from annotation.models import Arrival, Assignment, Deletion, Export, Plan, Round
 from config import health, pulse
 from config.backups.archive import newest
 from config.backups.making import ENDING, last_backup
+from ingest import queries
 from ingest.models import FetchRun
 
 FAILED_DAYS = 7
@@ -255,6 +256,7 @@ def overview(user: User) -> dict[str, Any]:
         "jobs": jobs(user),
         "database": database(),
         "tables": largest_tables(),
+        "open_uploads": queries.open_uploads(),
         "disk": disk(),
         "backed_up": _backed_up(),
         "version": settings.CONCORD_VERSION,

@@ -1,12 +1,13 @@
 """What can go wrong while issues come in."""
 
-from accounts.errors import ConcordError, Conflict, Invalid, NotFound, Unreadable
+from accounts.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
 
 __all__ = [
     "Conflict",
     "FetchError",
     "FetchFailed",
     "FetchMustWait",
+    "Forbidden",
     "Invalid",
     "NotFound",
     "RowError",

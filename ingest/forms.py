@@ -56,7 +56,9 @@ class UploadForm(forms.Form):
         help_text="For rows that don't say where they are from.",
         widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false"}),
     )
-    private = forms.BooleanField(required=False, label="Private: seen by me, staff and studies that use them")
+    private = forms.BooleanField(
+        required=False, initial=True, label="Private: seen by you, staff and the studies that use the issues"
+    )
 
 
 def explain(form: forms.Form, error: ConcordError) -> None:

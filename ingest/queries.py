@@ -1,12 +1,15 @@
 """What is read of repositories, runs and issues."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, Length
 
+from accounts.models import User
 from ingest.differences import Difference, Said, State, difference
 from ingest.errors import Invalid
 from ingest.identifiers import parse_repository
@@ -85,9 +88,12 @@ def issues(
     return found.order_by("-pk")
 
 
-def n_unsearchable(at_most: int = UNSEARCHABLE_COUNTED) -> int:
-    """How many issues are stored and not searchable yet, counted up to `at_most`; one query."""
-    return len(Unsearchable.objects.values_list("pk")[:at_most])
+def n_unsearchable(at_most: int = UNSEARCHABLE_COUNTED, *, user: Viewer | None = None) -> int:
+    """How many issues are stored and not searchable yet, of those the user may see, up to `at_most`; one query."""
+    waiting = Unsearchable.objects.all()
+    if user is not None:
+        waiting = waiting.filter(issue__in=Issue.objects.visible_to(user))
+    return len(waiting.values_list("pk")[:at_most])
 
 
 def n_capped(found: QuerySet[Any]) -> int:
@@ -106,6 +112,49 @@ def repositories(user: Viewer, *, after: int | None = None) -> QuerySet[Any]:
         later_name = Q(owner=last.owner, name__gt=last.name) | Q(owner=last.owner, name=last.name, pk__gt=last.pk)
         found = found.filter(Q(owner__gt=last.owner) | later_name)
     return found.annotate(last_run_id=Subquery(newest)).order_by("owner", "name", "pk")
+
+
+def is_upload_of(repository: Repository, user: User) -> bool:
+    """Whether all that is stored of a repository came from files that this person uploaded; one query."""
+    stored = Snapshot.objects.filter(issue__repository=repository)
+    return not stored.exclude(run__kind=FetchRun.Kind.FILE, run__created_by=user).exists()
+
+
+def uploaders_of(repository: Repository) -> set[int]:
+    """The ids of the people who brought issues of a repository in; one query."""
+    brought = FetchRun.objects.filter(Exists(Snapshot.objects.filter(run=OuterRef("pk"), issue__repository=repository)))
+    ids = set(brought.values_list("created_by", flat=True)) | {repository.added_by_id}
+    return {user_id for user_id in ids if user_id}
+
+
+@dataclass(frozen=True)
+class OpenUpload:
+    """A repository that came from an uploaded file and that everyone who signs in sees; none uploaded it: the shell."""
+
+    repository: str
+    uploader: str | None
+    uploaded_at: datetime
+    n_issues: int
+
+
+def open_uploads() -> list[OpenUpload]:
+    """Repositories that came from files and are open, by name; one query."""
+    counted = Issue.objects.filter(repository=OuterRef("pk")).order_by().values("repository")
+    found = Repository.objects.filter(private=False, github_id__isnull=True).select_related("added_by")
+    found = found.annotate(n_stored=Subquery(counted.annotate(n=Count("pk")).values("n")))
+    return [
+        OpenUpload(row.full_name, row.added_by.username if row.added_by else None, row.added_at, row.n_stored or 0)
+        for row in found.order_by("owner", "name", "pk")
+    ]
+
+
+def open_uploads_as_lines(uploads: Iterable[OpenUpload]) -> list[str]:
+    """What the shell prints of open uploads, a line each."""
+    return [
+        f"  {each.repository}: {each.n_issues:,} issue{'' if each.n_issues == 1 else 's'}, uploaded by "
+        f"{each.uploader or 'the shell'} on {each.uploaded_at:%Y-%m-%d}"
+        for each in uploads
+    ]
 
 
 def runs_of(user: Viewer, repository: Repository, *, before: int | None = None) -> QuerySet[FetchRun]:

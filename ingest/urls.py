@@ -8,6 +8,7 @@ urlpatterns = [
     path("repositories/", repositories.repositories, name="repositories"),
     path("repositories/fetch/", repositories.fetch_repository, name="fetch_repository"),
     path("repositories/upload/", repositories.upload_file, name="upload_file"),
+    path("repositories/visibility/", repositories.change_visibility, name="change_visibility"),
     path("repositories/<str:owner>/<str:name>/", repositories.repository, name="repository"),
     path("repositories/<str:host>/<str:owner>/<str:name>/", repositories.repository, name="repository"),
     path("fetches/<int:run_id>/", fetches.fetch, name="fetch"),

@@ -75,7 +75,11 @@ def load_demo() -> list[tuple[str, str, str]]:
     with (FOLDER / "issues.json").open("rb") as issues:
         run_now(
             run=start_file_fetch(
-                user=people["demo-olga"], file=File(issues, name="demo-issues.json"), repository=REPOSITORY, send=False
+                user=people["demo-olga"],
+                file=File(issues, name="demo-issues.json"),
+                repository=REPOSITORY,
+                private=False,
+                send=False,
             )
         )
     with transaction.atomic():

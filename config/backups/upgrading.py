@@ -9,6 +9,7 @@ from config import shell
 from config.backups import archive, making, postgres
 from config.backups.making import Say
 from config.backups.restoring import OURS
+from ingest import queries
 
 
 class NotUpgraded(ConcordError):
@@ -22,10 +23,24 @@ def upgrade(say: Say) -> None:
 
     Processes that want to at the same moment do so one after another. Raises ConcordError.
     """
-    shell.migrate(before=lambda: _before(say))
+    backed_up: list[bool] = []
+    shell.migrate(before=lambda: backed_up.append(_before(say)))
+    if any(backed_up):
+        _list_open_uploads(say)
 
 
-def _before(say: Say) -> None:
+def _list_open_uploads(say: Say) -> None:
+    uploads = queries.open_uploads()
+    if not uploads:
+        return
+    say("Files uploaded from now on are private unless their uploader opens them. Everyone who signs in still sees:")
+    for line in queries.open_uploads_as_lines(uploads):
+        say(line)
+    say("`manage.py uploads --close OWNER/NAME` makes one private; so does the page Operations.")
+
+
+def _before(say: Say) -> bool:
+    """Whether data are there that are about to be migrated; they are backed up then."""
     executor = MigrationExecutor(django_connection)
     known = set(executor.loader.disk_migrations or ())
     unknown = [
@@ -39,10 +54,10 @@ def _before(say: Say) -> None:
         )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
-        return
+        return False
     with postgres.connected("concord upgrade") as connection:
         if "django_migrations" not in postgres.tables(connection) or not postgres.filled(connection):
-            return
+            return False
     try:
         made = making.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)
     except ConcordError as error:
@@ -51,3 +66,4 @@ def _before(say: Say) -> None:
     say(f"Backup before {n_made} migration{'' if n_made == 1 else 's'}: {made.path} ({made.n_bytes / 1e6:.1f} MB)")
     for old in archive.newest(made.path.parent, f"before-[0-9]*{making.ENDING}")[settings.BACKUPS_KEPT :]:
         old.unlink(missing_ok=True)
+    return True

@@ -26,7 +26,7 @@ def take_file(
     user: "User | None",
     file: File,
     repository: str | None = None,
-    private: bool = False,
+    private: bool = True,
     columns: Mapping[str, str] | None = None,
     sheet: str = "",
     bytes_max: int | None = None,
@@ -53,7 +53,7 @@ def take_file(
 
 
 def take_upload(
-    *, user: "User", file: File, repository: str | None = None, private: bool = False
+    *, user: "User", file: File, repository: str | None = None, private: bool = True
 ) -> "FetchRun | Upload":
     """A run for a file of JSON; for a table, an upload that waits for its columns. Raises Invalid and Unreadable."""
     if not _is_table(file):
@@ -72,16 +72,16 @@ def start_file_fetch(
     user: "User | None",
     file: File,
     repository: str | None = None,
-    private: bool = False,
+    private: bool = True,
     bytes_max: int | None = None,
     table: Mapping[str, Any] | None = None,
     send: bool = True,
 ) -> FetchRun:
     """Keeps a file of issues and queues its import; raises Invalid with the field.
 
-    `repository` is for rows that don't say where they are from; `private`: repositories that are new here are seen
-    only by this user, staff and studies that use them. `bytes_max` defaults to the setting UPLOAD_BYTES_MAX. `table`
-    (columns, sheet) is for CSV and XLSX: `take_file` finds it.
+    `repository` is for rows that don't say where they are from. `private`: only this user, staff and the studies that
+    use the issues see them, and rows of a repository that others see here are rejected. `bytes_max` defaults to the
+    setting UPLOAD_BYTES_MAX. `table` (columns, sheet) is for CSV and XLSX: `take_file` finds it.
     """
     requested = asked_of_file(file, repository, private, bytes_max) | dict(table or {})
     run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested)

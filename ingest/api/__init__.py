@@ -20,4 +20,6 @@ urlpatterns = [
     path(ISSUE_ELSEWHERE, issues.IssueOfAnotherHost.as_view()),
     path(ISSUE_ELSEWHERE + "snapshots/<str:sha256>/", issues.SnapshotOfAnotherHost.as_view()),
     path("repositories/", repositories.Repositories.as_view()),
+    path("repositories/<str:owner>/<str:name>/", repositories.OneRepository.as_view()),
+    path("repositories/<str:host>/<str:owner>/<str:name>/", repositories.RepositoryOfAnotherHost.as_view()),
 ]

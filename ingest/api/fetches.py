@@ -79,7 +79,10 @@ class FileRequest(serializers.Serializer[Any]):
 
     file = serializers.FileField()
     repository = serializers.CharField(required=False, help_text="For rows that don't say where they are from.")
-    private = serializers.BooleanField(default=False)
+    private = serializers.BooleanField(
+        default=True,
+        help_text="Only you, staff and the studies that use the issues see them; otherwise everyone who signs in does.",
+    )
     columns = serializers.CharField(
         required=False,
         help_text='Of CSV and XLSX: a JSON object, {"number": "Issue #", "title": "Summary", …}; otherwise they are '
@@ -125,15 +128,25 @@ class Fetches(ListAPIView[FetchRun]):
         file = request.FILES.get("file")
         if not isinstance(file, UploadedFile):
             raise Invalid("There is no file.", fields={"file": ["Send the file as the field “file”."]})
-        private = str(given.get("private", "")).lower() in {"1", "true", "on", "yes"}
         return take_file(
             user=caller(request),
             file=file,
             repository=given.get("repository"),
-            private=private,
+            private=_private(given.get("private")),
             columns=_columns(given.get("columns")),
             sheet=given.get("sheet") or "",
         )
+
+
+def _private(given: Any) -> bool:
+    """Whether the issues are private, as they are where nothing is said; raises Invalid."""
+    if given is None:
+        return True
+    try:
+        return bool(serializers.BooleanField().run_validation(given))
+    except serializers.ValidationError:
+        sentence = "Write true or false."
+        raise Invalid("The visibility can't be read.", fields={"private": [sentence]}) from None
 
 
 def _columns(given: str | None) -> dict[str, str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from ingest.errors import FetchMustWait
+from accounts.models import User
+from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.client import Client
 from ingest.identifiers import full_name, parse_repository
-from ingest.models import FetchRun, Issue, Refusal, Repository, Validator
+from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
 from ingest.runs import progress
 from ingest.upsert import known_records, repository_named
@@ -82,8 +83,7 @@ class Job:
                 else:
                     repository = _repository(self.run, answer.value, (host, owner, name), now)
                     _keep_validator(repository, path, answer.etag)
-                if self.run.created_by_id:
-                    repository.readers.add(self.run.created_by_id)
+                _open_to(repository, self.run.created_by)
                 self.run.repository = repository
                 self.run.target = "/".join(now).lower()
                 self.run.requested = _since_known(self.run.requested, repository)
@@ -146,6 +146,28 @@ def _named(found: Mapping[str, Any], host: str) -> tuple[str, str, str]:
     return (host, *parse_repository(str(found["full_name"]))[1:])
 
 
+def _open_to(repository: Repository, user: User | None) -> None:
+    """Makes whoever fetches a reader, except of what others uploaded privately; raises FetchFailed there."""
+    if user is None:
+        return
+    if repository.private and not repository.readers.filter(pk=user.pk).exists():
+        uploads = _uploads_in(repository).exclude(run__isnull=False, run__created_by=user)
+        if uploads.exists():
+            if user.is_staff:
+                return
+            raise FetchFailed(
+                f"{repository.full_name} is stored here with issues that another person uploaded privately. Ask them "
+                "or whoever runs this server. Nothing was fetched."
+            )
+    repository.readers.add(user)
+
+
+def _uploads_in(repository: Repository) -> Any:
+    """The snapshots of a repository that did not come from GitHub."""
+    from_github = [FetchRun.Kind.GITHUB, FetchRun.Kind.WEBHOOK]
+    return Snapshot.objects.filter(issue__repository=repository).exclude(run__isnull=False, run__kind__in=from_github)
+
+
 def _repository(
     run: FetchRun, found: Mapping[str, Any], asked: tuple[str, str, str], now: tuple[str, str, str]
 ) -> Repository:
@@ -158,6 +180,12 @@ def _repository(
         repository = stored.filter(host=now[0], github_id=github_id).first()
     if repository is None:
         repository = stored.named(*asked).filter(github_id=None).first() or repository_named(run, now, private=private)
+    if repository.private and not private and _uploads_in(repository).exists():
+        raise FetchFailed(
+            f"{repository.full_name} is stored here with issues that somebody uploaded privately. It is public at "
+            "GitHub, so this fetch would show them to everyone. Their uploader can open them on the repository's page "
+            "first. Nothing was fetched."
+        )
     repository.host, repository.owner, repository.name = now
     repository.private, repository.github_id = private, github_id
     with transaction.atomic():

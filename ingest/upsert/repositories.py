@@ -9,6 +9,14 @@ from ingest.models import FetchRun, Repository
 from ingest.records import IssueRecord
 
 Key = tuple[str, str, str]
+OPEN = (
+    "{} is open to everyone who signs in here, and so would these issues be. Upload them as not private, or "
+    "under another repository name."
+)
+SHARED = (
+    "Other people read {} here, and so would they read these issues. Upload them as not private (they are seen "
+    "by its readers then), or under another repository name."
+)
 
 
 def repository_named(run: FetchRun, key: Key, *, private: bool) -> Repository:
@@ -44,21 +52,47 @@ def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, 
 def split_allowed(
     run: FetchRun, records: Sequence[IssueRecord], repositories: dict[Key, Repository]
 ) -> tuple[list[IssueRecord], list[tuple[IssueRecord, str]]]:
-    """Records without what a file would write into a private repository that its owner may not read, and those."""
-    private = [row.pk for row in repositories.values() if row.private]
-    if run.kind != FetchRun.Kind.FILE or not private or run.created_by is None:
+    """Records that a file may write where they belong, and the others with the reason.
+
+    Nobody writes into a private repository that they may not read. What is uploaded privately goes nowhere where other
+    people would read it.
+    """
+    if run.kind != FetchRun.Kind.FILE:
         return list(records), []
-    readable = set(Repository.objects.visible_to(run.created_by).filter(pk__in=private).values_list("pk", flat=True))
+    reasons = _faults_of_readers(run, repositories.values())
+    if run.requested.get("private"):
+        reasons = _faults_of_privacy(run, [row.pk for row in repositories.values()]) | reasons
     allowed: list[IssueRecord] = []
     refused: list[tuple[IssueRecord, str]] = []
     for record in records:
-        repository = repositories[record.repository]
-        if repository.private and repository.pk not in readable:
-            name = full_name(record.host, record.owner, record.name)
-            refused.append((record, f"You may not add to {name} here; ask whoever runs this server."))
+        if reason := reasons.get(repositories[record.repository].pk):
+            refused.append((record, reason.format(full_name(record.host, record.owner, record.name))))
         else:
             allowed.append(record)
     return allowed, refused
+
+
+def _faults_of_readers(run: FetchRun, repositories: Iterable[Repository]) -> dict[int, str]:
+    """Why a file's owner may not write into private repositories, by the repository's id."""
+    private = {row.pk for row in repositories if row.private}
+    if not private or run.created_by is None:
+        return {}
+    readable = Repository.objects.visible_to(run.created_by).filter(pk__in=private)
+    hidden = private - set(readable.values_list("pk", flat=True))
+    return dict.fromkeys(hidden, "You may not add to {} here; ask whoever runs this server.")
+
+
+def _faults_of_privacy(run: FetchRun, ids: Iterable[int]) -> dict[int, str]:
+    """Why what is uploaded privately can't be stored in repositories, by the repository's id.
+
+    They are held until the batch is stored, so that none is opened meanwhile.
+    """
+    held = Repository.objects.select_for_update(no_key=True).filter(pk__in=list(ids)).order_by("pk")
+    is_private = dict(held.values_list("pk", "private"))
+    through = Repository.readers.through.objects.filter(repository_id__in=is_private)
+    others = through.exclude(user_id=run.created_by_id) if run.created_by_id else through
+    shared = set(others.values_list("repository_id", flat=True))
+    return {pk: SHARED if private else OPEN for pk, private in is_private.items() if not private or pk in shared}
 
 
 def _find(keys: Iterable[Key]) -> dict[Key, Repository]:

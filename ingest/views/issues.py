@@ -44,7 +44,7 @@ def issues(request: HttpRequest) -> HttpResponse:
         "is_beyond": bool(after or before),
         "first_url": _page_url(words) if any(words.values()) else request.path,
         "n_found": None if problem else _n_found(found, words, rows, more_before or more_after),
-        "n_unsearchable": queries.n_unsearchable(queries.COUNTED_MOST + 1) if words["search"] else 0,
+        "n_unsearchable": queries.n_unsearchable(queries.COUNTED_MOST + 1, user=request.user) if words["search"] else 0,
         "counted_most": queries.COUNTED_MOST,
         "repositories": stored,
         "repository": next((one for one in stored if one.full_name.lower() == words["repository"].lower()), None),

@@ -1,5 +1,6 @@
 """What is stored of which repository, and the forms to fetch more."""
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -8,6 +9,7 @@ from django.views.decorators.http import require_POST
 from accounts.errors import ConcordError
 from ingest import queries
 from ingest.access import get_repository
+from ingest.actions import visibility
 from ingest.actions.fetches import start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.forms import FetchForm, UploadForm, explain
@@ -33,6 +35,8 @@ def repository(request: HttpRequest, owner: str, name: str, host: str = "") -> H
     context = {
         "repository": found,
         "runs": runs[:PAGE_RUNS],
+        "may_change_visibility": found.github_id is None
+        and (request.user.is_staff or found.added_by_id == request.user.pk),
         "is_first_page": before is None,
         "next_url": f"?before={runs[PAGE_RUNS - 1].pk}#fetches" if len(runs) > PAGE_RUNS else None,
     }
@@ -65,6 +69,18 @@ def upload_file(request: HttpRequest) -> HttpResponse:
         else:
             return redirect(taken)
     return _repositories(request, upload_form=form)
+
+
+@login_required
+@require_POST
+def change_visibility(request: HttpRequest) -> HttpResponse:
+    """Opens an uploaded repository to everyone or makes it private; goes back to the page that the button was on."""
+    found = get_repository(request.user, request.POST.get("repository", ""))
+    private = request.POST.get("private") == "1"
+    found = visibility.change_visibility(repository=found, user=request.user, private=private)  # type: ignore[arg-type]
+    readers = "Only its uploaders, staff and the studies that use it see" if private else "Everyone who signs in sees"
+    messages.success(request, f"{readers} {found.full_name} now.")
+    return redirect("operations" if request.POST.get("back") == "operations" else found)
 
 
 def _repositories(

@@ -130,7 +130,7 @@ def of_real_issues() -> Study:
     olga = make.user("olga")
     rows = json.loads((FOLDER / "issues.json").read_bytes())[:4]
     file = File(io.BytesIO(json.dumps(rows).encode()), name="issues.json")
-    run_now(run=start_file_fetch(user=olga, file=file, repository=REPOSITORY, send=False))
+    run_now(run=start_file_fetch(user=olga, file=file, repository=REPOSITORY, private=False, send=False))
     study = make.study()
     names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
     made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)

@@ -111,7 +111,9 @@ def test_nobody_can_read_a_file_without_a_key(store: Store, study: Study) -> Non
 
 
 def test_uploads_of_issues_and_of_ratings_are_read_out_of_the_bucket(store: Store, study: Study) -> None:
-    run = start_file_fetch(user=None, file=ContentFile(ROWS, name="a.jsonl"), repository="o/file", send=False)
+    run = start_file_fetch(
+        user=None, private=False, file=ContentFile(ROWS, name="a.jsonl"), repository="o/file", send=False
+    )
     book = workbooks.take_workbook(
         user=make.user("olga"),
         files=[ContentFile(b"item,rater,symptom\nx,bob,crash\nx,carol,hang\n", "made.csv")],
@@ -142,7 +144,9 @@ def test_a_large_file_passes_by_the_disk_and_not_through_memory(store: Store) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_jobs_wait_for_a_bucket_that_is_away_and_go_on_when_it_is_back(store: Store, study: Study) -> None:
-    run = start_file_fetch(user=None, file=ContentFile(ROWS, name="a.jsonl"), repository="o/file", send=False)
+    run = start_file_fetch(
+        user=None, private=False, file=ContentFile(ROWS, name="a.jsonl"), repository="o/file", send=False
+    )
     book = workbooks.take_workbook(
         user=make.user("olga"),
         files=[ContentFile(b"item,rater,symptom\nx,bob,crash\nx,carol,hang\n", "made.csv")],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
-    """Takes in a file (bytes, or rows written as JSON Lines) and makes it searchable."""
+    """Takes in a file (bytes, or rows written as JSON Lines), open unless asked otherwise, and makes it searchable."""
     from django.core.files.base import File
 
     from ingest import indexing, sync
@@ -24,7 +24,7 @@ def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
             content = "\n".join(json.dumps(row) for row in content).encode()
         file = File(io.BytesIO(content), name="issues.jsonl")
         file.size = len(content)
-        run = start_file_fetch(user=user, file=file, send=False, **asked)
+        run = start_file_fetch(user=user, file=file, send=False, **({"private": False} | asked))
         sync.work(run.pk)
         indexing.index()
         run.refresh_from_db()

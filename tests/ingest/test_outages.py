@@ -226,7 +226,7 @@ def test_runs_that_wait_for_an_hour_hold_no_worker(live_worker, github):
         wait_for(run, "waiting", "failed")
         assert 3500 < (run.waiting_until - timezone.now()).total_seconds() < 3700
     rows = b'{"number":1,"title":"a"}\n'
-    other = start_file_fetch(user=None, file=ContentFile(rows, name="a.jsonl"), repository="o/file")
+    other = start_file_fetch(user=None, private=False, file=ContentFile(rows, name="a.jsonl"), repository="o/file")
     wait_for(other, "done", "failed")
     assert (other.n_new, [wait_for(run, "waiting").n_claims for run in waiting]) == (1, [1, 1, 1])
 
@@ -270,7 +270,9 @@ def test_two_runs_of_one_repository_work_one_after_the_other(live_worker, github
     first = start_fetch(user=None, repository="o/r")
     assert reached.wait(30)
     second = start_fetch(user=None, repository="O/R")
-    between = start_file_fetch(user=None, file=ContentFile(b'{"number":1}\n', name="a.jsonl"), repository="o/file")
+    between = start_file_fetch(
+        user=None, private=False, file=ContentFile(b'{"number":1}\n', name="a.jsonl"), repository="o/file"
+    )
     wait_for(between, "done", "failed")
     second.refresh_from_db()
     assert second.state == "queued"

@@ -29,7 +29,7 @@ def found(staff):
 
 def store(rows):
     """Takes in rows and leaves them to the indexer."""
-    run = start_file_fetch(user=None, file=file_of(rows), send=False)
+    run = start_file_fetch(user=None, private=False, file=file_of(rows), send=False)
     sync.work(run.pk)
 
 
@@ -161,7 +161,7 @@ def test_a_state_stored_while_the_last_one_is_indexed_is_indexed_too():
 def test_a_run_in_the_foreground_is_searchable_when_it_is_over():
     staff = User.objects.create_user("staff", is_staff=True)
     rows = [issue(n, title=f"Deadlock {n}") for n in range(1, 3001)]
-    run = run_now(run=start_file_fetch(user=None, file=file_of(rows), send=False))
+    run = run_now(run=start_file_fetch(user=None, private=False, file=file_of(rows), send=False))
     assert (run.state, queries.n_unsearchable()) == ("done", 0)
     assert queries.issues(staff, search="deadlock").count() == 3000
 

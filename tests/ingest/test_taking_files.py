@@ -306,13 +306,13 @@ def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take
 
 def test_limits_of_an_upload_are_told_by_field(db, settings):
     with pytest.raises(Invalid) as error:
-        start_file_fetch(user=None, file=ContentFile(b"", name="a.json"))
+        start_file_fetch(user=None, private=False, file=ContentFile(b"", name="a.json"))
     assert "file" in error.value.fields
     settings.UPLOAD_BYTES_MAX = 10
     with pytest.raises(TooLarge):
-        start_file_fetch(user=None, file=ContentFile(b"x" * 11, name="a.json"))
+        start_file_fetch(user=None, private=False, file=ContentFile(b"x" * 11, name="a.json"))
     with pytest.raises(Invalid) as error:
-        start_file_fetch(user=None, file=ContentFile(b"{}", name="a.json"), repository="nonsense")
+        start_file_fetch(user=None, private=False, file=ContentFile(b"{}", name="a.json"), repository="nonsense")
     assert "repository" in error.value.fields
     assert not FetchRun.objects.exists()
 

@@ -195,7 +195,9 @@ def test_a_table_with_hostile_names_and_texts_is_shown_as_text(ann):
 
 def test_a_long_table_goes_on_where_it_stopped(db, monkeypatch):
     content = "number,title\n" + "".join(f"{n},Issue {n}\n" for n in range(1, 2 * BATCH_ROWS + 11))
-    run = take_file(user=None, file=ContentFile(content.encode(), name="a.csv"), repository="o/r", send=False)
+    run = take_file(
+        user=None, private=False, file=ContentFile(content.encode(), name="a.csv"), repository="o/r", send=False
+    )
     stored = sync.store_records
 
     def stop_at_the_second(run, records):
@@ -217,7 +219,9 @@ def test_a_long_table_goes_on_where_it_stopped(db, monkeypatch):
 
 
 def test_a_run_whose_table_is_broken_says_so(db):
-    run = take_file(user=None, file=ContentFile(TABLE.encode(), name="a.csv"), repository="o/r", send=False)
+    run = take_file(
+        user=None, private=False, file=ContentFile(TABLE.encode(), name="a.csv"), repository="o/r", send=False
+    )
     run.upload.storage.delete(run.upload.name)
     FetchRun.objects.filter(pk=run.pk).update(upload=run.upload.storage.save("x.csv", ContentFile(b"a,b\n1,2\n")))
     sync.work(run.pk)

@@ -45,7 +45,7 @@ def test_a_worker_fetches_a_repository(live_worker, world):
 
 def test_a_worker_takes_in_a_file(live_worker):
     content = b'{"number":1,"title":"a"}\n{bad\n'
-    run = start_file_fetch(user=None, file=ContentFile(content, name="a.jsonl"), repository="o/r")
+    run = start_file_fetch(user=None, private=False, file=ContentFile(content, name="a.jsonl"), repository="o/r")
     run = wait_for(run, "done", "failed")
     assert (run.error, counts(run)) == ("", (2, 1, 0, 0, 1))
 
@@ -169,7 +169,9 @@ def index_killed(nursery: Nursery, draw: random.Random) -> int:
 
 def index_undisturbed_and_killed(nursery: Nursery, seed: int) -> None:
     content = "\n".join(map(json.dumps, rows(2500))).encode()
-    run = start_file_fetch(user=None, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False)
+    run = start_file_fetch(
+        user=None, private=False, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False
+    )
     sync.work(run.pk)
     assert index_killed(nursery, random.Random(seed)) > 0
     killed = list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))

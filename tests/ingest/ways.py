@@ -98,12 +98,16 @@ def rows(n: int) -> Iterator[dict[str, Any]]:
 
 def json_lines(case: Case) -> FetchRun:
     content = "\n".join(map(json.dumps, rows(case.n_issues))).encode()
-    return start_file_fetch(user=None, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False)
+    return start_file_fetch(
+        user=None, private=False, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False
+    )
 
 
 def json_list(case: Case) -> FetchRun:
     content = json.dumps(list(rows(case.n_issues)), indent=1).encode()
-    return start_file_fetch(user=None, file=ContentFile(content, name="a.json"), repository="o/r", send=False)
+    return start_file_fetch(
+        user=None, private=False, file=ContentFile(content, name="a.json"), repository="o/r", send=False
+    )
 
 
 def table(case: Case) -> FetchRun:
@@ -113,7 +117,7 @@ def table(case: Case) -> FetchRun:
     writer.writerows(rows(case.n_issues))
     file = ContentFile(text.getvalue().encode(), name="a.csv")
     columns = {name: name for name in ("number", "title", "body", "state")}
-    return take_file(user=None, file=file, repository="o/r", columns=columns, send=False)
+    return take_file(user=None, private=False, file=file, repository="o/r", columns=columns, send=False)
 
 
 def messages(case: Case) -> FetchRun:

@@ -37,7 +37,10 @@ WHERE_ALL_ARE_ALIKE = ("owner", "outsider", "nobody")
 """Who is asked about a row that is the same for everybody; by `make soak` the others, too."""
 METHODS = ("put", "patch", "delete")
 """Beside GET and POST, of which every cell tells."""
-BODIES = {("patch", "raters/R1/"): '{"quota": 5}'}
+BODIES = {
+    ("patch", "raters/R1/"): '{"quota": 5}',
+    ("patch", "acme/rocket/"): '{"private": true}',
+}
 """What is sent where an empty body would be refused before anybody is asked who they are."""
 
 

@@ -48,7 +48,11 @@ class Command(BaseCommand):
             help="Of CSV and XLSX: which column holds number, title, …; guessed where none is named.",
         )
         parser.add_argument("--sheet", default="", metavar="NAME", help="Of a workbook; otherwise the first one.")
-        parser.add_argument("--private", action="store_true", help="Repositories new here are not for everybody.")
+        parser.add_argument(
+            "--private",
+            action="store_true",
+            help="Of a file: only --user, staff and the studies that use its issues see them.",
+        )
         parser.add_argument("--user", metavar="NAME", help="In whose name (otherwise nobody's).")
         parser.add_argument("--json", action="store_true", help="Print one JSON object alone.")
 

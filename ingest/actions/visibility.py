@@ -1,0 +1,43 @@
+"""Visibility of uploaded repositories: who uploaded one opens it to everyone or makes it private again."""
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from accounts.auditing import record
+from ingest import queries
+from ingest.errors import Conflict, Forbidden
+from ingest.models import Repository
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+def change_visibility(*, repository: Repository, user: "User | None", private: bool) -> Repository:
+    """Makes an uploaded repository private or opens it to everyone who signs in; without `user`, for the shell.
+
+    Private means: read by the people who uploaded it, by staff and by members of studies that use its issues. Raises
+    Forbidden for whoever did not upload it, Conflict where GitHub or other people contributed to it.
+    """
+    with transaction.atomic():
+        held: Repository = Repository.objects.select_for_update().get(pk=repository.pk)
+        title = held.full_name
+        is_operator = user is None or user.is_staff
+        if not is_operator and (user is None or held.added_by_id != user.pk):
+            raise Forbidden(f"Only the person who uploaded {title}, or staff, can change who sees it.")
+        if held.github_id is not None:
+            raise Conflict(f"{title} was fetched from GitHub and has the visibility that it has there.")
+        if user is not None and not is_operator and not queries.is_upload_of(held, user):
+            raise Conflict(
+                f"Other people also contributed issues to {title}, so only staff can change who sees it. "
+                "Nothing was changed."
+            )
+        if held.private == private:
+            return held
+        held.private = private
+        held.save(update_fields=["private"])
+        if private:
+            held.readers.set(queries.uploaders_of(held))
+        verb = "upload made private" if private else "upload opened"
+        record(verb=verb, user=user, repository=title)
+    return held
