@@ -3,7 +3,7 @@ FROM python:3.13-slim
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 DATA_DIR=/data
 
 RUN useradd --system --uid 10001 --create-home --home-dir /home/concord concord \
-    && install -d -o concord -g concord -m 0750 /data
+    && install -d -o concord -g concord -m 0700 /data
 WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --require-hashes --only-binary :all: -r requirements.lock

@@ -24,6 +24,7 @@ from typing import IO
 
 import psutil
 
+from accounts import file_modes
 from config import server_user, supervisor
 
 DATABASE = USER = "concord"
@@ -119,8 +120,9 @@ def _socket_folder(data_dir: Path) -> Path:
 def open_lock(data_dir: Path, name: str) -> IO[str]:
     folder = data_dir / "locks"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.fdopen(os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644), "r+")
+        file_modes.make_data_folder(data_dir)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return os.fdopen(os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+")
     except OSError as error:
         raise ServersUnavailable(
             f"The data folder {data_dir} cannot be written ({error.strerror}). Give it to yourself "
@@ -257,7 +259,9 @@ def _prepare(data_dir: Path) -> server_user.ServerUser | None:
     """Make folders and, once, the database cluster; returns the user to run the servers as."""
     cluster = data_dir / "postgres"
     try:
-        user = server_user.server_user(folder=data_dir, owned=cluster, program=postgres_program("postgres"))
+        user = server_user.server_user(
+            folder=data_dir, owned=cluster, program=postgres_program("postgres"), let_pass=file_modes.let_group_pass
+        )
     except server_user.NoServerUser as error:
         raise ServersUnavailable(str(error)) from error
     if cluster.exists() and not user and cluster.stat().st_uid != os.geteuid():
@@ -439,6 +443,7 @@ def _package(name: str) -> Path:
 
 
 if __name__ == "__main__":
+    file_modes.be_private()
     try:
         _keep(Path(sys.argv[1]))
     except ServersUnavailable as problem:

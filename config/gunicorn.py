@@ -13,6 +13,7 @@ from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
 from gunicorn.workers.gthread import ThreadWorker
 
+from accounts import file_modes
 from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
 
 TOO_LONG = (
@@ -48,6 +49,7 @@ limit_request_line = 8190  # as much as gunicorn can; nginx and Caddy let throug
 keepalive = 75  # longer than proxies keep a connection, so that none of them sends into one that is just closed
 graceful_timeout = 30  # downloads may end
 control_socket_disable = True
+umask = file_modes.PRIVATE_UMASK  # of a Unix socket to listen on; the settings set that of the process
 logconfig_dict = LOGGING  # as everything else logs
 
 if METRICS_TOKEN:  # before anything counts
@@ -58,7 +60,9 @@ if METRICS_TOKEN:  # before anything counts
 
 
 def on_starting(server: Any) -> None:
-    """Counts begin anew with the process that listens."""
+    """Stored files are closed to others, and counts begin anew, with the process that listens."""
+    if left := file_modes.close_to_others(DATA_DIR):
+        server.log.warning("%s `manage.py check --deploy` shows how to close them.", left.sentence())
     if METRICS_TOKEN:
         shutil.rmtree(_counts, ignore_errors=True)
         _counts.mkdir(mode=0o700)

@@ -13,6 +13,7 @@ from django.db.models import Count, Min, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.file_modes import openings
 from accounts.models import User
 from annotation.models import Arrival, Assignment, Deletion, Export, Plan, Round, Workbook
 from config import health, pulse
@@ -258,6 +259,7 @@ def overview(user: User) -> dict[str, Any]:
         "tables": largest_tables(),
         "open_uploads": queries.open_uploads(),
         "disk": disk(),
+        "openings": openings(settings.DATA_DIR),
         "backed_up": _backed_up(),
         "version": settings.CONCORD_VERSION,
         "missing_migrations": missing,

@@ -50,11 +50,13 @@ class ServerUser:
                 os.lchown(Path(folder, file), self.uid, self.gid)
 
 
-def server_user(*, folder: Path, owned: Path, program: Path) -> ServerUser | None:
+def server_user(
+    *, folder: Path, owned: Path, program: Path, let_pass: Callable[[Path, int], None]
+) -> ServerUser | None:
     """The user to run `program` as in `folder`; None where it is the one who calls, an ordinary user.
 
     For root it is the owner of `owned` where that exists and is not root's own, else the user `pgserver`, who is
-    added to the system if need be. Raises NoServerUser.
+    added to the system if need be; `let_pass(folder, gid)` then lets that user's group in. Raises NoServerUser.
     """
     if os.geteuid() != 0:
         return None
@@ -64,6 +66,7 @@ def server_user(*, folder: Path, owned: Path, program: Path) -> ServerUser | Non
     else:
         entry = _entry()
         user = ServerUser(entry.pw_uid, entry.pw_gid)
+    let_pass(folder, user.gid)
     if _reaches(user, folder, program):
         return user
     if sys.platform == "linux":

@@ -11,7 +11,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
+from accounts import file_modes
 from config import embedded, env, logs
+
+file_modes.be_private()  # before anything is written, in every process that reads the settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
@@ -30,7 +33,7 @@ def _secret_key() -> str:
         return given
     path = DATA_DIR / "secret_key"
     try:
-        DATA_DIR.mkdir(mode=0o711, parents=True, exist_ok=True)
+        file_modes.make_data_folder(DATA_DIR)
         if not path.exists():
             draft = path.with_name(f"secret_key.{os.getpid()}")
             draft.touch(mode=0o600)
@@ -230,8 +233,13 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/vega/vega-[\w.]+\.js$"
 STORAGES = {
     "default": env.files(DATA_DIR / "files"),
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {  # public, and perhaps collected by another user than the one who serves them
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage",
+        "OPTIONS": {"file_permissions_mode": 0o644, "directory_permissions_mode": 0o755},
+    },
 }
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 UPLOAD_BYTES_MAX = env.whole("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
 BACKUPS_KEPT = env.whole("BACKUPS_KEPT", 5, least=1, most=1000)
 UPLOADS_KEPT_DAYS = env.whole("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from accounts import file_modes
+
 WITHOUT_SERVERS = {
     "check",
     "collectstatic",
@@ -20,6 +22,17 @@ WITHOUT_SERVERS = {
     "up",
     "version",
 }
+FOR_CALLER = {
+    "collectstatic",
+    "compilemessages",
+    "dumpdata",
+    "makemessages",
+    "makemigrations",
+    "spectacular",
+    "startapp",
+    "startproject",
+}
+"""Commands of Django whose files are no data of Concord: they follow the umask of who calls."""
 WITHOUT_TABLES = {
     "backup",
     "dbshell",
@@ -50,7 +63,8 @@ def run(arguments: Sequence[str]) -> None:
         sys.exit(str(error))
     command = arguments[1] if len(arguments) > 1 else "help"
     if command.startswith("-") or command in WITHOUT_SERVERS or {"-h", "--help"} & set(arguments[2:]):
-        execute_from_command_line(list(arguments))
+        with file_modes.as_caller() if command in FOR_CALLER else nullcontext():
+            execute_from_command_line(list(arguments))
         return
 
     from config.database import UnfitDatabase
@@ -62,7 +76,8 @@ def run(arguments: Sequence[str]) -> None:
                 _make_tables_once()
             elif command == "migrate":
                 _refuse_unfit()
-            execute_from_command_line(list(arguments))
+            with file_modes.as_caller() if command in FOR_CALLER else nullcontext():
+                execute_from_command_line(list(arguments))
     except (ServersUnavailable, UnfitDatabase) as error:
         sys.exit(str(error))
 

@@ -189,6 +189,7 @@ class Servers:
             told, n = re.subn(old, new, told, flags=re.MULTILINE)
             assert n == 1, old
         (self.folder / "pgbouncer.ini").write_text(told)
+        (self.folder / "pgbouncer.ini").chmod(0o644)  # read by another user than the one who runs the tests
         become = None
         if os.geteuid() == 0:  # it refuses to run as root, and may have to enter the folder of a socket
             host = Path(str(place["HOST"]))

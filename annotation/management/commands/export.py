@@ -8,9 +8,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
+from accounts.file_modes import mode_of_output
 from annotation.access import Seat, get_whole_study
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, read_asked, write_file
@@ -81,9 +83,7 @@ class Command(BaseCommand):
                 os.fsync(file.fileno())
                 file.seek(0)
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
+            Path(temporary).chmod(mode_of_output(path, settings.DATA_DIR))
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
