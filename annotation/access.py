@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.compiled import Compiled
 from accounts.models import User
@@ -372,7 +372,7 @@ def get_own_assignment(
     """An assignment of this very person in this study; another's is not found, nor one of another round than named.
 
     With `lock` it is held until the commit, and so is the state of its round; then it carries as `known` what is known
-    of a training item, which is for the answer to a submit alone.
+    of a training item, which is for the answer to a submit alone, and as `has_no_blind` whether its rater is unblinded.
     """
     number = row_number(identifier)
     found = None
@@ -412,7 +412,9 @@ def _own_assignment(number: int, member: int) -> QuerySet[Assignment]:
 
 def _own_assignment_held(number: int, member: int) -> QuerySet[Assignment]:
     places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"))
-    return _own_assignment(number, member).select_for_update(of=("self",)).annotate(known=places.values("known"))
+    unblinded = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), unblinded=True)
+    found = _own_assignment(number, member).select_for_update(of=("self",))
+    return found.annotate(known=places.values("known"), has_no_blind=Q(unblinded=True) | Exists(unblinded))
 
 
 def _states(**which: object) -> QuerySet[Round, tuple[str]]:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
@@ -25,6 +26,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
+from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ItemVerdicts, round_verdicts
 from annotation.rules import Candidate, Ruling, ruling, third_raters
 from taxonomy.queries import published_version
@@ -226,7 +228,7 @@ def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], d
     """Who could be asked as a third rater at all, and per item who had it; three queries.
 
     That are people with the role rater who can sign in and did not leave the round; somebody who had an item is not
-    asked about it again.
+    asked about it again. `unblinded_among` finds those of them who could read the answers.
     """
     left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
     members = Membership.objects.filter(
@@ -243,20 +245,24 @@ def ask_third_raters(
 ) -> dict[int, int]:
     """Gives items to third raters, by hand to one of those named, and tells them; item → member.
 
-    Raters of the round come first, those who may decide in the study last: they may have seen the answers. Where
-    nobody is left nothing happens. Call it while the items are held.
+    Raters of the round come first. A rule never asks somebody who could read the answers as owner or adjudicator; by
+    hand they are asked, and their assignment is marked. Where nobody is left nothing happens, and the place stays for
+    people to decide. Call it while the items are held.
     """
     if not items:
         return {}
     members, had = candidates(round_, items)
     of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+    unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
+    if by_hand is None:
+        members = [each for each in members if each.pk not in unblinded]
     load = _loads(round_)
     ranked = [
         Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))
         for each in (members if by_hand is None else by_hand)
     ]
     chosen = third_raters(items, ranked, had, round_.seed)
-    _give(round_, chosen, of_round)
+    _give(round_, chosen, of_round, unblinded)
     _tell(round_, chosen, by_hand is not None)
     return chosen
 
@@ -266,14 +272,17 @@ def _loads(round_: Round) -> dict[int, int]:
     return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
 
 
-def _give(round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater]) -> None:
+def _give(
+    round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater], unblinded: Collection[int]
+) -> None:
     counted = Counter(chosen.values())
     rows = Assignment.objects.filter(round=round_, rater__in=list(counted)).order_by().values("rater")
     last = {row["rater"]: row["last"] for row in rows.annotate(last=Max("position"))}
     given = []
     for item, rater in chosen.items():
         last[rater] = last.get(rater, 0) + 1
-        given.append(Assignment(round=round_, item_id=item, rater_id=rater, slot=None, position=last[rater]))
+        of_item: dict[str, Any] = {"item_id": item, "rater_id": rater, "slot": None, "unblinded": rater in unblinded}
+        given.append(Assignment(round=round_, position=last[rater], **of_item))
     Assignment.objects.bulk_create(given)
     for rater, n in sorted(counted.items()):
         if rater in of_round:

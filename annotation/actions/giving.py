@@ -14,7 +14,7 @@ from annotation.actions.studies import record
 from annotation.assigning import given_on
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
-from annotation.queries.giving import Leaving, free_slots, has_way_back, leaving, n_taken, room_of, training_of
+from annotation.queries.giving import Leaving, free_slots, leaving, n_taken, room_of, training_of, unblinded_among
 from annotation.ruling import ARBITERS
 
 
@@ -144,11 +144,12 @@ class Added:
 
 
 @transaction.atomic
-def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None) -> Added:
+def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: object = None) -> Added:
     """Puts a rater (user name or code) into an open round; in a planned one they get slots that wait, up to `quota`.
 
-    Whoever left may come back if they answered something there, and so stayed blind; whoever left without an answer
-    may have seen what others said since. Asked again, nothing happens. Raises Invalid, Conflict, WrongState.
+    Somebody who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
+    then none of their answers there counts as before discussion. For others `unblinded` changes nothing. Asked again,
+    nothing happens. Raises Invalid, Conflict, WrongState.
     """
     seat.require(OWNER)
     round_ = hold_round(seat, number)
@@ -161,24 +162,26 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None) -
         fields["quota"] = ["Write a whole number from 0, or null for no limit."]
     if members and members[0].is_machine and quota is not None:
         fields["quota"] = [f"{members[0]} is a machine, and is given every item; leave this out."]
+    if not isinstance(unblinded, bool | None):
+        fields["unblinded"] = ["Write true or false."]
     if fields:
         raise Invalid("The rater could not be added.", fields=fields)
     member = members[0]
-    rows = RoundRater.objects.select_related("rater").filter(round=round_, rater=member)
-    row = rows.first()
+    row = RoundRater.objects.select_related("rater").filter(round=round_, rater=member).first()
     if row is not None and row.left_at is None:
         return Added(row, 0, is_new=False)
-    if row is not None and not rows.filter(has_way_back(round_)).exists():
+    is_unblinded = member.pk in unblinded_among(round_, [member])
+    if is_unblinded and not unblinded:
         raise Conflict(
-            f"{member} left round {number} without an answer, and may have read what others said since;"
-            " so they can't come back to it. Add somebody else.",
+            f"{member} is not blind in round {number} any more: as owner or adjudicator they could read its answers. "
+            "Choose another rater, or add them as an unblinded rater, whose answers never count as before discussion.",
             code="not_blind_any_more",
         )
     if row is None:
-        row = RoundRater.objects.create(round=round_, rater=member, quota=quota)
+        row = RoundRater.objects.create(round=round_, rater=member, quota=quota, unblinded=is_unblinded)
     else:
-        row.left_at, row.quota = None, quota
-        row.save(update_fields=["left_at", "quota"])
+        row.left_at, row.quota, row.unblinded = None, quota, is_unblinded
+        row.save(update_fields=["left_at", "quota", "unblinded"])
     n_given = give_everything(round_, [row]) if member.is_machine else _train(round_, row) + _fill(round_, row)
     if not member.is_machine:
         told = InboxLine(member=member, kind=InboxLine.Kind.ROUND, round=round_, n_items=n_given or None)
@@ -191,6 +194,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None) -
         rater=member.code,
         quota=quota,
         given=n_given,
+        **({"unblinded": True} if is_unblinded else {}),
     )
     return Added(row, n_given, is_new=True)
 

@@ -7,7 +7,8 @@ from accounts.models import User
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Invalid
-from annotation.models import Membership, Study
+from annotation.models import Membership, Round, RoundRater, Study
+from annotation.queries.giving import unblinded_among
 
 
 @transaction.atomic
@@ -36,15 +37,29 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
             sentence = f"{user.username} is {there.code} in this study; nobody can be two raters of it."
             raise Conflict(sentence, fields={"username": [sentence]})
         roles |= set(there.roles)
+        _require_blind(there, member)
+        member.could_read_until = there.could_read_until
         _give_way(there, user)
     member.user = user
     member.roles = [each for each in Membership.Role.values if each in roles]
-    member.save(update_fields=["user", "roles"])
+    member.save(update_fields=["user", "roles", "could_read_until"])
     said = {"code": member.code} if member.code else {}
     record(study=seat.study, user=seat.user, verb="member joined", member=user.username, was=member.name, **said)
     if seat.user.pk == user.pk:
         seat.membership = member
     return member
+
+
+def _require_blind(there: Membership, member: Membership) -> None:
+    """Raises Conflict where the member rates in an open round whose answers the person could read until now."""
+    rows = RoundRater.objects.filter(rater=member, round__state=Round.State.OPEN, left_at__isnull=True)
+    for row in rows.select_related("round"):
+        if unblinded_among(row.round, [there]):
+            raise Conflict(
+                f"{member} rates in round {row.round.number}, and {there} could read its answers. Withdraw {member} "
+                "from the round first.",
+                code="not_blind_any_more",
+            )
 
 
 def _give_way(there: Membership, user: User) -> None:

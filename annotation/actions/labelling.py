@@ -347,11 +347,13 @@ def _write_ratings(
 def _point_to(assignment: Assignment, annotation: Annotation, round_: Round) -> None:
     """Moves the assignment's pointers: the blind one only while the round is open and its raters see nothing.
 
-    A third rater sees nothing of an item until their first answer, so that one is blind, too.
+    A third rater sees nothing of an item until their first answer, so that one is blind, too. No answer of an unblinded
+    rater is, so none counts as before discussion.
     """
     is_first = assignment.state in Assignment.UNFINISHED
     assignment.current = annotation
-    if round_.state == Round.State.OPEN or (is_first and assignment.slot is None):
+    is_blind = round_.state == Round.State.OPEN or (is_first and assignment.slot is None)
+    if is_blind and not assignment.has_no_blind:  # type: ignore[attr-defined]
         assignment.blind = annotation
     assignment.state = Assignment.State.SKIPPED if annotation.skip_reason else Assignment.State.SUBMITTED
     assignment.lease_until = None

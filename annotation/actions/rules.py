@@ -6,20 +6,26 @@ from annotation import tasks
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.actions.resolving import held
 from annotation.actions.studies import record
-from annotation.errors import Invalid, WrongState
+from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, Item, Round
+from annotation.queries.giving import unblinded_among
 from annotation.ruling import ARBITERS, ask_third_raters, candidates
 
 NOT_ASKED = "Nobody was asked."
 
 
 @transaction.atomic
-def ask_third_rater(*, seat: Seat, round_: Round, item: Item, rater: object = None) -> Assignment:
+def ask_third_rater(
+    *, seat: Seat, round_: Round, item: Item, rater: object = None, unblinded: object = None
+) -> Assignment:
     """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
 
-    They answer it like any other, blind to the others until then. Raises Invalid with the field, WrongState, Forbidden,
-    Blind.
+    They answer it like any other, blind to the others until then. Somebody who could read the answers as owner or
+    adjudicator is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
+    Conflict, WrongState, Forbidden, Blind.
     """
+    if not isinstance(unblinded, bool | None):
+        raise Invalid(NOT_ASKED, fields={"unblinded": ["Write true or false."]})
     standing = held(seat, round_, item)
     if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
         why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see what was agreed before"
@@ -33,6 +39,8 @@ def ask_third_rater(*, seat: Seat, round_: Round, item: Item, rater: object = No
         raise WrongState(f"{waiting.rater} was asked already and has not answered yet.")
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
+    could_read = unblinded_among(round_, free)
+    blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
         named = str(rater).lower()
@@ -41,11 +49,23 @@ def ask_third_rater(*, seat: Seat, round_: Round, item: Item, rater: object = No
         if chosen is None:
             sentence = f"“{str(rater)[:40]}” can’t be asked: choose a rater of the study who never had this item."
             raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+        if chosen.pk in could_read and not unblinded:
+            raise Conflict(
+                f"{chosen} was not asked: as owner or adjudicator they could read the answers. Choose someone else, or "
+                "ask them as an unblinded rater, whose answer never counts as before discussion.",
+                code="not_blind_any_more",
+            )
+    elif free and not blind:
+        sentence = "Everyone who is left could read the answers. Name one of them to ask them as an unblinded rater."
+        raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
     elif not free:
         sentence = "Every rater of the study has had this item or left the round; add another one as a member."
         raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
-    given = ask_third_raters(round_, [item.pk], by_hand=free if chosen is None else [chosen])
-    record(study=seat.study, user=seat.user, verb="third rater asked", round=round_.number, item=item.identifier)
+    given = ask_third_raters(round_, [item.pk], by_hand=blind if chosen is None else [chosen])
+    marked = {"unblinded": True} if chosen is not None and chosen.pk in could_read else {}
+    record(
+        study=seat.study, user=seat.user, verb="third rater asked", round=round_.number, item=item.identifier, **marked
+    )
     return Assignment.objects.select_related("rater", "item", "round").get(
         round=round_, item=item, rater_id=given[item.pk]
     )
@@ -67,9 +87,14 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
     return round_
 
 
-def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str]]:
-    """Code and name of who can be asked as a third rater by hand; three queries."""
+def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str, bool]]:
+    """Code and name of who can be asked as a third rater by hand, and whether they could read the answers, these last.
+
+    Six queries.
+    """
     seat.require(ADJUDICATOR, OWNER)
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
-    return [(each.code or "", each.display_name) for each in free]
+    could_read = unblinded_among(round_, free)
+    found = [(each.code or "", each.display_name, each.pk in could_read) for each in free]
+    return sorted(found, key=lambda each: each[2])

@@ -64,6 +64,9 @@ class AskBody(serializers.Serializer[Any]):
     item = serializers.CharField()
     round = serializers.IntegerField(required=False)
     rater = serializers.CharField(required=False)
+    unblinded = serializers.BooleanField(
+        required=False, help_text="True asks somebody who could read the answers (else 409 `not_blind_any_more`)."
+    )
 
 
 class AskShape(serializers.Serializer[Any]):
@@ -72,6 +75,7 @@ class AskShape(serializers.Serializer[Any]):
     item = serializers.CharField()
     round = serializers.IntegerField()
     rater = serializers.CharField()
+    unblinded = serializers.BooleanField()
 
 
 class ThirdRaters(APIView):
@@ -85,8 +89,10 @@ class ThirdRaters(APIView):
         seat.require(ADJUDICATOR, OWNER)
         item = get_item(seat, text(body, "item"))
         round_ = round_for(seat, item, body.get("round"))
-        made = ask_third_rater(seat=seat, round_=round_, item=item, rater=body.get("rater"))
+        asked = {"rater": body.get("rater"), "unblinded": body.get("unblinded")}
+        made = ask_third_rater(seat=seat, round_=round_, item=item, **asked)
         answer = {"item": item.identifier, "round": round_.number, "rater": made.rater.code}
+        answer |= {"unblinded": made.unblinded}
         return Response(answer, status=201)
 
 

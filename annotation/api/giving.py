@@ -29,6 +29,9 @@ class RoundRaterShape(serializers.Serializer[Any]):
     n_assigned = serializers.IntegerField()
     n_finished = serializers.IntegerField()
     left_at = serializers.DateTimeField(allow_null=True)
+    unblinded = serializers.BooleanField(
+        help_text="They could read answers of the round before they rated, so theirs never count as before discussion."
+    )
 
 
 class RoundRaterBody(serializers.Serializer[Any]):
@@ -36,6 +39,10 @@ class RoundRaterBody(serializers.Serializer[Any]):
 
     user = serializers.CharField(help_text="User name or rater code.")
     quota = serializers.IntegerField(required=False, allow_null=True)
+    unblinded = serializers.BooleanField(
+        required=False,
+        help_text="True adds and marks somebody who could read answers of the round (else 409 `not_blind_any_more`).",
+    )
 
 
 class QuotaBody(serializers.Serializer[Any]):
@@ -68,6 +75,7 @@ def rater_answer(
         "n_assigned": row.n_assigned - n,
         "n_finished": row.n_finished - n_done,
         "left_at": row.left_at,
+        "unblinded": row.unblinded,
     }
 
 
@@ -95,9 +103,19 @@ class RoundRaters(APIView):
 
     @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
-        """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200."""
+        """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200.
+
+        Somebody who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
+        body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
+        """
         seat, body = seat_of(request, slug), body_of(request)
-        added = actions.add_rater(seat=seat, number=number, user=body.get("user") or "", quota=body.get("quota"))
+        added = actions.add_rater(
+            seat=seat,
+            number=number,
+            user=body.get("user") or "",
+            quota=body.get("quota"),
+            unblinded=body.get("unblinded"),
+        )
         row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
         return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
 

@@ -111,6 +111,17 @@ def _independent(facts: Facts) -> Said:
             "Say in the paper how raters were kept apart while they filled in the sheets.",
         )
     kept = "While a round was open, nobody who rated in it could see what others said; answers are only appended."
+    if facts.unblinded:
+        told = (
+            f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
+            "agreement before discussion. Nobody else who rated in an open round could see what others said; answers "
+            "are only appended."
+        )
+        mend = ["Say in the paper why they rated all the same, and how their answers count."]
+        if facts.n_from_sheets:
+            told += f" {facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets."
+            mend.append("Say how raters were kept apart while they filled in the sheets.")
+        return PARTLY, told, " ".join(mend)
     if facts.n_from_sheets:
         some = f"{facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets."
         return PARTLY, f"{kept} {some}", "Say how raters were kept apart while they filled in the sheets."

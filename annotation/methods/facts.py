@@ -119,7 +119,11 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Wave:
-    """A round: which items, under which version, by whom, and where its answers came from."""
+    """A round: which items, under which version, by whom, and where its answers came from.
+
+    `unblinded` are the codes of those who answered there and could read answers of others before; `n_unblinded` counts
+    their answers, without those of third raters.
+    """
 
     number: int
     kind: str
@@ -133,6 +137,8 @@ class Wave:
     n_answers: int = 0
     n_from_sheets: int = 0
     n_skipped: int = 0
+    unblinded: Sequence[str] = ()
+    n_unblinded: int = 0
 
 
 @dataclass(frozen=True)
@@ -199,6 +205,15 @@ class Facts:
     @property
     def n_answers(self) -> int:
         return sum(wave.n_answers for wave in self.waves)
+
+    @property
+    def unblinded(self) -> str:
+        """Who could read answers before they gave theirs, in words: `R3 (round 1) and R4 (rounds 1 and 2)`."""
+        rounds: dict[str, list[int]] = {}
+        for wave in self.waves:
+            for code in wave.unblinded:
+                rounds.setdefault(code, []).append(wave.number)
+        return listed([f"{code} ({numbered('round', numbers)})" for code, numbers in rounds.items()])
 
     @property
     def n_training(self) -> int:

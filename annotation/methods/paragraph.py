@@ -137,11 +137,16 @@ def _drawn(each: Drawn) -> str:
 
 
 def _independent(facts: Facts) -> Iterable[Sentence]:
-    own = facts.n_answers - facts.n_from_sheets
-    if own > 0:
-        part = "" if not facts.n_from_sheets else " in Concord"
+    if facts.unblinded:
         yield Sentence(
-            f"Raters labelled{part} without seeing what others said, until the round was over; the software kept it so."
+            f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
+            "agreement before discussion."
+        )
+    if facts.n_answers > facts.n_from_sheets + sum(wave.n_unblinded for wave in facts.waves):
+        part = "" if not facts.n_from_sheets else " in Concord"
+        who = "The other raters" if facts.unblinded else "Raters"
+        yield Sentence(
+            f"{who} labelled{part} without seeing what others said, until the round was over; the software kept it so."
         )
     if facts.n_from_sheets:
         which = numbered("round", [wave.number for wave in facts.waves if wave.n_from_sheets])

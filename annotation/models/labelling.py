@@ -31,6 +31,10 @@ class Assignment(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     blind = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     current = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    unblinded = models.BooleanField(
+        default=False, db_default=False,
+        help_text="Of a third rater who could read the answers before they were asked; they give no blind revision.",
+    )  # fmt: skip
 
     class Meta:
         constraints = [

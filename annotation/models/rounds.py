@@ -81,6 +81,10 @@ class RoundRater(models.Model):
     walked = models.PositiveIntegerField(default=0, help_text="The last position taken from the pool.")
     quota = models.PositiveIntegerField(null=True, blank=True, help_text="At most so many items; none: no limit.")
     left_at = models.DateTimeField(null=True, blank=True, help_text="When they left; their open items went to others.")
+    unblinded = models.BooleanField(
+        default=False, db_default=False,
+        help_text="They could read answers of the round before they rated: none of theirs counts as before discussion.",
+    )  # fmt: skip
     revision = models.BigIntegerField(
         default=0, help_text="Counted up by the database whenever answers of this rater come to count otherwise."
     )

@@ -110,6 +110,10 @@ class Membership(models.Model):
         help_text="Who left or was removed: then `user` is empty, so no door finds a way in.",
     )  # fmt: skip
     left_at = models.DateTimeField(null=True, blank=True)
+    could_read_until = models.DateTimeField(
+        null=True, blank=True, editable=False,
+        help_text="When they last lost a role that reads the answers of open rounds; the database sets it.",
+    )  # fmt: skip
 
     class Meta:
         ordering = ["id"]

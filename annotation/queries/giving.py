@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.access import RATER
+from annotation.access import ADJUDICATOR, OWNER, RATER
 from annotation.assigning import given_on
-from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.models import Annotation, Assignment, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from annotation.queries.verdicts import code_order
 
 
@@ -234,14 +234,46 @@ def below_quota() -> Q:
 
 
 def candidates(round_: Round) -> list[Membership]:
-    """Who may be added to an open round: raters of the study who are not in it, or left and may come back."""
-    present = RoundRater.objects.filter(round=round_).exclude(has_way_back(round_))
+    """Who may be added to an open round: raters of the study who are not in it now."""
+    present = RoundRater.objects.filter(round=round_, left_at__isnull=True)
     rows = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__contains=[RATER])
     rows = rows.exclude(pk__in=present.values("rater")).select_related("user")
     return sorted(rows, key=lambda each: code_order(each.code))
 
 
-def has_way_back(round_: Round) -> Q:
-    """Raters who left and may come back: with an answer in the round they stayed blind in it."""
-    own: QuerySet[Any] = Assignment.objects.filter(round=round_, rater=OuterRef("rater"), state__in=Assignment.FINISHED)
-    return Q(Exists(own), left_at__isnull=False)
+def unblinded_among(
+    round_: Round, members: Iterable[Membership], in_round: Mapping[int, RoundRater] | None = None
+) -> set[int]:
+    """The ids of those who held a role that could read the round's answers, at a time when others had answered.
+
+    Owners and adjudicators read them, except while they rate in the round: from when they joined until they left it
+    without an answer (with one they stay blind), or until it is over. Whoever was marked before stays so. `in_round`
+    are the raters of the round, where they were read. Three queries at most, none where nobody ever had such a role.
+    """
+    everybody = list(members)
+    if in_round is None:
+        in_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_, rater__in=everybody)}
+    found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
+    suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
+    if not suspects:
+        return found
+    given = Assignment.objects.filter(round=round_, rater__in=suspects, state__in=Assignment.FINISHED)
+    with_answer = set(given.order_by().values_list("rater_id", flat=True))
+    answers = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater_id")
+    first = dict(answers.annotate(at=Min("created_at")))
+    for member in suspects:
+        since = min((at for rater, at in first.items() if rater != member.pk), default=None)
+        row = in_round.get(member.pk)
+        if row is not None and (row.left_at is None or member.pk in with_answer):
+            since = since and round_.resolving_at
+        elif row is not None and row.left_at is not None:
+            since = since and max(since, row.left_at)
+        if since is None:
+            continue
+        if _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since):
+            found.add(member.pk)
+    return found
+
+
+def _reads_open_answers(member: Membership) -> bool:
+    return member.user_id is not None and member.has_role(OWNER, ADJUDICATOR)

@@ -12,7 +12,9 @@ from taxonomy.tree import TreeDimension, VersionTree
 
 EXCEPTIONS = """
     SELECT item_id FROM annotation_resolution WHERE round_id = %s AND dimension_id = ANY(%s)
-    UNION SELECT item_id FROM annotation_assignment WHERE round_id = %s AND blind_id <> current_id"""
+    UNION SELECT item_id FROM annotation_assignment WHERE round_id = %s AND blind_id <> current_id
+    UNION SELECT item_id FROM annotation_assignment
+        WHERE round_id = %s AND current_id IS NOT NULL AND blind_id IS NULL"""
 NEWEST = """
     SELECT DISTINCT ON (item_id, part) id, item_id, part, method FROM annotation_resolution
     WHERE round_id = %s AND dimension_id = %s ORDER BY item_id, part, revision DESC"""
@@ -62,7 +64,7 @@ def beside_agreed(round_id: int, tree: VersionTree, dimension: TreeDimension, pa
         at = tree.by_key[at.applies_when.dimension]
         chain.append(at.id)
     with connection.cursor() as cursor:
-        cursor.execute(EXCEPTIONS, [round_id, chain, round_id])
+        cursor.execute(EXCEPTIONS, [round_id, chain, round_id, round_id])
         items = [pk for (pk,) in cursor.fetchall()]
     if not items:
         return []

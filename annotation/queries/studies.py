@@ -49,6 +49,7 @@ class RaterLine:
     n_total: int
     quota: int | None = None
     left_at: datetime | None = None
+    unblinded: bool = False
 
     @property
     def n_left(self) -> int:
@@ -131,7 +132,7 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[R
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
             so_far = (row.n_finished - n_done, row.n_assigned - n)
-            by_round[row.round_id].append(RaterLine(row.rater, *so_far, row.quota, row.left_at))
+            by_round[row.round_id].append(RaterLine(row.rater, *so_far, row.quota, row.left_at, row.unblinded))
     return [
         RoundLine(
             row,

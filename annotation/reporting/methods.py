@@ -89,6 +89,7 @@ def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
             n_answers=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
             n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED) & OWN),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+            n_unblinded=Count("pk", filter=Q(state=Assignment.State.SUBMITTED, blind__isnull=True)),
             n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
         )
     )
@@ -97,7 +98,7 @@ def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 
 def _waves(rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
-    """The rounds in order; two queries."""
+    """The rounds in order; three queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
         for row in RoundItem.objects.filter(round__in=rounds)
@@ -113,6 +114,11 @@ def _waves(rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wa
     people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
     for round_id, code in people.order_by().values_list("round", "rater__code"):
         raters.setdefault(round_id, []).append(code or "")
+    unblinded: dict[int, set[str]] = {}
+    read_before = Assignment.objects.filter(round__in=rounds, current__isnull=False, blind__isnull=True)
+    read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
+    for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
+        unblinded.setdefault(round_id, set()).add(code or "")
     waves = []
     for round_ in sorted(rounds, key=lambda each: each.number):
         counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
@@ -128,8 +134,10 @@ def _waves(rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wa
                 raters=sorted(raters.get(round_.pk, []), key=code_order),
                 n_training=counts.get("n_training", 0),
                 n_answers=answers.get("n_answers", 0),
-                n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0),
+                n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
                 n_skipped=answers.get("n_skipped", 0),
+                unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
+                n_unblinded=answers.get("n_unblinded", 0),
             )
         )
     return waves

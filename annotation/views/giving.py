@@ -61,14 +61,20 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 @login_required
 @require_POST
 def add_rater(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Puts a rater into an open round."""
+    """Puts a rater into an open round; asks first where somebody could read answers that are in."""
     seat = get_seat(me(request), slug)
+    user, insists = request.POST.get("user", ""), request.POST.get("unblinded") == "1"
     try:
         quota = _quota(request)
-        added = actions.add_rater(seat=seat, number=number, user=request.POST.get("user", ""), quota=quota)
+        added = actions.add_rater(seat=seat, number=number, user=user, quota=quota, unblinded=insists)
     except (Forbidden, NotFound):
         raise
     except ConcordError as error:
+        if error.code == "not_blind_any_more":
+            said, most, round_ = error.message, request.POST.get("quota", ""), get_round(seat, number)
+            return study_page(
+                request, seat, "unblinded_rater", "rounds", status=409, error=said, round=round_, user=user, quota=most
+            )
         messages.error(request, _said(error))
     else:
         n = added.n_given

@@ -115,7 +115,7 @@ def _resolving(study: Study) -> None:
     resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=str(made.pk), **place)
     two = get_item(ada, "acme/rocket#2")
     resolving.resolve(item=two, values=["hang"], method="discussion", rationale="plain", expected=None, **place)
-    rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe")
+    rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
 
 
 def _labelling(study: Study) -> None:

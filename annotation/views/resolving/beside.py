@@ -37,7 +37,8 @@ def ask(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
 
     def asked() -> str:
         rater = request.POST.get("rater", "")
-        made = ask_third_rater(seat=here.seat, round_=here.round, item=item, rater=rater)
+        insists = request.POST.get("unblinded") == "1"
+        made = ask_third_rater(seat=here.seat, round_=here.round, item=item, rater=rater, unblinded=insists)
         return f"{made.rater} is asked as a third rater for {item.identifier}."
 
     return _done(request, here, item, asked)
@@ -164,6 +165,7 @@ def beside(here: Here, item: Item, verdict: Verdict) -> dict[str, object]:
         and here.round.state in (Round.State.OPEN, Round.State.RESOLVING)
         and here.round.kind != Round.Kind.RELABEL
     )
+    people = people_to_ask(here.seat, here.round, item) if may_ask else []
     return {
         "precedents": [
             {
@@ -187,7 +189,8 @@ def beside(here: Here, item: Item, verdict: Verdict) -> dict[str, object]:
         ],
         "waiting_third": waiting,
         "may_ask": may_ask,
-        "people": people_to_ask(here.seat, here.round, item) if may_ask else [],
+        "people": people,
+        "has_unblinded": any(could_read for *_, could_read in people),
         "may_propose": dimension.has_categories
         and here.seat.membership is not None
         and here.round.state in (Round.State.OPEN, Round.State.RESOLVING),
