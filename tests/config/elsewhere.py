@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import override_settings
 
 from config import embedded
+from taxonomy.queries import forget_trees
 
 
 @contextmanager
@@ -36,9 +37,11 @@ def working_on(database: str, data_dir: Path) -> Iterator[None]:
     before = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = database
+    forget_trees()
     try:
         with override_settings(DATA_DIR=data_dir, STORAGES=storages, REDIS_URL=redis_url):
             yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = before
+        forget_trees()

@@ -26,6 +26,7 @@ from tests.config.releases.said import said
 
 FOLDER = Path(__file__).parent / "releases"
 RELEASES = sorted(path.name.removesuffix(".sql.xz") for path in FOLDER.glob("*.sql.xz"))
+N_FILES = {"0.1.0": 3, "0.2.0-536a578": 6}
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
 
@@ -79,7 +80,7 @@ def test_labels_ratings_resolutions_and_agreement_of_a_release_are_what_they_wer
     call_command("migrate", check_unapplied=True, verbosity=0)
     assert differences(before, counts()) == []
     assert differences(json.loads(lzma.decompress((FOLDER / f"{release}.json.xz").read_bytes())), said()) == []
-    assert (Plan.objects.count(), Workbook.objects.count(), Export.objects.count()) == (1, 1, 2)
+    assert Plan.objects.exists() and Workbook.objects.exists() and Export.objects.exclude(file="").exists()
 
     kept = {path.name for path in (settings.DATA_DIR / "backups").iterdir()}
     [backup] = (settings.DATA_DIR / "backups").glob(f"before-{settings.CONCORD_VERSION}-*")
@@ -91,12 +92,13 @@ def test_labels_ratings_resolutions_and_agreement_of_a_release_are_what_they_wer
 
     with Archive(backup) as read:
         n_missing = len(read.manifest.missing)
-    assert n_missing == 3  # an upload, an export and a workbook, whose files are not kept with the tests
+    assert n_missing == N_FILES[release]  # uploads, exports and workbooks, whose files are not kept with the tests
     done = restore_backup(backup, replace=True)
     assert done.n_migrations > 0 and differences(before, counts()) == []
     call_command("migrate", check_unapplied=True, verbosity=0)
 
 
+@pytest.mark.parametrize("release", RELEASES[:1], indirect=True)
 def test_without_a_backup_nothing_is_migrated(release: str) -> None:
     in_the_way = settings.DATA_DIR / "backups"
     in_the_way.write_text("")

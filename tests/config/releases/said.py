@@ -9,13 +9,18 @@ from typing import Any
 
 from django.core.management import call_command
 
-STUDIES = ("demo", "everything")
+from annotation.models import Study
+
 FILES = ("labels", "ratings", "resolutions")
 
 
 def said() -> dict[str, Any]:
     """By study: the rows of each file, and agreement by dimension before and after discussion."""
-    return {slug: {**{what: _rows(slug, what) for what in FILES}, **_agreement(slug)} for slug in STUDIES}
+    return {slug: said_of(slug) for slug in Study.objects.order_by("slug").values_list("slug", flat=True)}
+
+
+def said_of(slug: str) -> dict[str, Any]:
+    return {**{what: _rows(slug, what) for what in FILES}, **_agreement(slug)}
 
 
 def _rows(slug: str, what: str) -> list[dict[str, str]]:
