@@ -135,6 +135,29 @@ class Seat:
         ).order_by()
         return frozenset(asked.values_list("round_id", "item_id"))
 
+    def owed_in(self, round_: Round) -> frozenset[int]:
+        """The items (ids) of a round that this person still has to answer as a third rater."""
+        return frozenset(item for round_id, item in self.arbitrated if round_id == round_.pk)
+
+    def not_owed(self, round_: str = "round", item: str = "item") -> Q:
+        """The condition that excludes every item that this person still has to answer as a third rater."""
+        found = Q()
+        by_round: dict[int, list[int]] = {}
+        for round_id, item_id in sorted(self.arbitrated):
+            by_round.setdefault(round_id, []).append(item_id)
+        for round_id, items in by_round.items():
+            found &= ~Q(**{round_: round_id, f"{item}__in": items})
+        return found
+
+    def require_nothing_owed(self, what: str) -> None:
+        """Raises Blind while the person has open answers as a third rater: `what` counts answers that it can't omit."""
+        if n := len(self.arbitrated):
+            items = "1 item" if n == 1 else f"{n} items"
+            raise Blind(
+                f"You are asked to answer {items} as a third rater. {what} stays hidden until your answers are in, "
+                "because it counts what others said there."
+            )
+
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
         return round_.pk in self.blind_round_ids or (round_.pk, item) in self.arbitrated
@@ -318,12 +341,16 @@ def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
 
 
 def get_plan(seat: Seat, identifier: object) -> Plan:
-    """A plan of the study by what stands in a request; raises NotFound."""
+    """A plan of the study by what stands in a request.
+
+    Raises NotFound, and Blind for someone who still has to answer as a third rater: a plan counts labels.
+    """
     number = row_number(identifier)
     rows = Plan.objects.select_related("from_version", "to_version__taxonomy", "worklist", "run_by", "undone_by")
     found = None if number is None else rows.filter(study=seat.study, pk=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no plan {str(identifier)[:40]}.")
+    seat.require_nothing_owed("A plan")
     found.study = seat.study
     return found
 

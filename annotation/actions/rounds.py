@@ -529,6 +529,13 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.RESOLVING, "closed")
     if not leave_open:
+        if seat.owed_in(round_):  # What else is open there would tell this person what others answered.
+            raise Conflict(
+                f"You are asked about items of round {number} as a third rater. Answer them, or close the round with "
+                "them left open.",
+                code="open_disagreements",
+                fields={"leave_open": ["True closes the round all the same."]},
+            )
         n_proposals = n_open_proposals(round_)
         if has_open_disagreements(round_):
             raise Conflict(

@@ -187,7 +187,8 @@ def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable
 def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     """What is kept of the last pilot's advice with a main round that is being opened; None where there is none.
 
-    The reason is kept where the advice is to wait; so is that none was given. Raises Invalid.
+    The reason is kept where the advice is to wait; so is that none was given. Raises Invalid, and Blind
+    for someone who still has to answer as a third rater in that pilot.
     """
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise Invalid(
@@ -196,6 +197,8 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     found = gate(seat) if round_.kind == Round.Kind.MAIN else None
     if found is None:
         return None
+    if seat.owed_in(found.pilot):
+        seat.require_nothing_owed("What the pilot says of the main round")
     said = {
         "reason": reason.strip() if found.is_wait else "",
         "by": seat.user.username,

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import OWNER, get_export
+from annotation.access import OWNER, Seat, get_export
 from annotation.actions import exporting as actions
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.api.results import AnyAccept
@@ -23,7 +23,7 @@ from annotation.exports.options import REVISIONS, SHAPES
 from annotation.exports.writers import CONTENT_TYPES
 from annotation.models import Export
 from annotation.package.papers import LICENCES, TEXTS
-from annotation.queries.exports import exports_of, require_download
+from annotation.queries.exports import exports_of, require_download, why_hidden
 
 
 class ExportBody(serializers.Serializer[Any]):
@@ -60,7 +60,9 @@ class ExportShape(serializers.Serializer[Any]):
     options = serializers.DictField()
     state = serializers.ChoiceField(Export.State.choices)
     step = serializers.CharField()
-    rows = serializers.IntegerField()
+    rows = serializers.IntegerField(
+        allow_null=True, help_text="Null, as bytes and sha256, while answers in the file are hidden from who asks."
+    )
     rows_expected = serializers.IntegerField(allow_null=True)
     rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose answers are in it.")
     left_out = serializers.ListField(
@@ -76,8 +78,9 @@ class ExportShape(serializers.Serializer[Any]):
     download = serializers.URLField(allow_null=True)
 
 
-def export_answer(request: Request, export: Export) -> dict[str, Any]:
-    """An export as REST tells it."""
+def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
+    """An export as REST shows it; without its length and hash to someone from whom the answers in it are hidden."""
+    is_hidden = bool(why_hidden(seat, export))
     download = request.build_absolute_uri(reverse("api_export_download", args=[export.pk]))
     return {
         "id": str(export.pk),
@@ -88,12 +91,12 @@ def export_answer(request: Request, export: Export) -> dict[str, Any]:
         "options": export.asked,
         "state": export.state,
         "step": export.step,
-        "rows": export.n_rows,
-        "rows_expected": export.n_expected,
+        "rows": None if is_hidden else export.n_rows,
+        "rows_expected": None if is_hidden else export.n_expected,
         "rounds": export.rounds,
         "left_out": export.left_out,
-        "bytes": export.n_bytes,
-        "sha256": export.sha256 or None,
+        "bytes": None if is_hidden else export.n_bytes,
+        "sha256": None if is_hidden else export.sha256 or None,
         "error": export.error or None,
         "created_by": export.created_by.username,
         "created_at": export.created_at,
@@ -115,7 +118,7 @@ class Exports(APIView):
         seat = seat_of(request, slug)
         if not seat.user.is_staff:
             seat.require(OWNER)
-        return paged(self, request, exports_of(seat.study), lambda each: export_answer(request, each))
+        return paged(self, request, exports_of(seat.study), lambda each: export_answer(request, seat, each))
 
     @extend_schema(request=ExportBody, responses={202: ExportShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -123,7 +126,7 @@ class Exports(APIView):
         seat.require(OWNER)
         what, format = body.pop("what", None), body.pop("format", None)
         return Response(
-            export_answer(request, actions.request_export(seat=seat, what=what, format=format, options=body)),
+            export_answer(request, seat, actions.request_export(seat=seat, what=what, format=format, options=body)),
             status=202,
         )
 
@@ -136,12 +139,12 @@ class OneExport(APIView):
 
     @extend_schema(responses=ExportShape)
     def get(self, request: Request, pk: str) -> Response:
-        return Response(export_answer(request, get_export(caller(request), pk)[1]))
+        return Response(export_answer(request, *get_export(caller(request), pk)))
 
     @extend_schema(request=None, responses={200: ExportShape})
     def delete(self, request: Request, pk: str) -> Response:
         seat, export = get_export(caller(request), pk)
-        return Response(export_answer(request, actions.remove_export(seat=seat, export=export)))
+        return Response(export_answer(request, seat, actions.remove_export(seat=seat, export=export)))
 
 
 class CancelExport(APIView):
@@ -153,7 +156,7 @@ class CancelExport(APIView):
     @extend_schema(request=None, responses=ExportShape)
     def post(self, request: Request, pk: str) -> Response:
         seat, export = get_export(caller(request), pk)
-        return Response(export_answer(request, actions.cancel_export(seat=seat, export=export)))
+        return Response(export_answer(request, seat, actions.cancel_export(seat=seat, export=export)))
 
 
 FILE_TYPES = [*CONTENT_TYPES.values(), *OTHER_TYPES.values()]

@@ -26,6 +26,7 @@ from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.giving import ASKED_MEANWHILE
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
+from annotation.reporting.gate import gate_then
 
 
 class Primary(serializers.Serializer[Any]):
@@ -354,7 +355,7 @@ class Rounds(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         rounds = detailed(Round.objects.filter(study=seat.study))
-        return paged(self, request, rounds, round_answer)
+        return paged(self, request, rounds, lambda each: round_answer(seat, each))
 
     @extend_schema(request=RoundBody, responses={201: RoundShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -367,7 +368,7 @@ class Rounds(APIView):
                 body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
             ),
         )
-        return Response(one_round(made), status=201)
+        return Response(one_round(seat, made), status=201)
 
 
 def detailed(rounds: Any) -> Any:
@@ -398,11 +399,11 @@ def _summed(rows: QuerySet[Any], column: str) -> Coalesce:
     return Coalesce(Subquery(by_round, output_field=IntegerField()), 0)
 
 
-def one_round(round_: Round) -> dict[str, Any]:
-    return round_answer(detailed(Round.objects.filter(pk=round_.pk)).get())
+def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
+    return round_answer(seat, detailed(Round.objects.filter(pk=round_.pk)).get())
 
 
-def round_answer(round_: Any) -> dict[str, Any]:
+def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
     return {
         "number": round_.number,
         "kind": round_.kind,
@@ -423,7 +424,7 @@ def round_answer(round_: Any) -> dict[str, Any]:
         "opened_at": round_.opened_at,
         "resolving_at": round_.resolving_at,
         "closed_at": round_.closed_at,
-        "gate": round_.gate,
+        "gate": gate_then(seat, round_),
     }
 
 
@@ -434,7 +435,8 @@ class OneRound(APIView):
 
     @extend_schema(responses=RoundShape)
     def get(self, request: Request, slug: str, number: int) -> Response:
-        return Response(one_round(get_round(seat_of(request, slug), number)))
+        seat = seat_of(request, slug)
+        return Response(one_round(seat, get_round(seat, number)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, number: int) -> Response:
@@ -454,7 +456,9 @@ class OpenRound(APIView):
     @extend_schema(request=Reason, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        return Response(one_round(round_actions.open_round(seat=seat, number=number, reason=text(body, "reason"))))
+        return Response(
+            one_round(seat, round_actions.open_round(seat=seat, number=number, reason=text(body, "reason")))
+        )
 
 
 class ResolveRound(APIView):
@@ -464,10 +468,8 @@ class ResolveRound(APIView):
 
     @extend_schema(request=Withdraw, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
-        withdraw = body_of(request).get("withdraw") is True
-        return Response(
-            one_round(round_actions.resolve_round(seat=seat_of(request, slug), number=number, withdraw=withdraw))
-        )
+        seat, withdraw = seat_of(request, slug), body_of(request).get("withdraw") is True
+        return Response(one_round(seat, round_actions.resolve_round(seat=seat, number=number, withdraw=withdraw)))
 
 
 class CloseRound(APIView):
@@ -477,7 +479,5 @@ class CloseRound(APIView):
 
     @extend_schema(request=LeaveOpen, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
-        leave_open = body_of(request).get("leave_open") is True
-        return Response(
-            one_round(round_actions.close_round(seat=seat_of(request, slug), number=number, leave_open=leave_open))
-        )
+        seat, leave_open = seat_of(request, slug), body_of(request).get("leave_open") is True
+        return Response(one_round(seat, round_actions.close_round(seat=seat, number=number, leave_open=leave_open)))

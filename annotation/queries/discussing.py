@@ -85,10 +85,8 @@ def remarks(round_: Round, item: Item, *, after: int = 0) -> QuerySet[Remark]:
 
 def visible_remarks(seat: Seat, rounds: Iterable[Round]) -> QuerySet[Remark]:
     """The remarks of rounds in whose discussion this person takes part, items they are to judge as arbiter left out."""
-    found = Remark.objects.filter(round__in=list(rounds)).select_related("author__user", "dimension", "item", "round")
-    for round_id, item_id in seat.arbitrated:
-        found = found.exclude(round=round_id, item=item_id)
-    return found
+    found = Remark.objects.filter(seat.not_owed(), round__in=list(rounds))
+    return found.select_related("author__user", "dimension", "item", "round")
 
 
 def discussed_rounds(seat: Seat) -> list[Round]:

@@ -28,14 +28,24 @@ def require_download(seat: Seat, export: Export) -> None:
         raise Conflict(f"Export {export.number} is {export.state}; there is no file to download.")
     if export.what == WHOLE and export.created_by_id != seat.user.pk:
         raise Forbidden("A whole study is taken home by who had it made; make a whole export of your own.")
+    if why := why_hidden(seat, export):
+        raise Blind(why)
+
+
+def why_hidden(seat: Seat, export: Export) -> str:
+    """Why this person may not open a file or learn how long it is, in a sentence; empty where they may.
+
+    The number of rows and bytes of a file, and its hash, depend on the answers in it.
+    """
+    if not export.rounds or not (seat.blind_round_ids or seat.arbitrated):
+        return ""
     blind = Round.objects.filter(pk__in=seat.blind_round_ids).order_by("number").values_list("number", flat=True)
     hidden = [number for number in blind if number in export.rounds]
     if hidden:
-        raise Blind(
+        return (
             f"This file holds what others said in round {hidden[0]}, in which you rate; it stays closed to you until "
             "the round is over."
         )
-    if any([*place] not in export.hidden for place in seat.arbitrated) and export.rounds:
-        raise Blind(
-            "This file holds what others said of items that you are asked about as a third rater; answer first."
-        )
+    if any([*place] not in export.hidden for place in seat.arbitrated):
+        return "This file holds what others said of items that you are asked about as a third rater; answer first."
+    return ""

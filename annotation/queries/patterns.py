@@ -35,7 +35,7 @@ class Slice:
 
     With `repository` (as item identifiers write it) or `stratum` (of a sample of the study) only items from there, with
     `raters` (member ids) only what they gave. `machines` are members whose ratings count beside those of the raters who
-    hold a slot.
+    hold a slot. `without` lists the (round id, item id) pairs that the reader still has to answer as a third rater.
     """
 
     when: str = "before"
@@ -46,6 +46,7 @@ class Slice:
     stratum: str = ""
     raters: tuple[int, ...] = ()
     machines: tuple[int, ...] = ()
+    without: tuple[tuple[int, int], ...] = ()
 
     @property
     def whole(self) -> "Slice":
@@ -228,8 +229,11 @@ def _one_of(assignment: str, members: Sequence[int]) -> str:
 
 
 def _in_slice(round_id: int, part: Slice, params: list[Any]) -> list[str]:
-    """Conditions on a rating's item by repository and stratum; their parameters are appended."""
+    """Conditions on a rating's item: repository, stratum, and not hidden; their parameters are appended."""
     found = []
+    if hidden := [item for where, item in part.without if where == round_id]:
+        found.append("r.item_id <> ALL(%s)")
+        params.append(hidden)
     if part.repository:
         found.append("r.item_id IN (SELECT i.id FROM annotation_item i WHERE " + _ITEM_OF + ")")
         params += [round_id, part.repository + "#"]

@@ -102,10 +102,7 @@ def visible_proposals(seat: Seat) -> Any:
     own = Q(proposed_by=seat.membership) if seat.membership else Q(pk__in=[])
     may_read = own
     if reads_all(seat):
-        hidden = Q(round__in=seat.blind_round_ids)
-        for round_id, item_id in seat.arbitrated:
-            hidden |= Q(round=round_id, item=item_id)
-        may_read |= ~hidden
+        may_read |= ~Q(round__in=seat.blind_round_ids) & seat.not_owed()
     rows = rows.filter(may_read)
     return with_states(rows).select_related(*FULL).order_by("pk")
 

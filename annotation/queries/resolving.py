@@ -84,14 +84,13 @@ class Queue:
 
     round: Round
     everything: Sequence[Line] = field(repr=False)
-    n_hidden: int = 0
+    hidden: Collection[int] = ()
 
     def without(self, hidden: Collection[int]) -> "Queue":
         """The same without items that must not be seen yet."""
         if not hidden:
             return self
-        kept = [line for line in self.everything if line.item not in hidden]
-        return Queue(self.round, kept, len(self.everything) - len(kept))
+        return Queue(self.round, [line for line in self.everything if line.item not in hidden], hidden)
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -140,6 +139,7 @@ class Queue:
         planned = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
         done = (
             Assignment.objects.filter(round=self.round, slot__isnull=False, state__in=Assignment.FINISHED)
+            .exclude(item__in=list(self.hidden))
             .order_by()
             .values("item")
             .annotate(n=Count("pk"), n_planned=Subquery(planned))
@@ -147,7 +147,7 @@ class Queue:
         )
         if self.round.state == Round.State.OPEN:
             done = done.filter(n__gte=F("n_planned"))
-        return max(done.count() - len(self.everything) - self.n_hidden, 0)
+        return max(done.count() - len(self.everything), 0)
 
     def selected(self, narrowed: Narrowed, state: str = "all") -> list[Line]:
         """The lines with a place that fits; `state` is open, resolved or all."""

@@ -156,9 +156,12 @@ class Disagreements:
         return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
 
 
-def open_disagreements(round_: Round) -> Disagreements:
-    """Counts what waits for a decision; as dear as the queue of the round, which is kept while it is being resolved."""
-    return Disagreements(queue_of(round_).n_open)
+def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
+    """Counts what waits for a decision, without items that this person still has to answer as a third rater.
+
+    As dear as the queue of the round, which is kept while it is being resolved.
+    """
+    return Disagreements(queue_of(round_).without(seat.owed_in(round_)).n_open)
 
 
 @dataclass(frozen=True)
@@ -316,11 +319,17 @@ TELLS_NOTHING = (
 
 
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
-    """The study's audit, newest first; of rounds that this person is blind in, only what tells nobody's answers."""
+    """The study's audit log, newest first.
+
+    Of rounds in which this person is blind, or still has to answer as a third rater, only entries that reveal nobody's
+    answers, and no entry that quotes their agreement.
+    """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
-    if not seat.blind_round_ids:
+    hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.arbitrated}
+    if not hidden:
         return rows
-    numbers = list(Round.objects.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
+    numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))
+    rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
 
 

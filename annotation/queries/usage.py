@@ -26,8 +26,8 @@ class Usage:
 def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     """What was given in the rounds that are over, in the studies this person may read, in terms of a version.
 
-    A round that is open counts for nobody, one in which the person is blind not for them. One query, two for each
-    study, and those of the routes.
+    A round that is open counts for nobody, one in which the person is blind not for them, nor do items that they still
+    have to answer as a third rater. One query, three for each study, and those of the routes.
     """
     seats = _seats(user, taxonomy)
     blind = {round_id for seat in seats for round_id in seat.blind_round_ids}
@@ -36,6 +36,7 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     ).exclude(pk__in=blind)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
+        .filter(*(seat.not_owed() for seat in seats if seat.arbitrated))
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
         .annotate(n=Count("pk"))
         .order_by()

@@ -1,7 +1,7 @@
 """Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -145,8 +145,9 @@ def open_proposals(round_: Round) -> QuerySet[Proposal]:
     return open_ones.select_related("item", "proposed_by", "dimension")
 
 
-def n_open_proposals(round_: Round) -> int:
-    return open_proposals(round_).count()
+def n_open_proposals(round_: Round, *, without: Collection[int] = ()) -> int:
+    """How many proposals wait for an answer, those on some items (ids) left out."""
+    return open_proposals(round_).exclude(item__in=list(without)).count()
 
 
 def _answers(

@@ -56,6 +56,18 @@ class Gate:
         }
 
 
+def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
+    """What the pilot said when a round was opened; None for someone who still has to answer as a third rater there.
+
+    One query where the person owes such an answer.
+    """
+    found: dict[str, Any] | None = round_.gate
+    if found and seat.arbitrated:
+        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.arbitrated})
+        return None if owed.exists() else found
+    return found
+
+
 def last_pilot(seat: Seat) -> Round | None:
     """The newest pilot round of the study under its taxonomy that is over; one query."""
     rounds = Round.objects.filter(study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)

@@ -68,12 +68,12 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         lambda: labelled(rounds, version=told_in, standing=standing),
         also=also,
     )
-    columns, n_hidden = _with_attributes(seat, found)
+    columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.blind_round_ids]
     return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden)
 
 
-def _with_attributes(seat: Seat, found: Found) -> tuple[Columns, int]:
+def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple[Columns, int]:
     columns = found.columns
     items, known = attributes_of(seat.study)
     at = np.searchsorted(items, columns.items).clip(max=max(len(items) - 1, 0))
@@ -93,8 +93,8 @@ def _with_attributes(seat: Seat, found: Found) -> tuple[Columns, int]:
         names = tuple(f"Round {number}" for number in words)
         attributes[ROUND] = Single(ROUND, "Round", "ordinal", Categories(words, names), codes)
     columns = replace(columns, attributes=attributes)
-    own = {item for _, item in seat.arbitrated}
+    # Counted without looking at the columns: whether an item has a row there depends on what others answered.
+    own = {item for round_id, item in seat.arbitrated if round_id in {each.pk for each in rounds}}
     if not own:
         return columns, 0
-    is_own = np.isin(columns.items, list(own))
-    return columns.taken(np.flatnonzero(~is_own)), len(np.unique(columns.items[is_own]))
+    return columns.taken(np.flatnonzero(~np.isin(columns.items, list(own)))), len(own)

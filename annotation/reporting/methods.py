@@ -36,16 +36,16 @@ OWN = Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
-    Rounds that the person is blind in are left out and named in `hidden`; of items that they are yet to answer as a
-    third rater no decision is counted. Cost: the queries of the page of agreement before and after discussion, and
+    Rounds that the person is blind in are left out and named in `hidden`; items that they still have to answer as a
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
     ten more.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
     asked = replace(ask(seat, {}), resamples=resamples)
     reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
-    known = _answers(rounds)
-    places = RoundItem.objects.counting().filter(round__in=rounds)
+    known = _answers(seat, rounds)
+    places = RoundItem.objects.counting().filter(seat.not_owed(), round__in=rounds)
     items = places.aggregate(
         n_items=Count("item", distinct=True),
         n_double=Count("item", distinct=True, filter=Q(n_raters__gte=2)),
@@ -57,7 +57,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         study=study.title,
         taxonomy=study.taxonomy.title,
         software=f"Concord {settings.CONCORD_VERSION}",
-        waves=_waves(rounds, known),
+        waves=_waves(seat, rounds, known),
         dimensions=_dimensions(seat, rounds, asked, reports),
         raters=sorted((code for code in codes if code), key=code_order),
         machines=[machine.code or "" for machine in machines_in(rounds)],
@@ -74,12 +74,16 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     )
 
 
-def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
+def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     """Of each round: answers of people, how many they gave themselves, skipped, and changed since; one query."""
     counting = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("known")
     rows = (
         Assignment.objects.filter(
-            round__in=rounds, slot__isnull=False, rater__kind=Membership.Kind.PERSON, state__in=Assignment.FINISHED
+            seat.not_owed(),
+            round__in=rounds,
+            slot__isnull=False,
+            rater__kind=Membership.Kind.PERSON,
+            state__in=Assignment.FINISHED,
         )
         .annotate(known=Subquery(counting))
         .filter(known__isnull=True)
@@ -97,11 +101,11 @@ def _answers(rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     return {row.pop("round"): row for row in found}
 
 
-def _waves(rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
+def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
     """The rounds in order; three queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
-        for row in RoundItem.objects.filter(round__in=rounds)
+        for row in RoundItem.objects.filter(seat.not_owed(), round__in=rounds)
         .order_by()
         .values("round")
         .annotate(
@@ -228,7 +232,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
         round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
     ).order_by("-revision")
     rows = (
-        Resolution.objects.filter(_shown(seat), round__in=rounds)
+        Resolution.objects.filter(seat.not_owed(), round__in=rounds)
         .filter(revision=Subquery(newest.values("revision")[:1]))
         .exclude(method=Resolution.Method.REOPENED)
         .order_by()
@@ -255,19 +259,8 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
     ]
 
 
-def _shown(seat: Seat) -> Q:
-    """Leaves out items that the person is yet to answer as a third rater; one query."""
-    hidden: dict[int, list[int]] = {}
-    for round_id, item in seat.arbitrated:
-        hidden.setdefault(round_id, []).append(item)
-    found = Q()
-    for round_id, items in hidden.items():
-        found &= ~Q(round=round_id, item__in=items)
-    return found
-
-
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    return Proposal.objects.filter(_shown(seat), round__in=rounds, annotation__isnull=False).count()
+    return Proposal.objects.filter(seat.not_owed(), round__in=rounds, annotation__isnull=False).count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

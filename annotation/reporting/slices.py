@@ -12,7 +12,7 @@ MOST_NAMED = 20
 
 
 def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
-    """What the words ask for in this study.
+    """What the words ask for in this study, without the items that this person still has to answer as a third rater.
 
     `applies` is the study's where it is not asked for; so are metric and weights where it fixed them. Raises Invalid,
     which names what there is in place of an unknown repository, stratum or rater. Cost: a query for each of these
@@ -21,7 +21,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
     asked = Asked.read(dict(given))
     study = seat.study
     fields: dict[str, list[str]] = {}
-    part = replace(asked.slice, applies=given.get("applies") or study.applies)
+    part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.arbitrated)))
     if name := given.get("repository") or "":
         if slices.has_repository(study, name):
             part = replace(part, repository=name)

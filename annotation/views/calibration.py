@@ -16,7 +16,7 @@ from annotation.calibration_forms import KnownForm, ReasonForm, SheetForm
 from annotation.errors import Invalid, WrongState
 from annotation.models import Round
 from annotation.queries import training as queries
-from annotation.reporting.gate import Gate, gate
+from annotation.reporting.gate import Gate, gate, gate_then
 from annotation.views.agreement_tables import bar
 from annotation.views.study_page import me, study_page
 from taxonomy.queries import published_version
@@ -40,7 +40,7 @@ def calibration(seat: Seat, round_: Round, reason: ReasonForm | None = None) -> 
         "may_train": is_owner and is_draft,
         "reason_form": reason or ReasonForm(),
         **gate_shown(advised),
-        **gate_kept(round_),
+        **gate_kept(gate_then(seat, round_)),
     }
 
 
@@ -51,12 +51,12 @@ def gate_shown(found: Gate | None) -> dict[str, Any]:
     return {"gate": found, "gate_lines": _lines(found.as_document())}
 
 
-def gate_kept(round_: Round) -> dict[str, Any]:
+def gate_kept(then: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the pilot said when the round was opened."""
-    if not round_.gate:
+    if not then:
         return {}
-    against = short_of(round_.gate) if round_.gate["advice"] == "wait" else []
-    return {"gate_then": round_.gate, "gate_against": against, "gate_lines": _lines(round_.gate)}
+    against = short_of(then) if then["advice"] == "wait" else []
+    return {"gate_then": then, "gate_against": against, "gate_lines": _lines(then)}
 
 
 def _lines(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from annotation.exports import COLUMNS, FORMATS, rows
 from annotation.exports.handing import handed_out
 from annotation.exports.kinds import KINDS
 from annotation.models import Export, Membership, Round
-from annotation.queries.exports import exports_of, require_download
+from annotation.queries.exports import exports_of, require_download, why_hidden
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.views.exported import FILES, FORMAT_WORDS, OPTION_WORDS, TOLD
@@ -128,6 +128,7 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
             for name, value in export.asked.items()
         ],
         "why_not": why_not,
+        "is_hidden": bool(why_hidden(seat, export)),
         "makes": seat.has_role(OWNER),
     }
 

@@ -36,7 +36,7 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
             return _label(line.round, own, slug)
     if seat.has_role(OWNER, ADJUDICATOR):
         for line in reversed(lines):
-            if may_decide(seat, line.round) and (waiting := open_disagreements(line.round)).n:
+            if may_decide(seat, line.round) and (waiting := open_disagreements(seat, line.round)).n:
                 return _resolve(line.round, waiting, slug)
     if not lines:
         return _first_round(seat, n_raters, n_samples)

@@ -152,8 +152,8 @@ def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:
     return [
         PlanLine(
             row,
-            row.preview["labels"]["following"] if row.preview else None,
-            row.preview["worklist"]["items"] if row.preview else None,
+            row.preview["labels"]["following"] if row.preview and not seat.arbitrated else None,
+            row.preview["worklist"]["items"] if row.preview and not seat.arbitrated else None,
             worklists.get(row.worklist_id or 0),
             may_undo and row is last_done,
         )

@@ -105,6 +105,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         choosable=sorted([*rounds, *apart], key=lambda each: each.number),
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
+        n_owed=sum(len(seat.owed_in(each)) for each in chosen),
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
         versions=versions if len(versions) > 1 or asked.version else [],

@@ -63,7 +63,7 @@ def home(request: HttpRequest) -> HttpResponse:
     to_resolve = [
         (round_, found)
         for round_ in queries.rounds_to_resolve(user)[:RESOLVING_SHOWN_MOST]
-        if (found := queries.open_disagreements(round_)).n
+        if (found := queries.open_disagreements(get_seat(user, round_.study.slug), round_)).n
     ]
     lines = queries.study_lines(user, list(queries.studies_of(user)[:20]))
     steps = None if lines else queries.first_steps(user)
@@ -346,10 +346,13 @@ def _round_page(
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
         kept=kept(round_) if round_.pk not in seat.blind_round_ids else None,
-        disagreements=queries.open_disagreements(round_)
+        disagreements=queries.open_disagreements(seat, round_)
         if decides or (is_resolving and seat.has_role(OWNER))
         else None,
-        n_proposals=n_open_proposals(round_) if is_resolving and seat.has_role(OWNER, ADJUDICATOR) else 0,
+        n_proposals=n_open_proposals(round_, without=seat.owed_in(round_))
+        if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
+        else 0,
+        n_owed=len(seat.owed_in(round_)),
         **calibration(seat, round_, reason),
     )
 

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from annotation.models import Plan, Round, RoundItem, Study
+from annotation.models import Assignment, Membership, Plan, Round, RoundItem, Study
 from annotation.queries.plans.needs import PAGE
 
 
@@ -20,7 +20,7 @@ def plan_of(round_: Round) -> Plan | None:
 
 
 def why_not_run(plan: Plan) -> str:
-    """Why a plan can't be run now, in a sentence; empty where it can. Two queries."""
+    """Why a plan can't be run now, in a sentence; empty where it can. Three queries."""
     if plan.state != Plan.State.PREVIEWED:
         return f"Plan {plan.number} is {plan.state}; make a new one."
     if plan.to_version.is_draft:
@@ -29,6 +29,14 @@ def why_not_run(plan: Plan) -> str:
     if numbers := list(open_rounds.values_list("number", flat=True)):
         which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
         return f"{which} open; what is answered there would come too late. Finish it, or move it to resolving, first."
+    owed = Assignment.objects.filter(
+        round__in=_labelling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
+    ).exclude(rater__kind=Membership.Kind.MACHINE)
+    if n := owed.count():
+        which = "1 item waits" if n == 1 else f"{n} items wait"
+        return (
+            f"{which} for the answer of a third rater, who would read off the worklist what others said. Wait for it."
+        )
     if Plan.objects.filter(study=plan.study_id, state__in=Plan.AT_WORK).exists():
         return "Another plan of this study is at work; wait for it."
     return ""
