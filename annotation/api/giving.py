@@ -1,6 +1,7 @@
 """The raters of a round over REST: who takes how many, who leaves, who comes."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -17,6 +18,7 @@ from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import RoundRater
 from annotation.queries.giving import Leaving, asked_meanwhile, leaving
+from annotation.queries.studies import last_days
 
 
 class RoundRaterShape(serializers.Serializer[Any]):
@@ -28,6 +30,9 @@ class RoundRaterShape(serializers.Serializer[Any]):
     quota = serializers.IntegerField(allow_null=True, help_text="At most so many items; null: no limit.")
     n_assigned = serializers.IntegerField()
     n_finished = serializers.IntegerField()
+    last_day = serializers.DateField(
+        allow_null=True, help_text="The day (UTC) of the last answer, for the study's owner and staff; null for others."
+    )
     left_at = serializers.DateTimeField(allow_null=True)
     unblinded = serializers.BooleanField(
         help_text="They could read answers of the round before they rated, so theirs never count as before discussion."
@@ -61,11 +66,16 @@ class LeavingShape(serializers.Serializer[Any]):
 
 
 def rater_answer(
-    seat: Seat, row: RoundRater, meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None
+    seat: Seat,
+    row: RoundRater,
+    meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None,
+    days: Mapping[int, date] | None = None,
 ) -> dict[str, Any]:
-    """A rater of a round; `meanwhile`, of all raters of the round, is read where it is not given."""
+    """A rater of a round; `meanwhile` and `days`, of all raters of the round, are read where they are not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
     meanwhile = asked_meanwhile([row.round]) if meanwhile is None else meanwhile
+    if may_know and days is None:
+        days = last_days(row.round)
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
     return {
         "code": row.rater.code,
@@ -74,6 +84,7 @@ def rater_answer(
         "quota": row.quota,
         "n_assigned": row.n_assigned - n,
         "n_finished": row.n_finished - n_done,
+        "last_day": days.get(row.rater_id) if may_know and days else None,
         "left_at": row.left_at,
         "unblinded": row.unblinded,
     }
@@ -99,7 +110,9 @@ class RoundRaters(APIView):
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
         rows, meanwhile = RoundRater.objects.filter(round=round_), asked_meanwhile([round_])
-        return paged(self, request, rows.select_related("rater__user"), lambda row: rater_answer(seat, row, meanwhile))
+        days = last_days(round_) if seat.has_role(OWNER) or seat.user.is_staff else {}
+        rows = rows.select_related("rater__user")
+        return paged(self, request, rows, lambda row: rater_answer(seat, row, meanwhile, days))
 
     @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
     def post(self, request: Request, slug: str, number: int) -> Response:

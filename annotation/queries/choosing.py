@@ -333,10 +333,10 @@ def selection_lines(seat_user: Any, chosen: Sequence[Selection]) -> list[Selecti
 
 @dataclass(frozen=True)
 class ItemRound:
-    """An item in one round: how many of its answers are in."""
+    """An item in one round: how many of its answers are in, None for someone who is blind there."""
 
     round: Round
-    n_done: int
+    n_done: int | None
     n_planned: int
 
 
@@ -374,8 +374,8 @@ def items_of(
     return rows
 
 
-def item_lines(items: Sequence[Item]) -> list[ItemLine]:
-    """Items with what is done of them in each round; two queries. Counts only: they tell nobody's answer."""
+def item_lines(seat: Seat, items: Sequence[Item]) -> list[ItemLine]:
+    """Items with how many answers each has in its rounds, except where this person is blind; two queries."""
     wanted = [item.pk for item in items]
     done = {
         (row["item"], row["round"]): row["n"]
@@ -388,7 +388,11 @@ def item_lines(items: Sequence[Item]) -> list[ItemLine]:
     places = RoundItem.objects.filter(item__in=wanted).select_related("round").order_by("round__number")
     for place in places:
         rounds[place.item_id].append(
-            ItemRound(place.round, done.get((place.item_id, place.round_id), 0), place.n_raters)
+            ItemRound(
+                place.round,
+                None if seat.hides(place.round, place.item_id) else done.get((place.item_id, place.round_id), 0),
+                place.n_raters,
+            )
         )
     return [ItemLine(item, title_of(item), rounds[item.pk]) for item in items]
 

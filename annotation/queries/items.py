@@ -96,6 +96,7 @@ class ItemInRound:
     parts: Sequence[PartLines] = ()
     own_assignment: int | None = None
     is_training: bool = False
+    is_owed: bool = False
 
     @property
     def is_disputed(self) -> bool:
@@ -124,9 +125,11 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
-    is_hidden = seat.hides(round_, item.pk)
+    is_hidden, is_owed = seat.hides(round_, item.pk), item.pk in seat.owed_in(round_)
     if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
-        return ItemInRound(round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own)
+        return ItemInRound(
+            round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_owed=is_owed
+        )
     found = next(iter(round_verdicts(round_, items=[place.item_id])), None)
     if found is None:
         return ItemInRound(

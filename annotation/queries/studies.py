@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.db.models import (
@@ -25,6 +25,7 @@ from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.assigning import raters_planned, slots_short
 from annotation.models import (
+    Annotation,
     Assignment,
     AuditEvent,
     Membership,
@@ -50,6 +51,7 @@ class RaterLine:
     quota: int | None = None
     left_at: datetime | None = None
     unblinded: bool = False
+    last_day: date | None = None
 
     @property
     def n_left(self) -> int:
@@ -102,8 +104,11 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
     return Coalesce(Subquery(rows.order_by().values(column)[:1], output_field=IntegerField()), 0)
 
 
-def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[RoundLine]:
-    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open by item."""
+def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days: bool = False) -> list[RoundLine]:
+    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open by item.
+
+    `with_days` adds the day of each rater's last answer, by one query for each round.
+    """
     people = RoundRater.objects.filter(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON)
     raters = people.order_by().values("round")
     items = RoundItem.objects.filter(round=OuterRef("pk")).order_by().values("round")
@@ -126,13 +131,17 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[R
     more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for (round_id, _), (n, n_done) in meanwhile.items():
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
+    days = {row.pk: last_days(row) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
             so_far = (row.n_finished - n_done, row.n_assigned - n)
-            by_round[row.round_id].append(RaterLine(row.rater, *so_far, row.quota, row.left_at, row.unblinded))
+            last_day = days.get(row.round_id, {}).get(row.rater_id)
+            by_round[row.round_id].append(
+                RaterLine(row.rater, *so_far, row.quota, row.left_at, row.unblinded, last_day)
+            )
     return [
         RoundLine(
             row,
@@ -144,6 +153,15 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False) -> list[R
         )
         for row in found
     ]
+
+
+def last_days(round_: Round) -> dict[int, date]:
+    """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
+
+    The day and not the time: a time would tell an owner who rates, too, how long each answer took.
+    """
+    rows = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater")
+    return {rater: at.astimezone(UTC).date() for rater, at in rows.annotate(at=Max("created_at"))}
 
 
 @dataclass(frozen=True)

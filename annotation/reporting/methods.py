@@ -119,7 +119,9 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
     for round_id, code in people.order_by().values_list("round", "rater__code"):
         raters.setdefault(round_id, []).append(code or "")
     unblinded: dict[int, set[str]] = {}
-    read_before = Assignment.objects.filter(round__in=rounds, current__isnull=False, blind__isnull=True)
+    read_before = Assignment.objects.filter(
+        seat.not_owed(), round__in=rounds, current__isnull=False, blind__isnull=True
+    )
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
         unblinded.setdefault(round_id, set()).add(code or "")

@@ -192,7 +192,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         refusal=refusal,
         form=form,
         page=page,
-        lines=queries.item_lines(page.rows),
+        lines=queries.item_lines(seat, page.rows),
         is_filtered=any(chosen.values()) or labels is not None,
         labels=labels,
         label_words=[(name, value) for name in LABEL_WORDS for value in request.GET.getlist(name) if value],
@@ -266,7 +266,7 @@ def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if "HX-Request" not in request.headers:
         (messages.error if refusal else messages.success)(request, refusal or said)
         return redirect("items", slug)
-    (line,) = queries.item_lines([queries.items_of(seat.study).get(pk=pk)])
+    (line,) = queries.item_lines(seat, [queries.items_of(seat.study).get(pk=pk)])
     context: dict[str, Any] = {
         "line": line,
         "study": seat.study,

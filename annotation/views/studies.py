@@ -329,7 +329,8 @@ def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _round_page(
     request: HttpRequest, seat: Seat, round_: Round, status: int = 200, reason: ReasonForm | None = None
 ) -> HttpResponse:
-    (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), with_raters=True)
+    with_days = round_.state != Round.State.DRAFT and (seat.has_role(OWNER) or seat.user.is_staff)
+    (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), with_raters=True, with_days=with_days)
     decides = may_decide(seat, round_)
     is_resolving = round_.state == Round.State.RESOLVING
     own = next((each for each in line.raters if seat.membership and each.rater.pk == seat.membership.pk), None)
@@ -341,6 +342,7 @@ def _round_page(
         status=status,
         round=round_,
         line=line,
+        with_days=with_days,
         own=own,
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,

@@ -377,12 +377,12 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     seat = make.owner_seat(study)
     choosing.draw_sample(seat=seat, size=2)
     pages = [
-        (owner, address("items", study.slug), 12),
+        (owner, address("items", study.slug), 13),
         (owner, address("rounds", study.slug), 7),
         (owner, address("members", study.slug), 6),
         (owner, address("audit", study.slug), 8),
         (owner, address("samples", study.slug), 9),
-        (owner, address("round", study.slug, 2), 11),
+        (owner, address("round", study.slug, 2), 12),
         (owner, "/studies/", 6),
         (bob, "/", 9),
     ]

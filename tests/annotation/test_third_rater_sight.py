@@ -80,7 +80,8 @@ def third() -> Study:
     ada = make.seat(study, "ada")
     for name, numbers in (("dan", (1, 2, 3)), ("dora", (4,))):
         for number in numbers:
-            ask_third_rater(seat=ada, round_=round_, item=get_item(ada, f"acme/rocket#{number}"), rater=name)
+            item = get_item(ada, f"acme/rocket#{number}")
+            ask_third_rater(seat=ada, round_=round_, item=item, rater=name, unblinded=name == "dora")
     return study
 
 

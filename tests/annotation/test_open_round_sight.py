@@ -1,0 +1,87 @@
+"""What a rater of an open round can count, time or measure does not depend on how others answered there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from annotation.access import get_item
+from annotation.models import Annotation, Item, Membership, Round, Study
+from tests import builders as make
+from tests.annotation import two_worlds, walled
+from tests.annotation.two_worlds import all_said, all_skipped, answered_in_parts, history_rewritten
+from tests.annotation.walled import BASE, PAGES, Visitor, words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
+    """Built once; what a test does to it is taken back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield walled.walled()
+        transaction.set_rollback(True)
+
+
+def _otherwise(study: Study, own: Membership) -> None:
+    """Others answered everything otherwise in the open rounds: labels, skips, bugs, proposals, memos, times, quotes."""
+    for number, categories in ((2, ("slow", "hang")), (3, ("in", "in"))):
+        round_ = Round.objects.get(study=study, number=number)
+        for place, item in enumerate(Item.objects.filter(round_items__round=round_).order_by("pk")):
+            if place % 3 == 2:
+                all_skipped(round_, item, own)
+            else:
+                all_said(round_, item, own, categories[place % 2], hours=0)
+            if place % 3 == 1:
+                answered_in_parts(round_, item, own)
+
+
+@pytest.mark.parametrize("name", ["olga", pytest.param("dan", marks=pytest.mark.soak)])
+def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: Study, name: str) -> None:
+    """Olga owns the study and its taxonomy; dan reads and adjudicates, too, so that every door is tried."""
+    own = make.member(study, name)
+    if name == "dan":
+        own.roles = ["rater", "reader", "adjudicator"]
+        own.save()
+    table, visitor = two_worlds.steady_table(), Visitor(name)
+    before = two_worlds.walked(visitor, table)
+    _otherwise(study, own)
+    assert not (wrong := two_worlds.differences(before, two_worlds.walked(visitor, table))), wrong
+
+
+@pytest.mark.parametrize("name", ["olga", "dan"])
+def test_no_item_shows_how_many_answered_it_to_a_rater_of_its_open_round(study: Study, name: str) -> None:
+    """In round 2 bob is ahead: one person of four has answered items 5 and 7."""
+    visitor, ada = Visitor(name), Visitor("ada")
+    listed = "studies/study/items/?round=2"
+    assert "1 of 4" in words_of(ada.get(PAGES, listed))
+    assert " of 4" not in words_of(visitor.get(PAGES, listed))
+    item = get_item(make.seat(study, "ada"), "acme/rocket#5").pk
+    assert "1 of 4 answers in" in words_of(ada.get(PAGES, f"studies/study/items/{item}/"))
+    assert "answers in" not in words_of(visitor.get(PAGES, f"studies/study/items/{item}/"))
+
+
+def test_owners_see_the_day_of_each_raters_last_answer_and_no_time(study: Study) -> None:
+    bob = make.member(study, "bob")
+    with history_rewritten() as cursor:
+        at = "created_at = '2026-03-04 23:30:00+00'::timestamptz"
+        cursor.execute(f"UPDATE annotation_annotation SET {at} WHERE rater_id = %s", [bob.pk])
+    newest = Annotation.objects.filter(rater=bob).latest("created_at").created_at
+    rest, page = "studies/study/rounds/2/raters/", "studies/study/rounds/2/"
+    day = newest.date().isoformat()
+    for name in ("olga", "ida"):
+        visitor = Visitor(name)
+        rows = {each["code"]: each for each in visitor.get(BASE, rest).json()["results"]}
+        assert rows["R1"]["last_day"] == day == visitor.get(BASE, f"{rest}R1/").json()["last_day"]
+        said = words_of(visitor.get(PAGES, page))
+        assert f'<time datetime="{day}">4 March 2026</time>' in said and "23:30" not in said
+    with history_rewritten() as cursor:
+        cursor.execute(
+            "UPDATE annotation_annotation SET created_at = created_at - interval '9 hours' WHERE rater_id = %s",
+            [bob.pk],
+        )
+    assert words_of(Visitor("olga").get(PAGES, page)).count("4 March 2026") == 1
+    told = Visitor("dan").get(BASE, rest).json()["results"]
+    assert {each["last_day"] for each in told} == {None}
+    assert "Last day of work" not in words_of(Visitor("dan").get(PAGES, page))
