@@ -5,21 +5,28 @@ from dataclasses import replace
 
 from django.utils import timezone
 
-from ingest.errors import RowError
+from ingest.errors import FetchFailed, RowError
 from ingest.models import Delivery, FetchRun, Issue, Refusal
 from ingest.records import IssueRecord
 from ingest.runs import progress, refuse, store_records
 from ingest.upsert import known_records
-from ingest.webhooks import IssueGone, IssueNews, LabelNews, merged_thread, parse_message, relabelled
+from ingest.webhooks import IssueGone, IssueNews, LabelNews, is_private, merged_thread, parse_message, relabelled
 
 BATCH_ISSUES = 500
 READ_AT_ONCE = 10
 LABELS_KEY = "labels_after"
+BECAME_PRIVATE = (
+    "{} is private at GitHub now, and its issues here are open to everybody, so nothing more was stored. Someone whom "
+    "FETCHERS names can fetch it again; then it is private here, too, and this run can be continued."
+)
 
 
 def take_in(run: FetchRun) -> None:
     """Takes in the messages of a run that are still to be read; raises ClaimLost."""
+    assert run.repository is not None
     for delivery in _waiting(run):
+        if is_private(delivery.payload or {}) and not run.repository.private:
+            raise FetchFailed(BECAME_PRIVATE.format(run.repository.full_name))
         try:
             news = parse_message(delivery.event, delivery.payload or {})
         except RowError as error:
@@ -60,7 +67,7 @@ def _tell(run: FetchRun, news: IssueNews) -> None:
 
 
 def _gone(run: FetchRun, news: IssueGone) -> None:
-    presence = Issue.Presence.TRANSFERRED if news.moved_to else Issue.Presence.DELETED
+    presence = Issue.Presence.TRANSFERRED if news.is_transferred else Issue.Presence.DELETED
     stored = Issue.objects.filter(repository=run.repository, number=news.number)
     n_changed = stored.update(presence=presence, moved_to=news.moved_to, checked_at=timezone.now())
     run.n_changed += n_changed

@@ -171,6 +171,11 @@ class FetchRun(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
+    is_unrestricted = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Started in the shell: it reads whatever the server's tokens can read, whoever it is for.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)

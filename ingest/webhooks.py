@@ -24,10 +24,11 @@ class IssueNews:
 
 @dataclass(frozen=True, slots=True)
 class IssueGone:
-    """An issue that is no longer where it was; `moved_to` says where a transferred one is."""
+    """An issue that is no longer where it was; `moved_to` says where a transferred one is, unless that is private."""
 
     number: int
     moved_to: str = ""
+    is_transferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def parse_message(event: str, payload: Mapping[str, Any]) -> News | None:
     if action == "deleted":
         return IssueGone(record.number)
     if action == "transferred":
-        return IssueGone(record.number, _new_place(payload))
+        return IssueGone(record.number, _new_place(payload), is_transferred=True)
     return IssueNews(record)
 
 
@@ -111,8 +112,21 @@ def _label_news(action: Any, payload: Mapping[str, Any]) -> LabelNews | None:
     return LabelNews(storable(old), storable(name)) if isinstance(old, str) and old != name else None
 
 
+def is_private(payload: Mapping[str, Any]) -> bool:
+    """Whether GitHub calls the message's repository private, or internal."""
+    found = payload.get("repository")
+    return isinstance(found, Mapping) and _is_closed(found)
+
+
+def _is_closed(repository: Mapping[str, Any]) -> bool:
+    return repository.get("private") is True or repository.get("visibility", "public") != "public"
+
+
 def _new_place(payload: Mapping[str, Any]) -> str:
     changes = payload.get("changes")
+    home = changes.get("new_repository") if isinstance(changes, Mapping) else None
+    if isinstance(home, Mapping) and _is_closed(home) and not is_private(payload):
+        return ""
     issue = changes.get("new_issue") if isinstance(changes, Mapping) else None
     address = str(issue.get("html_url") or "") if isinstance(issue, Mapping) else ""
     try:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.allowances import is_shell_command, may_use_tokens
 from accounts.auditing import record
 from ingest import indexing, runs, sync
 from ingest.errors import Conflict, Invalid
@@ -96,7 +97,10 @@ def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True
         run.error = ""
         run.state = FetchRun.State.QUEUED
         run.heartbeat_at = timezone.now()
-        run.save(update_fields=["n_failures", "finished_at", "waiting_until", "error", "state", "heartbeat_at"])
+        if user is not None and not may_use_tokens(user):
+            run.is_unrestricted = False
+        changed = ["n_failures", "finished_at", "waiting_until", "error", "state", "heartbeat_at", "is_unrestricted"]
+        run.save(update_fields=changed)
         record(verb="fetch continued", user=user, fetch=run.pk, target=run.target)
         if send:
             send_after_commit(run)
@@ -174,7 +178,12 @@ def _numbers(numbers: Sequence[int]) -> list[int]:
 
 def _queue_github(user: "User | None", name: tuple[str, str, str], asked: Mapping[str, object], send: bool) -> FetchRun:
     requested = {"repository": full_name(*name), "name": list(name), **asked}
-    run = FetchRun(kind=FetchRun.Kind.GITHUB, target="/".join(name).lower(), requested=requested)
+    run = FetchRun(
+        kind=FetchRun.Kind.GITHUB,
+        target="/".join(name).lower(),
+        requested=requested,
+        is_unrestricted=user is None or is_shell_command(),
+    )
     return queue_run(run, user=user, send=send)
 
 

@@ -247,6 +247,10 @@ class Client:
         self.clock = server_time(raw.headers)
         return raw
 
+    def not_found(self, what: str) -> FetchFailed:
+        """What is said of something that is not there; of something that may not be read, the same."""
+        return FetchFailed(f"{_not_there(what)}; check the name.{self._keys.refused_ones}")
+
     def _refusal(self, raw: _Raw, what: str) -> FetchFailed | FetchMustWait:
         message = self._keys.hidden(_message(raw.text)) or "no reason given"
         subject = what or "This"
@@ -255,12 +259,16 @@ class Client:
         reasons = {
             401: "GitHub asks for a token; set GITHUB_TOKENS.",
             403: f"GitHub does not let us read {subject}: {message}.",
-            404: f"{subject} is not at GitHub, or it is private and the token may not read it; check the name.",
+            404: f"{_not_there(subject)}; check the name.",
             410: f"{subject} has no issues at GitHub: they are switched off or gone.",
             451: f"{subject} is blocked at GitHub for legal reasons.",
         }
         reason = reasons.get(raw.status, f"GitHub answered with status {raw.status}: {message}.")
         return FetchFailed(f"{reason}{self._keys.refused_ones}")
+
+
+def _not_there(subject: str) -> str:
+    return f"{subject} is not at GitHub, or it is private and the token may not read it"
 
 
 def _json(text: str) -> Any:
@@ -317,7 +325,7 @@ def _graphql_refusal(problems: Sequence[Problem], what: str) -> FetchFailed | Fe
     subject = what or "This"
     for problem in problems:
         if problem.kind == "NOT_FOUND":
-            return FetchFailed(f"{subject} is not at GitHub, or it is private and the token may not read it.")
+            return FetchFailed(f"{_not_there(subject)}.")
         if problem.kind in _NOT_ALLOWED or _is_about_the_token(problem.message):
             refusal = GraphqlMissing if _is_about_the_token(problem.message) else FetchFailed
             return refusal(f"GitHub does not let us read {subject}: {problem.message}.")

@@ -79,16 +79,33 @@ def _changes(job: Job, number: int) -> tuple[ChangeRecord, ...] | None:
     timeline = _timeline(job, number)
     if timeline is None:
         return None
-    pulls = {key: row for key, row in timeline.merged.items() if _closes(job, number, row, timeline)}
+    pulls = {
+        key: row
+        for key, row in timeline.merged.items()
+        if _closes(job, number, row, timeline) and _may_tell_of_pull(job, key)
+    }
     found: list[ChangeRecord] = []
     merges: set[str] = set()
     for key, row in pulls.items():
         change, sha = _pull_request(job, key, row)
         found.append(change)
         merges.add(sha)
-    commits = dict.fromkeys(path for _, path in timeline.closed if path)
+    commits = dict.fromkeys(path for _, path in timeline.closed if path and _may_tell_of_commit(job, path))
     found += [_commit(job, path) for path in commits if path.rpartition("/")[2] not in merges]
     return tuple({change.identifier: change for change in found}.values())
+
+
+def _may_tell_of_pull(job: Job, address: str) -> bool:
+    try:
+        _, owner, name, _ = parse_identifier(address)
+    except Invalid:
+        return True  # which says so when it is read
+    return job.may_tell_of(owner, name)
+
+
+def _may_tell_of_commit(job: Job, path: str) -> bool:
+    owner, name = path.removeprefix("/repos/").partition("/commits/")[0].split("/")
+    return job.may_tell_of(owner, name)
 
 
 def _timeline(job: Job, number: int) -> _Timeline | None:

@@ -30,7 +30,9 @@ def fetch(run: FetchRun) -> None:
         "closing_changes": closing.fetch_changes,
     }
     try:
-        if not run.cursor.get("found"):
+        if run.cursor.get("found"):
+            job.require_public()
+        else:
             job.resolve()
         kinds[run.requested.get("what") or "issues"](job)
     finally:

@@ -8,7 +8,7 @@ from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import TooMuch
 from ingest.github.graphql import complete
 from ingest.github.job import Job
-from ingest.github.nodes import discussion_of, parse_graphql_issue
+from ingest.github.nodes import discussion_of, leave_out_changes, parse_graphql_issue
 from ingest.github.questions import given
 from ingest.models import Issue
 from ingest.records import IssueRecord
@@ -49,8 +49,11 @@ def read_given(job: Job, numbers: Sequence[int]) -> Given:
         raise FetchMustWait("GitHub's answer about the repository can't be read.")
     if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
         job.start_over_name()
+    job.require_as_stored(repository)
     nodes = {number: repository.get(f"i{number}") for number in numbers}
     complete(job, [node for node in nodes.values() if isinstance(node, dict)])
+    for node in nodes.values():
+        leave_out_changes(node, job.may_tell_of)
     return _sorted_out(job, nodes)
 
 

@@ -23,6 +23,7 @@ from ingest.github.nodes import (
     closers,
     discussion_of,
     identifier_of,
+    leave_out_changes,
     linked_pulls,
     parse_graphql_issue,
     paths_of,
@@ -139,6 +140,7 @@ def _ask(job: Job, query: str, place: Place, size: int, *, changes: bool = True)
         raise FetchMustWait("GitHub's answer about the repository can't be read.")
     if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
         job.start_over_name()
+    job.require_as_stored(repository)
     if repository.get("hasIssuesEnabled") is False:
         raise FetchFailed(f"{job.title} has no issues at GitHub: they are switched off or gone.")
     return _page(repository, reply)
@@ -168,6 +170,8 @@ def _store(job: Job, place: Place, page: _Page) -> None:
     seen = set(place.edge)
     rows = [(n, node) for n, node in enumerate(page.nodes) if _mark(node) not in seen]
     complete(job, [node for n, node in rows if n not in page.problems and isinstance(node, dict)], all_files=False)
+    for _, node in rows:
+        leave_out_changes(node, job.may_tell_of)
     records: list[IssueRecord] = []
     refused: list[Refusal] = []
     discussions: dict[int, str] = {}

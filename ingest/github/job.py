@@ -6,11 +6,13 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from accounts.allowances import may_use_tokens
 from accounts.models import User
 from ingest.errors import FetchFailed, FetchMustWait
-from ingest.github.client import Client
+from ingest.github.client import Answer, Client
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
@@ -18,6 +20,7 @@ from ingest.runs import progress
 from ingest.upsert import known_records, repository_named
 
 BUSY_SECONDS = 30
+UNREADABLE = frozenset({403, 404, 410, 451})
 SHOWN_CHARACTERS = 20_000
 LAST = "last"
 ETAG_CHARACTERS = 200
@@ -29,6 +32,8 @@ class Job:
     def __init__(self, run: FetchRun, client: Client) -> None:
         self.run = run
         self.client = client
+        self.is_restricted = client.has_tokens and not (run.is_unrestricted or may_use_tokens(run.created_by))
+        self._is_public: dict[tuple[str, str], bool] = {}
         self._n_before = run.n_requests, run.n_unchanged_answers
 
     @property
@@ -71,9 +76,14 @@ class Job:
         host, owner, name = self.run.requested["name"]
         path = f"/repos/{owner}/{name}"
         kept = _asked_before(path, host, owner, name) if self.run.requested.get("since") else None
-        answer = self.client.get(path, what=full_name(host, owner, name), etag=kept.etag if kept else None)
+        also = UNREADABLE if self.is_restricted else ()
+        title = full_name(host, owner, name)
+        answer = self.client.get(path, what=title, etag=kept.etag if kept else None, also=also)
+        is_known_public = answer.unchanged and kept is not None and not kept.repository.private
+        if self.is_restricted and not is_known_public and not is_public(answer.value) and not _is_nonsense(answer):
+            raise self._hidden(title)
         if not answer.unchanged and not (isinstance(answer.value, Mapping) and "full_name" in answer.value):
-            raise FetchMustWait("GitHub's answer about the repository can't be read.")
+            raise _unreadable()
         began = datetime.fromtimestamp(self.client.clock or time.time(), UTC)
         now = _key(kept.repository) if answer.unchanged and kept else _named(answer.value, host)
         try:
@@ -84,6 +94,8 @@ class Job:
                     repository = _repository(self.run, answer.value, (host, owner, name), now)
                     _keep_validator(repository, path, answer.etag)
                 _open_to(repository, self.run.created_by)
+                if repository.private:
+                    _leave_to_fetchers(repository, self.run)
                 self.run.repository = repository
                 self.run.target = "/".join(now).lower()
                 self.run.requested = _since_known(self.run.requested, repository)
@@ -91,6 +103,50 @@ class Job:
         except IntegrityError:
             message = f"Another run of {full_name(*now)} is at work; this one goes on after it."
             raise FetchMustWait(message, wait_seconds=BUSY_SECONDS, counts=False) from None
+
+    def require_public(self) -> None:
+        """Before a run goes on that found its repository earlier: whether it is still public, where it has to be.
+
+        Raises FetchFailed, as if the repository were not there.
+        """
+        if not self.is_restricted:
+            return
+        assert self.run.repository is not None
+        answer = self.client.get(f"/repos/{self.name[1]}/{self.name[2]}", what=self.title, also=UNREADABLE)
+        if not is_public(answer.value):
+            raise _unreadable() if _is_nonsense(answer) else self._hidden(self.title)
+        if answer.value.get("id") != (self.run.repository.github_id or answer.value.get("id")):
+            raise FetchFailed(f"{self.title} is another repository at GitHub now; start a new fetch of it.")
+
+    def require_as_stored(self, repository: Mapping[str, Any]) -> None:
+        """Stops where GraphQL says that the repository is private and its issues are open to everybody here."""
+        if repository.get("isPrivate") is True:
+            if self.is_restricted:
+                raise self._hidden(self.title)
+            if self.run.repository and not self.run.repository.private:
+                self.start_over_name()
+
+    def may_tell_of(self, owner: str, name: str) -> bool:
+        """Whether what another repository has may be stored beside this one's issues: nothing private with public ones.
+
+        Asks GitHub once for each repository.
+        """
+        key = (owner.lower(), name.lower())
+        if not self.client.has_tokens:  # then all that is read is public
+            return True
+        if key == tuple(part.lower() for part in self.name[1:]) or (
+            self.run.repository and self.run.repository.private
+        ):
+            return True
+        if key not in self._is_public:
+            answer = self.client.get(f"/repos/{owner}/{name}", what=f"{owner}/{name}", also=UNREADABLE)
+            self._is_public[key] = is_public(answer.value)
+        return self._is_public[key]
+
+    def _hidden(self, title: str) -> FetchFailed:
+        """What is private is answered like what is not there, also by what it cost to find out."""
+        self.client.n_requests, self.client.n_left = 1, None
+        return self.client.not_found(title)
 
     def start_over_name(self) -> None:
         """The repository was renamed while it was read: find it again, and read the same page again."""
@@ -108,6 +164,30 @@ class Job:
         """A row of GitHub's that can't come in; not stored yet."""
         link = row.get("html_url") if isinstance(row, Mapping) else None
         return Refusal(run=self.run, reason=reason, row=str(link or row).replace("\x00", "")[:SHOWN_CHARACTERS])
+
+
+def is_public(found: Any) -> bool:
+    """Whether GitHub's answer about a repository says that everybody may read it."""
+    return (
+        isinstance(found, Mapping) and found.get("private") is False and found.get("visibility", "public") == "public"
+    )
+
+
+def _is_nonsense(answer: Answer) -> bool:
+    return answer.status == 200 and not (isinstance(answer.value, Mapping) and "full_name" in answer.value)
+
+
+def _unreadable() -> FetchMustWait:
+    return FetchMustWait("GitHub's answer about the repository can't be read.")
+
+
+def _leave_to_fetchers(repository: Repository, run: FetchRun) -> None:
+    """What the server's tokens read of a private repository is for who may use them, and for whom this run is.
+
+    Somebody may have become a reader by a file, or while the repository was public.
+    """
+    readers = repository.readers.exclude(pk=run.created_by_id) if run.created_by_id else repository.readers.all()
+    repository.readers.remove(*[reader for reader in readers if not settings.FETCHERS.includes(reader)])
 
 
 def _key(repository: Repository) -> tuple[str, str, str]:

@@ -1,6 +1,7 @@
 """What a node of GitHub's GraphQL means: the same record that REST gives, and what closed the issue."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,29 @@ def closers(node: Any) -> list[dict[str, Any]]:
     """What closed an issue, by its events, the first first; nothing for those closed by hand."""
     found = [event.get("closer") for event in _events(node)]
     return [row for row in found if isinstance(row, dict) and row.get("__typename") in {"PullRequest", "Commit"}]
+
+
+def leave_out_changes(node: Any, may_tell_of: Callable[[str, str], bool]) -> None:
+    """Takes out of a node the closing changes of repositories (by owner and name) of which nothing may be told."""
+    if not isinstance(node, Mapping):
+        return
+    linked = node.get("closedByPullRequestsReferences")
+    if isinstance(linked, dict) and isinstance(linked.get("nodes"), list):
+        linked["nodes"] = [row for row in linked["nodes"] if _may_be_told(row, may_tell_of)]
+    for event in _events(node):
+        if isinstance(event, dict) and not _may_be_told(event.get("closer"), may_tell_of):
+            event["closer"] = None
+
+
+def _may_be_told(change: Any, may_tell_of: Callable[[str, str], bool]) -> bool:
+    url = change.get("url") if isinstance(change, Mapping) else None
+    if not isinstance(url, str):
+        return True
+    try:
+        _, owner, name = parse_repository(re.split(r"/(?:commit|pull)/", url)[0])
+    except Invalid:
+        return True
+    return may_tell_of(owner, name)
 
 
 def unlinked_closers(node: Any) -> list[dict[str, Any]]:

@@ -108,7 +108,9 @@ def _identified(job: Job, row: Any) -> str:
         host, owner, name, number = parse_identifier(address)
     except Invalid:
         return address
-    return f"{full_name(host, owner, name)}#{number}" if host == job.name[0] else address
+    if host != job.name[0]:
+        return address
+    return f"{full_name(host, owner, name)}#{number}" if job.may_tell_of(owner, name) else ""
 
 
 def _whole(job: Job, number: int, row: Any) -> IssueRecord:

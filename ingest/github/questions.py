@@ -115,6 +115,7 @@ query Issues(
 ) {
   repository(owner: $owner, name: $name) {
     nameWithOwner
+    isPrivate
     hasIssuesEnabled
     issues(first: $first, after: $after, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: ASC}) {
       totalCount
@@ -129,6 +130,7 @@ ONLY_NUMBERS = """
 query Numbers($owner: String!, $name: String!, $first: Int!, $after: String, $filter: IssueFilters!) {
   repository(owner: $owner, name: $name) {
     nameWithOwner
+    isPrivate
     hasIssuesEnabled
     issues(first: $first, after: $after, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: ASC}) {
       totalCount

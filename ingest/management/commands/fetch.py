@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from accounts.access import get_user
+from accounts.allowances import shell_command
 from accounts.errors import ConcordError
 from ingest.actions.fetches import run_now, start_asked
 from ingest.actions.uploads import take_file
@@ -64,7 +65,8 @@ class Command(BaseCommand):
             place = "a file" if options["file"] else "a repository at GitHub"
             raise CommandError(f"{', '.join(idle)} can't be used for {place}.")
         try:
-            run = run_now(run=self._start(options), on_wait=self._tell)
+            with shell_command():
+                run = run_now(run=self._start(options), on_wait=self._tell)
         except ConcordError as error:
             details = [sentence for sentences in error.fields.values() for sentence in sentences]
             raise CommandError(" ".join(dict.fromkeys([error.message, *details]))) from error

@@ -1,0 +1,272 @@
+"""What people fetch with the server's tokens: public repositories alone, unless FETCHERS names them."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.actions import make_token
+from accounts.models import User
+from config.env import People
+from ingest import sync
+from ingest.actions.fetches import continue_run, start_asked, start_fetch
+from ingest.models import ClosingChange, FetchRun, Issue, Repository
+from tests import builders as make
+from tests.github import GitHub, World, shapes
+from tests.ingest.test_webhooks import Hook
+
+pytestmark = [pytest.mark.django_db, pytest.mark.github]
+Fetch = Callable[..., FetchRun]
+NOT_THERE = "is not at GitHub, or it is private and the token may not read it; check the name."
+WAYS = ["graphql", "rest"]
+
+
+@pytest.fixture(autouse=True)
+def tokens(github: GitHub, settings: Any) -> None:
+    """The server's token, which may read everything."""
+    settings.GITHUB_TOKENS = ["ghp_of_the_lab"]
+    github.tokens = {"ghp_of_the_lab"}
+
+
+@pytest.fixture
+def eve() -> User:
+    """Owner of a study, and nothing else."""
+    make.study(owner="eve")
+    return User.objects.get(username="eve")
+
+
+def worked(run: FetchRun, way: str = "graphql") -> FetchRun:
+    if way == "rest":
+        FetchRun.objects.filter(pk=run.pk).update(cursor={"by_rest": True})
+    sync.work(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def shown(run: FetchRun) -> dict[str, Any]:
+    """What its person can read of a run, without what is different in any two runs."""
+    client = Client()
+    client.force_login(run.created_by or make.user("sam", staff=True))
+    row = client.get(f"/api/v1/fetches/{run.pk}/").json()
+    left_out = ("id", "created_at", "started_at", "finished_at", "heartbeat_at")
+    return {name: value for name, value in row.items() if name not in left_out}
+
+
+def test_a_private_repository_is_answered_like_one_that_is_not_there(world: World, fetch: Fetch, eve: User) -> None:
+    world.repository("lab/secret", private=True).issue("The patient's name")
+    secret, nothing = fetch("lab/secret", user=eve), fetch("lab/nosuch", user=eve)
+    assert (secret.state, secret.error) == ("failed", f"lab/secret {NOT_THERE}")
+    assert json.loads(json.dumps(shown(secret)).replace("secret", "nosuch")) == shown(nothing)
+    assert not Repository.objects.exists() and not Issue.objects.exists()
+
+
+def test_rest_and_pages_fetch_nothing_private_for_them(world: World, eve: User) -> None:
+    world.repository("lab/secret", private=True).issue()
+    client = Client()
+    client.force_login(eve)
+    client.post("/repositories/fetch/", {"repository": "lab/secret", "state": "all"})
+    headers = {"Authorization": f"Bearer {make_token(user=eve, name='t', scope='manage')[1]}"}
+    for what in ({}, {"what": "presence", "numbers": [1]}, {"what": "closing_changes", "numbers": [1]}):
+        sent = {"repository": "lab/secret"} | what
+        assert (
+            Client().post("/api/v1/fetches/", sent, content_type="application/json", headers=headers).status_code == 202
+        )
+    runs = [worked(run) for run in FetchRun.objects.filter(created_by=eve, kind="github")]
+    assert len(runs) == 4 and {(run.state, run.error) for run in runs} == {("failed", f"lab/secret {NOT_THERE}")}
+    assert not Repository.objects.filter(owner="lab").exists()
+
+
+def test_a_public_repository_is_fetched_with_the_tokens_by_everybody(world: World, fetch: Fetch, eve: User) -> None:
+    world.repository("o/r").issue()
+    assert fetch(user=eve).state == "done"
+    assert Issue.objects.count() == 1
+
+
+def test_staff_and_named_people_fetch_private_repositories(
+    world: World, fetch: Fetch, settings: Any, eve: User
+) -> None:
+    world.repository("lab/secret", private=True).issue()
+    settings.FETCHERS = People(names=frozenset({"eve"}))
+    assert fetch("lab/secret", user=eve).state == "done"
+    settings.FETCHERS = People()
+    assert fetch("lab/secret", user=eve).state == "failed"
+    assert fetch("lab/secret", user=make.user("sam", staff=True)).state == "done"
+    assert Repository.objects.get().private
+
+
+def test_the_shell_fetches_whatever_the_tokens_can_read(world: World, eve: User) -> None:
+    world.repository("lab/secret", private=True).issue()
+    call_command("fetch", "lab/secret", user="eve", stdout=io.StringIO())
+    assert Issue.objects.visible_to(eve).count() == 1
+
+
+def test_a_fetch_of_the_shell_that_they_continue_is_theirs(world: World, eve: User) -> None:
+    home = world.repository("lab/secret")
+    home.has_issues = False
+    home.issue()
+    with pytest.raises(CommandError):
+        call_command("fetch", "lab/secret", user="eve", stdout=io.StringIO(), stderr=io.StringIO())
+    home.private, home.has_issues = True, True
+    run = continue_run(run=FetchRun.objects.get(), user=eve, send=False)
+    assert worked(run).error == f"lab/secret {NOT_THERE}"
+    assert not Issue.objects.exists()
+
+
+@pytest.mark.parametrize("since", [None, "last"])
+def test_what_became_private_is_not_fetched_again(world: World, fetch: Fetch, eve: User, since: str | None) -> None:
+    home = world.repository("o/r")
+    home.issue()
+    assert fetch(user=eve).state == "done"
+    home.private = True
+    home.issue("Written in private")
+    assert fetch(user=eve, since=since).error == f"o/r {NOT_THERE}"
+    assert Issue.objects.count() == 1
+
+
+def test_a_run_that_goes_on_looks_again_whether_the_repository_is_public(
+    world: World, github: GitHub, eve: User
+) -> None:
+    """It waited for a limit after its first page; meanwhile the repository became private."""
+    home = world.repository("o/r")
+    for _ in range(60):
+        home.issue()
+    github.fault("secondary", "/graphql", skip=1)
+    run = worked(start_fetch(user=eve, repository="o/r", send=False))
+    assert run.state == "waiting"
+    n_stored = Issue.objects.count()
+    home.private = True
+    FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+    assert (worked(run).state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert Issue.objects.count() == n_stored
+    assert worked(continue_run(run=run, user=eve, send=False)).state == "failed"
+    home.private = False
+    assert worked(continue_run(run=run, user=eve, send=False)).state == "done"
+
+
+def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
+    world: World, github: GitHub, fetch: Fetch, eve: User
+) -> None:
+    home = world.repository("o/r")
+    for _ in range(60):
+        home.issue()
+
+    def before(asked: Any) -> None:
+        home.private = sum(each.path == "/graphql" for each in github.asked) > 1
+
+    github.before_answer = before
+    run = fetch(user=eve)
+    github.before_answer = None
+    assert (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert 0 < Issue.objects.count() < 60
+
+
+def test_a_name_that_leads_to_a_private_repository_is_not_there(world: World, fetch: Fetch, eve: User) -> None:
+    home = world.repository("o/open", private=True)
+    home.issue()
+    home.rename("lab/secret")
+    moved, nothing = fetch("o/open", user=eve), fetch("o/nosuch", user=eve)
+    assert json.loads(json.dumps(shown(moved)).replace("o/open", "o/nosuch")) == shown(nothing)
+    assert not Repository.objects.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_where_an_issue_went_is_not_told_if_that_is_private(
+    world: World, github: GitHub, fetch: Fetch, eve: User, way: str
+) -> None:
+    home, secret = world.repository("o/r"), world.repository("lab/secret", private=True)
+    issue = home.issue()
+    assert fetch(user=eve).state == "done"
+    issue.transfer(secret)
+    run = start_asked(user=eve, repository="o/r", what="presence", numbers=[issue.number], send=False)
+    run = worked(run, way)
+    assert run.state == "done", run.error
+    stored = Issue.objects.get()
+    assert (stored.presence, stored.moved_to) == ("transferred", "")
+
+
+@pytest.mark.parametrize("what", ["issues", "closing_changes"])
+@pytest.mark.parametrize("way", WAYS)
+def test_private_changes_that_closed_a_public_issue_are_not_stored(
+    world: World, github: GitHub, fetch: Fetch, eve: User, way: str, what: str
+) -> None:
+    home, secret, other = world.repository("o/r"), world.repository("lab/secret", private=True), world.repository("o/s")
+    issues = [home.issue() for _ in range(2)]
+    for repository, issue in zip((secret, other), issues, strict=True):
+        pull = repository.pull_request(f"Fixes o/r#{issue.number} of {repository.full_name}")
+        issue.close_by(pull)
+    issues.append(home.issue())
+    issues[-1].close(by=secret.commit("The secret commit"))
+    run = fetch(user=eve)
+    if what == "closing_changes":
+        ClosingChange.objects.all().delete()
+        numbers = [issue.number for issue in issues]
+        run = worked(start_asked(user=eve, repository="o/r", what=what, numbers=numbers, send=False), way)
+    assert run.state == "done", run.error
+    found = " ".join(ClosingChange.objects.values_list("identifier", flat=True))
+    assert "lab/secret" not in found and "o/s#" in found
+
+
+def test_who_named_a_repository_in_a_file_does_not_read_what_the_tokens_bring(
+    world: World, fetch: Fetch, take: Fetch, eve: User
+) -> None:
+    """A row of a private file made them its reader before anybody with the permission fetched it."""
+    world.repository("lab/secret", private=True).issue("The patient's name")
+    take([{"number": 99, "title": "Mine", "repository": "lab/secret"}], user=eve, private=True)
+    assert Issue.objects.visible_to(eve).filter(repository__name="secret").count() == 1
+    sam, tom = make.user("sam", staff=True), make.user("tom")
+    assert fetch("lab/secret", user=sam).state == "done"
+    assert not Issue.objects.visible_to(eve).filter(repository__name="secret").exists()
+    assert Issue.objects.visible_to(sam).filter(repository__name="secret").count() == 2
+    assert not Issue.objects.visible_to(tom).exists()
+
+
+# Messages of a webhook
+
+
+@pytest.fixture
+def hook(settings: Any) -> Hook:
+    settings.GITHUB_WEBHOOK_SECRET = "a secret that both sides know"
+    return Hook()
+
+
+def test_a_message_of_what_became_private_is_not_stored_among_public_issues(
+    world: World, fetch: Fetch, eve: User, hook: Hook
+) -> None:
+    home = world.repository("o/r")
+    issue = home.issue("Open")
+    fetch(user=eve)
+    home.private = True
+    issue.edit(title="Written in private")
+    payload = {
+        "action": "edited",
+        "issue": shapes.issue("https://api.github.com", issue),
+        "repository": shapes.repository("https://api.github.com", home),
+    }
+    run = worked(FetchRun.objects.get(pk=hook.send("issues", payload).json()["run"]))
+    assert run.state == "failed" and "is private at GitHub now" in run.error
+    assert Issue.objects.get().current_snapshot.title == "Open"
+    assert fetch(user=make.user("sam", staff=True)).state == "done"
+    assert worked(continue_run(run=run, send=False)).state == "done"
+    assert Repository.objects.get().private and not Issue.objects.visible_to(eve).exists()
+
+
+def test_a_message_does_not_tell_the_private_place_of_an_issue(
+    world: World, fetch: Fetch, eve: User, hook: Hook
+) -> None:
+    home, secret = world.repository("o/r"), world.repository("lab/secret", private=True)
+    issue = home.issue()
+    fetch(user=eve)
+    old = shapes.issue("https://api.github.com", issue)
+    public = shapes.repository("https://api.github.com", home)
+    moved = issue.transfer(secret)
+    changes = {
+        "new_issue": shapes.issue("https://api.github.com", moved),
+        "new_repository": shapes.repository("https://api.github.com", secret),
+    }
+    hook.tell("issues", {"action": "transferred", "issue": old, "repository": public, "changes": changes})
+    stored = Issue.objects.get()
+    assert (stored.presence, stored.moved_to) == ("transferred", "")
