@@ -19,3 +19,20 @@ def stored_files_are_private(app_configs: Any, **_: Any) -> list[checks.CheckMes
         + "; ".join(found.commands(settings.DATA_DIR))
     )
     return [checks.Warning(found.sentence(), hint=hint, id="concord.W001")]
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def links_lead_to_the_site(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:
+    """Warnings about the address that links begin with; an error where the site has no name at all."""
+    found: list[checks.CheckMessage] = []
+    hint = "Set SITE_URL to the address that people open, as https://concord.example.org."
+    if not settings.ALLOWED_HOSTS:
+        sentence = "The site has no name, so it answers every request with 400."
+        found.append(checks.Error(sentence, hint=hint, id="concord.E001"))
+    if not settings.LOOPBACK_ONLY and not settings.SITE_URL_GIVEN:
+        sentence = f"SITE_URL is not set. Links in e-mail and links that people hand on begin with {settings.SITE_URL}."
+        found.append(checks.Warning(sentence, hint=hint, id="concord.W002"))
+    elif settings.HTTPS and not settings.SITE_URL.startswith("https://"):
+        sentence = f"HTTPS is set, but SITE_URL is {settings.SITE_URL}."
+        found.append(checks.Warning(sentence, hint="Write SITE_URL with https://.", id="concord.W003"))
+    return found

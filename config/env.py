@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
 LOOPBACK = {"127.0.0.1", "localhost", "::1", "[::1]"}
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def text(name: str, default: str = "") -> str:
@@ -120,6 +121,32 @@ def all_or_none(*names: str) -> dict[str, str] | None:
             f"{' and '.join(missing)} must be given, too: {', '.join(names)} mean something only together."
         )
     return None if missing else found
+
+
+def site(name: str) -> str:
+    """The address that people open, as https://concord.example.org; raises ImproperlyConfigured for anything else."""
+    value = text(name).rstrip("/")
+    parts = urlsplit(value)
+    try:
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_whole = False
+    if value and (not is_whole or value != f"{parts.scheme}://{parts.netloc}" or parts.username is not None):
+        raise ImproperlyConfigured(f"{name} is {value!r}; write it as https://concord.example.org, without a path.")
+    return value
+
+
+def host_of(site_url: str) -> list[str]:
+    """The host in the address of the site, as ALLOWED_HOSTS has it; nothing where there is none."""
+    host = urlsplit(site_url).hostname
+    return [f"[{host}]" if ":" in host else host] if host else []
+
+
+def site_without_setting(names: Sequence[str], *, https: bool, is_proxied: bool, port: int) -> str:
+    """The address of the site where SITE_URL is empty: the first name of ALLOWED_HOSTS, else the loopback address."""
+    host = next((name.lstrip(".") for name in names if name.strip("*.")), "127.0.0.1")
+    is_usual = (https or is_proxied) and host not in LOOPBACK
+    return f"http{'s' * https}://{host}" + ("" if is_usual else f":{port}")
 
 
 def provider(name: str) -> str:

@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http.request import split_domain_port
 from django.shortcuts import render, resolve_url
 from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
@@ -15,10 +17,12 @@ from accounts.errors import ConcordError, TooMany
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
+from config.env import LOOPBACK_HOSTS
 from config.outages import Outage, outage_of
 from config.requests import number_of
 
 logger = logging.getLogger(__name__)
+PROBES = ("/healthz", "/readyz", "/metrics")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 TITLES = {
     400: "Not understood",
@@ -32,6 +36,18 @@ TITLES = {
 
 def is_htmx(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
+
+
+class Probes:
+    """Health checks and metrics are asked of a process under its loopback name, which is no name of the site."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path in PROBES and split_domain_port(request.META.get("HTTP_HOST", ""))[0] in LOOPBACK_HOSTS:
+            request.META["HTTP_HOST"] = urlsplit(settings.SITE_URL).netloc
+        return self.get_response(request)
 
 
 class SeenSessions:

@@ -59,14 +59,18 @@ def _former_keys() -> list[str]:
 
 SECRET_KEY = _secret_key()
 SECRET_KEY_FALLBACKS = _former_keys()
-ALLOWED_HOSTS = [*env.words("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 HTTPS = env.flag("HTTPS")
 TRUSTED_PROXIES = env.whole("TRUSTED_PROXIES", 0, most=10)
+SITE_URL_GIVEN = env.site("SITE_URL")
+_names = [*env.words("ALLOWED_HOSTS"), *env.host_of(SITE_URL_GIVEN)]
 LOOPBACK_ONLY = (
     not (env.words("ALLOWED_HOSTS") or HTTPS or TRUSTED_PROXIES)
+    and env.LOOPBACK.issuperset(_names)
     and env.text("BIND", "127.0.0.1") in env.LOOPBACK  # nobody else's machine is meant to reach this one
 )
+ALLOWED_HOSTS = [*_names, *(env.LOOPBACK_HOSTS if LOOPBACK_ONLY else ())]
+SITE_URL = SITE_URL_GIVEN or env.site_without_setting(_names, https=HTTPS, is_proxied=bool(TRUSTED_PROXIES), port=PORT)
 
 INSTALLED_APPS = [
     "config",
@@ -94,6 +98,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.requests.RequestLog",
+    "config.middleware.Probes",
     "config.headers.Headers",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",

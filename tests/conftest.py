@@ -56,7 +56,7 @@ if "config.settings" in sys.modules:  # pytest-django has read them for a DJANGO
 # Before Django reads its settings, which happens after this file is imported.
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", "ALLOWED_HOSTS"):
+for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", "ALLOWED_HOSTS", "SITE_URL"):
     os.environ.pop(name, None)
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
@@ -201,6 +201,22 @@ def quick_passwords() -> Iterator[None]:
 
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def site_of_test_clients() -> Iterator[None]:
+    """Links lead where Django's test client is."""
+    from django.test import override_settings
+
+    with override_settings(SITE_URL="http://testserver"):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def site_of_live_server(request: pytest.FixtureRequest) -> None:
+    """Links lead to the live server, where a test has one."""
+    if "live_server" in request.fixturenames:
+        request.getfixturevalue("settings").SITE_URL = request.getfixturevalue("live_server").url
 
 
 @pytest.fixture(autouse=True)

@@ -67,6 +67,7 @@ class Servers:
             "DATA_DIR": str(self.folder / "data"),
             "PGBOUNCER": "1",
             "HTTPS": "1",
+            "ALLOWED_HOSTS": "127.0.0.1 localhost",
             "TRUSTED_PROXIES": "1",
             "SECRET_KEY": "of all servers the same" * 2,
             "GUNICORN_CMD_ARGS": f"--workers {each_web}",

@@ -13,6 +13,7 @@ from accounts.access import get_password_link
 from accounts.errors import Invalid, NotFound
 from accounts.forms import EmailForm, FirstPasswordForm, explain
 from accounts.limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, require_room
+from accounts.links import absolute
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -27,7 +28,7 @@ def lost_password(request: HttpRequest) -> HttpResponse:
         address = form.cleaned_data["email"]
         require_room(request, RESETS_OF_ADDRESS)
         require_room(request, RESETS_OF_EMAIL, address.casefold())
-        jobs.send_password_links.delay(address, request.build_absolute_uri("/"))
+        jobs.send_password_links.delay(address, absolute("/"))
         is_sent = True
     context = {"form": form, "is_sent": is_sent, "sends": settings.SENDS_EMAIL}
     return render(request, "accounts/lost_password.html", context, status=422 if form.errors else 200)

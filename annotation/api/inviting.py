@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.links import absolute
 from annotation.access import OWNER, get_invitation
 from annotation.actions import invitations as actions
 from annotation.api.reading import body_of, picked, seat_of
@@ -87,7 +88,7 @@ class Invitations(APIView):
         made, plaintext = actions.invite(
             seat=seat, roles=body.get("roles") or [], **picked(body, "note", "days", "n_most")
         )
-        link = request.build_absolute_uri(reverse("invitation", args=[plaintext]))
+        link = absolute(reverse("invitation", args=[plaintext]))
         answer = Response(invitation_answer(invitation_line(made)) | {"token": plaintext, "link": link}, status=201)
         answer["Cache-Control"] = "no-store"
         return answer

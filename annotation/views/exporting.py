@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
 from annotation.errors import ConcordError, Forbidden, NotFound
@@ -69,7 +70,7 @@ def _page(
         "blind": [each for each in rounds if each.pk in seat.blind_round_ids],
         "own_only": rows.own_only(seat),
         "has_rounds": any(each.state != Round.State.DRAFT for each in rounds),
-        "address": request.build_absolute_uri(f"/api/v1/studies/{study.slug}/"),
+        "address": absolute(f"/api/v1/studies/{study.slug}/"),
         "makes": makes,
         "sees": sees,
         "made": [_line(seat, each) for each in found[:SHOWN]],

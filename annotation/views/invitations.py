@@ -14,6 +14,7 @@ from kombu.exceptions import OperationalError
 from accounts import jobs
 from accounts.forms import NewAccountForm, explain
 from accounts.limits import INVITED_BY_EMAIL, LINKS, require_room
+from accounts.links import absolute
 from accounts.models import User
 from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
 from accounts.sessions import sign_in
@@ -44,7 +45,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     except ConcordError as error:
         explain(form, error)
         return members_page(request, seat, status=error.status, invitation=form)
-    link = request.build_absolute_uri(reverse("invitation", args=[plaintext]))
+    link = absolute(reverse("invitation", args=[plaintext]))
     is_sent = bool(made.email) and settings.SENDS_EMAIL and _sent(seat, made, link)
     return members_page(request, seat, status=201, link=link, made=made, is_sent=is_sent)
 

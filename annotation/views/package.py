@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from accounts.links import absolute
 from annotation.access import OWNER, get_seat
 from annotation.actions.exporting import request_export
 from annotation.errors import ConcordError, Forbidden
@@ -47,5 +48,5 @@ def package(request: HttpRequest, slug: str) -> HttpResponse:
         rounds=rounds,
         n_answers=n_answers(rounds),
         hidden=list(hidden.values_list("number", flat=True)),
-        address=request.build_absolute_uri(f"/api/v1/studies/{slug}/exports/"),
+        address=absolute(f"/api/v1/studies/{slug}/exports/"),
     )

@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from accounts.links import absolute
 from annotation.access import OWNER, get_member_at, get_seat
 from annotation.actions.password_links import make_password_link
 from annotation.views.studies import members_page
@@ -22,5 +23,5 @@ def password_link(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         seat.require(OWNER)
     member = get_member_at(seat, pk)
     plaintext = make_password_link(seat=seat, member=member)
-    link = request.build_absolute_uri(reverse("new_password", args=[plaintext]))
+    link = absolute(reverse("new_password", args=[plaintext]))
     return members_page(request, seat, status=201, link=link, link_for=member)

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.links import absolute
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions import reader_links as actions
 from annotation.errors import ConcordError
@@ -35,7 +36,7 @@ def reader_links(request: HttpRequest, slug: str) -> HttpResponse:
     except ConcordError as error:
         explain(form, error)
         return _page(request, seat, form, status=error.status)
-    address = request.build_absolute_uri(reverse("open_reader_link", args=[plaintext]))
+    address = absolute(reverse("open_reader_link", args=[plaintext]))
     return _page(request, seat, ReaderLinkForm(), made=link, address=address, status=201)
 
 

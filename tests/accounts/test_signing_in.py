@@ -239,6 +239,8 @@ def test_nobody_else_can_choose_it(alice: User) -> None:
         ({"TRUSTED_PROXIES": "1"}, False),
         ({"BIND": "0.0.0.0"}, False),
         ({"BIND": "127.0.0.1"}, True),
+        ({"SITE_URL": "http://localhost:8000"}, True),
+        ({"SITE_URL": "https://concord.example.org"}, False),
     ],
 )
 def test_a_server_is_local_unless_a_setting_opens_it(
@@ -246,7 +248,7 @@ def test_a_server_is_local_unless_a_setting_opens_it(
 ) -> None:
     import runpy
 
-    for name in ("ALLOWED_HOSTS", "HTTPS", "TRUSTED_PROXIES", "BIND"):
+    for name in ("SITE_URL", "ALLOWED_HOSTS", "HTTPS", "TRUSTED_PROXIES", "BIND"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

@@ -193,7 +193,7 @@ def with_https(*arguments: str) -> str:
     place |= {
         "DATABASE_URL": "postgresql://nobody@nowhere/none",
         "REDIS_URL": "redis://nowhere",
-        "ALLOWED_HOSTS": "concord.example.org",
+        "SITE_URL": "https://concord.example.org",
     }
     kept = {name: value for name, value in os.environ.items() if name != "DJANGO_ALLOW_ASYNC_UNSAFE"}
     done = subprocess.run(

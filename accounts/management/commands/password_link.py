@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.urls import reverse
 
@@ -16,11 +17,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user")
-        parser.add_argument("--site", default="", help="where people reach this server: https://concord.example.org")
+        parser.add_argument("--site", default="", help="where people reach this server, if not at SITE_URL")
 
     def handle(self, *args: Any, user: str, site: str, **options: Any) -> None:
         try:
             _, plaintext = make_password_link(user=get_user(user))
         except ConcordError as error:
             raise CommandError(error.message) from error
-        self.stdout.write(site.rstrip("/") + reverse("new_password", args=[plaintext]))
+        self.stdout.write((site.rstrip("/") or settings.SITE_URL) + reverse("new_password", args=[plaintext]))
