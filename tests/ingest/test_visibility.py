@@ -14,6 +14,7 @@ from accounts.actions import make_token
 from accounts.models import ServerEvent, User
 from annotation.actions import rounds as round_actions
 from config.backups import upgrading
+from config.env import People
 from ingest import indexing, queries, sync
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
@@ -165,6 +166,7 @@ def test_a_fetch_of_a_private_repository_shows_nobody_what_somebody_else_uploade
     world.repository("o/r", private=True).issue("Of GitHub")
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]
+    settings.FETCHERS = People(everyone=True)
     run = fetch(user=bob.user)
     assert run.state == "failed" and "another person uploaded privately" in run.error
     assert not bob.sees("o/r/1")
