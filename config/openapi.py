@@ -48,6 +48,7 @@ def _describe(method: str, operation: dict[str, Any]) -> None:
     statuses = {400, 413, 415, 422} if "requestBody" in operation else set()
     statuses |= {409} if method != "get" and any(operation.get("security", [])) else set()
     statuses |= {400, 422} if any(parameter["in"] == "query" for parameter in given) else set()
+    statuses |= {422} if any(parameter["in"] == "header" for parameter in given) else set()
     statuses |= {404} if any(parameter["in"] == "path" for parameter in given) else set()
     statuses |= {401, 403, 429} if any(operation.get("security", [])) else set()
     statuses |= {503}

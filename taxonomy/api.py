@@ -154,13 +154,14 @@ _ETAG = re.compile(r'\s*(?:W/)?"?([0-9]{1,9})"?\s*')
 
 
 def expected_revision(request: Request) -> int | None:
-    """The revision that `If-Match` names; None where it names none or any. Raises Unreadable."""
+    """The revision that `If-Match` names; None where there is no such header, or it names any. Raises Invalid."""
     given = request.headers.get("If-Match", "*").strip()
     if given == "*":
         return None
     found = _ETAG.fullmatch(given)
     if found is None:
-        raise Unreadable('If-Match names the revision that you read, such as "3", as the ETag of the draft gave it.')
+        sentence = 'Write the revision that you read, such as "3", as the ETag of the draft gave it.'
+        raise Invalid("If-Match names no revision. Nothing was stored.", fields={"If-Match": [sentence]})
     return int(found[1])
 
 

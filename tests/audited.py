@@ -26,17 +26,18 @@ def said(answer: str) -> tuple[int, str]:
     except (ValueError, KeyError, TypeError):
         return 0, "Packages were not audited: no source of advisories is within reach."
     known = [row for row in rows if "skip_reason" not in row]
+    unknown = sorted({row["name"] for row in rows if "skip_reason" in row})
+    left = [f"Not looked up, for the source of advisories does not know them: {', '.join(unknown)}."] if unknown else []
     lines = [
         f"{row['name']} {row['version']}: {found['id']}, mended in {', '.join(found['fix_versions']) or 'no version'}"
         for row in known
         for found in row["vulns"]
     ]
     if lines:
-        return 1, "\n".join(["Packages with known vulnerabilities:", *sorted(set(lines))])
+        return 1, "\n".join(["Packages with known vulnerabilities:", *sorted(set(lines)), *left])
     if not known:
         return 0, "Packages were not audited: the source of advisories within reach knows none of them."
-    left = f"; {len(rows) - len(known)} are unknown there" if len(known) < len(rows) else ""
-    return 0, f"{len(known)} packages have no known vulnerability{left}."
+    return 0, "\n".join([f"{len(known)} packages have no known vulnerability.", *left])
 
 
 def main() -> int:

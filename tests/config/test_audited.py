@@ -15,9 +15,21 @@ UNKNOWN = {"name": "other", "version": "1.0", "skip_reason": "not found"}
     ("rows", "status", "words"),
     [
         ([FINE], 0, "1 packages have no known vulnerability."),
-        ([FINE, UNKNOWN], 0, "1 packages have no known vulnerability; 1 are unknown there."),
+        (
+            [FINE, UNKNOWN],
+            0,
+            "1 packages have no known vulnerability.\n"
+            "Not looked up, for the source of advisories does not know them: other.",
+        ),
         ([UNKNOWN, UNKNOWN], 0, "Packages were not audited: the source of advisories within reach knows none of them."),
         ([FINE, BAD, BAD], 1, "Packages with known vulnerabilities:\nold 1.0: PYSEC-1, mended in 1.1"),
+        (
+            [BAD, UNKNOWN],
+            1,
+            "Packages with known vulnerabilities:\nold 1.0: PYSEC-1, mended in 1.1\n"
+            "Not looked up, for the source of advisories does not know them: other.",
+        ),
+        ([], 0, "Packages were not audited: the source of advisories within reach knows none of them."),
     ],
 )
 def test_what_is_known_fails_and_what_is_not_is_said(rows: list[dict[str, object]], status: int, words: str) -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
 from accounts.actions import make_token
 from accounts.models import User
@@ -226,10 +227,25 @@ def test_a_write_names_the_revision_it_read_and_a_stale_one_is_told_what_is_newe
             assert set(body) == {"code", "message", "fields", "newer"}
             assert (body["newer"]["revision"], body["newer"]["edited_by"]) == (2, "otto")
             assert body["newer"]["edited_at"].startswith("20")
-    assert write(maria, "PUT", page, FIRST, "nonsense").status_code == 400
     assert write(maria, "PUT", page, FIRST, "*")["ETag"] == '"3"'
     answer = write(maria, "POST", page + "publish/", "", '"3"')
     assert (answer.status_code, answer.has_header("ETag")) == (200, False)
+
+
+@pytest.mark.parametrize("named", ["", " ", "nonsense", '""'])
+def test_an_if_match_that_names_no_revision_is_answered_as_the_description_says(maria: Caller, named: str) -> None:
+    maria.send(text=FIRST)
+    described = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    version = ROOT + "{slug}/versions/{number}/"
+    for method, path, pattern in [
+        ("PUT", "s/versions/1/", version),
+        ("DELETE", "s/versions/1/", version),
+        ("POST", "s/versions/1/publish/", version + "publish/"),
+    ]:
+        headers = maria.headers | {"If-Match": named}
+        answer = maria.client.generic(method, ROOT + path, FIRST, content_type="application/yaml", headers=headers)
+        assert (answer.status_code, list(answer.json()["fields"])) == (422, ["If-Match"])
+        assert "422" in described[pattern][method.lower()]["responses"]
 
 
 def test_a_draft_is_started_and_discarded_and_a_published_version_retired(maria: Caller) -> None:
