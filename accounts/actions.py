@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.password_validation import validate_password
@@ -11,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.auditing import record
+from accounts.confirming import Confirmation, require_confirmed
 from accounts.errors import Conflict, Invalid, NotFound
 from accounts.keys import read_keys
 from accounts.models import ApiToken, PasswordLink, Session, User, digest
@@ -57,8 +59,11 @@ def add_user(
     return user, first_password
 
 
-def rename_user(*, user: User, full_name: str, email: str) -> User:
-    """Changes how a person is called; raises Invalid for a name that misleads and an address that is none."""
+def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirmation) -> User:
+    """Changes how a person is called, and where e-mail reaches them.
+
+    Raises Invalid for a name that misleads, an address that is none, and a new address that was not confirmed.
+    """
     if wrong := wrong_in(full_name.strip()):
         raise Invalid("This name can't be used.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
@@ -73,6 +78,8 @@ def rename_user(*, user: User, full_name: str, email: str) -> User:
             for name, sentences in error.message_dict.items()
         }
         raise Invalid("This name or address can't be used.", fields=fields) from error
+    if user.email != address:
+        require_confirmed(user, confirmation)
     with transaction.atomic():
         user.save(update_fields=["first_name", "last_name", "email"])
         if user.get_full_name() != before:
@@ -101,10 +108,11 @@ def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
     record(verb="password changed", user=user)
 
 
-def first_password(*, user: User, new: str, keep: str | None = None) -> None:
-    """Sets a password for somebody who has none and signs in by a provider. Raises Invalid, Conflict."""
+def first_password(*, user: User, new: str, confirmation: Confirmation, keep: str | None = None) -> None:
+    """Sets a password for somebody who has none and just signed in by a provider. Raises Invalid, Conflict."""
     if user.has_usable_password():
         raise Conflict("You have a password already; change it with the present one.")
+    require_confirmed(user, confirmation)
     _check_password(new, user, field="new")
     _set_password(user, new, keep=keep)
 
@@ -215,6 +223,12 @@ def disconnect_provider(*, user: User, account_id: int) -> None:
             raise Conflict("Without this connection you couldn't sign in any more. Set a password first.")
         found.delete()
         record(verb="provider disconnected", user=user, provider=found.provider)
+
+
+def make_own_token(*, confirmation: Confirmation, user: User, **more: Any) -> tuple[ApiToken, str]:
+    """`make_token` for who is signed in; raises Invalid also where it was not confirmed."""
+    require_confirmed(user, confirmation)
+    return make_token(user=user, **more)
 
 
 def make_token(

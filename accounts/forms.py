@@ -54,9 +54,34 @@ class SignInForm(AuthenticationForm):
             raise forms.ValidationError(REFUSED)
 
 
-class ProfileForm(forms.Form):
+def own_password(help_text: str = "") -> forms.CharField:
+    """The password of who is signed in, asked for once more."""
+    return forms.CharField(
+        label="Your password",
+        strip=False,
+        required=False,
+        help_text=help_text,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+
+class ConfirmedForm(forms.Form):
+    """A form that asks for the password again; without the field for who has none."""
+
+    def __init__(self, *args: Any, has_password: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not has_password:
+            del self.fields["password"]
+
+    @property
+    def own_password(self) -> str:
+        return str(self.cleaned_data.get("password", ""))
+
+
+class ProfileForm(ConfirmedForm):
     full_name = forms.CharField(label="Name", max_length=250, required=False, help_text="As others see it.")
     email = forms.EmailField(label="E-mail", required=False)
+    password = own_password("Only for a new e-mail address.")
 
 
 class PasswordForm(forms.Form):
@@ -68,7 +93,7 @@ class PasswordForm(forms.Form):
     new = forms.CharField(
         label="New password",
         strip=False,
-        help_text="At least 8 characters, and not one of the common ones.",
+        help_text="12 characters or more. A shorter password has to be hard to guess.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
@@ -77,10 +102,11 @@ class FirstPasswordForm(forms.Form):
     new = PasswordForm.declared_fields["new"]
 
 
-class CloseForm(forms.Form):
+class CloseForm(ConfirmedForm):
     typed = forms.CharField(
         label="Your user name", max_length=150, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
+    password = own_password()
 
 
 class EmailForm(forms.Form):
@@ -140,7 +166,7 @@ class KeysForm(forms.Form):
         return [self[action] for action in WORDS]
 
 
-class TokenForm(forms.Form):
+class TokenForm(ConfirmedForm):
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("never", "Never"))
     SCOPES = (
         (ApiToken.Scope.READ, "read"),
@@ -151,6 +177,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(label="What for", max_length=100)
     scope = forms.ChoiceField(label="Scope", choices=SCOPES)
     days = forms.ChoiceField(label="Ends after", choices=DAYS, initial="90")
+    password = own_password()
 
     @property
     def expires_at(self) -> datetime | None:

@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
 from accounts.actions import connect_provider
+from accounts.confirming import note_provider_sign_in
 from accounts.errors import Conflict, NotFound
 from accounts.openid import NONCE, is_answer
 from accounts.sessions import sign_in
@@ -143,6 +144,7 @@ def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
         if not login.user.is_active:
             return refusal(request, "This person may no longer sign in.")
         sign_in(request, login.user)
+        note_provider_sign_in(request)
         return HttpResponseRedirect(after)
     if not request.session.get(INVITATION):
         said = (

@@ -207,12 +207,10 @@ PASSWORD_HASHERS = [
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-] + [{"NAME": "accounts.passwords.NotTheDemos"}]
+] + [{"NAME": f"accounts.passwords.{name}"} for name in ("LongOrHardToGuess", "NotAName", "NotTheDemos")]
 SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_NAME = "__Host-concord" if HTTPS else f"concord_{PORT}"

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from accounts import actions
 from accounts.access import get_own_token, who
+from accounts.confirming import confirmation_of
 from accounts.errors import ConcordError, Invalid
 from accounts.forms import FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
 from accounts.known_browsers import remember
@@ -29,10 +30,16 @@ def me(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change_profile(request: HttpRequest) -> HttpResponse:
-    form = ProfileForm(request.POST)
+    user = who(request)
+    form = ProfileForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
         try:
-            actions.rename_user(user=who(request), **form.cleaned_data)
+            actions.rename_user(
+                user=user,
+                full_name=form.cleaned_data["full_name"],
+                email=form.cleaned_data["email"],
+                confirmation=confirmation_of(request, form.own_password),
+            )
         except Invalid as error:
             explain(form, error)
         else:
@@ -50,9 +57,12 @@ def change_password(request: HttpRequest) -> HttpResponse:
     has_one = user.has_usable_password()
     form = PasswordForm(request.POST) if has_one else FirstPasswordForm(request.POST)
     if form.is_valid():
-        change = actions.change_password if has_one else actions.first_password
+        kept = {"user": user, "keep": request.session.session_key, "new": form.cleaned_data["new"]}
         try:
-            change(user=user, keep=request.session.session_key, **form.cleaned_data)
+            if has_one:
+                actions.change_password(old=form.cleaned_data["old"], **kept)
+            else:
+                actions.first_password(confirmation=confirmation_of(request), **kept)
         except Invalid as error:
             explain(form, error)
         else:
@@ -124,11 +134,13 @@ def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
 @never_cache
 def make_token(request: HttpRequest) -> HttpResponse:
     """Answers with the page that shows the new token: it is nowhere else, so there is no address to come back to."""
-    form = TokenForm(request.POST)
+    user = who(request)
+    form = TokenForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
         try:
-            _, plaintext = actions.make_token(
-                user=who(request),
+            _, plaintext = actions.make_own_token(
+                confirmation=confirmation_of(request, form.own_password),
+                user=user,
                 name=form.cleaned_data["name"],
                 scope=form.cleaned_data["scope"],
                 expires_at=form.expires_at,
@@ -159,18 +171,21 @@ def _page(
     status: int = 0,
 ) -> HttpResponse:
     user = who(request)
+    has_password = user.has_usable_password()
     refused = any(form is not None and form.errors for form in (profile, password, token, keys))
     connections = connections_of(user)
     connected = {each.key for each in connections}
     context = {
-        "profile": profile or ProfileForm(initial={"full_name": user.get_full_name(), "email": user.email}),
-        "password": password or (PasswordForm() if user.has_usable_password() else FirstPasswordForm()),
+        "profile": profile
+        or ProfileForm(initial={"full_name": user.get_full_name(), "email": user.email}, has_password=has_password),
+        "password": password or (PasswordForm() if has_password else FirstPasswordForm()),
         "keys": keys or KeysForm(initial=KeysForm.of(user)),
         "sessions": sessions_of(user, request.session.session_key),
         "unconnected": [each for each in providers() if each.key not in connected],
         "connections": connections,
         "links": password_links_of(user),
-        "token": token or TokenForm(),
+        "token": token or TokenForm(has_password=has_password),
+        "sign_in_again": [] if has_password else [each for each in providers() if each.key in connected],
         "plaintext": plaintext,
         "tokens": tokens_of(user),
     }

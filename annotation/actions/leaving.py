@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts import actions as people
+from accounts.confirming import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.giving import take_out
@@ -38,13 +39,15 @@ def remove_member(*, seat: Seat, member: Membership) -> Left:
     return _finish(_leave(seat, member.pk, "member removed"))
 
 
-def close_account(*, user: User, typed: str) -> None:
-    """Leaves every study and ends the account, for who typed their user name.
+def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None:
+    """Leaves every study and ends the account, for who typed their user name and showed again who they are.
 
-    Raises Invalid for another name, Conflict where a study would be left without an owner; then nothing happened.
+    Raises Invalid for another name and without that, Conflict where a study would be left without an owner; then
+    nothing happened.
     """
     if typed.strip() != user.username:
         raise Invalid("The account was not closed.", fields={"typed": [f"Type {user.username}, as it stands there."]})
+    require_confirmed(user, confirmation)
     with transaction.atomic():
         seats = [get_seat(user, slug) for slug in studies_to_leave(user)]
         alone = [seat.study.title for seat in seats if _is_last_owner(seat.membership)]

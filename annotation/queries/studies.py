@@ -241,6 +241,12 @@ def studies_of(user: User, *, archived: bool = False) -> QuerySet[Study]:
     return own.select_related("taxonomy").order_by("-pk")
 
 
+def words_of_studies(user: User) -> list[str]:
+    """What the studies of a person are called, in titles and IDs."""
+    found = Study.objects.filter(memberships__user=user).values_list("title", "slug")
+    return [word for both in found for word in both]
+
+
 def visible_studies(user: User, *, archived: bool = False) -> QuerySet[Study]:
     """The studies a person may open, worked on or archived: their own; staff, all."""
     if not user.is_staff:

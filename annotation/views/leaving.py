@@ -7,6 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from accounts.confirming import confirmation_of
+from accounts.errors import TooMany
 from accounts.forms import CloseForm, explain
 from annotation.access import OWNER, get_member_at, get_seat
 from annotation.actions import leaving as actions
@@ -54,13 +56,16 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def close_account(request: HttpRequest) -> HttpResponse:
     """For who types their user name; nobody can undo it."""
     user = me(request)
-    form = CloseForm(request.POST or None)
+    form = CloseForm(request.POST or None, has_password=user.has_usable_password())
     status = 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
-                actions.close_account(user=user, typed=form.cleaned_data["typed"])
+                confirmation = confirmation_of(request, form.own_password)
+                actions.close_account(user=user, typed=form.cleaned_data["typed"], confirmation=confirmation)
+            except TooMany:
+                raise
             except ConcordError as error:
                 explain(form, error)
                 status = error.status

@@ -3,6 +3,7 @@
 import pytest
 
 from accounts import actions
+from accounts.confirming import Confirmation
 from accounts.errors import Conflict, Invalid
 from accounts.models import User
 from accounts.naming import cleaned, wrong_in, wrong_in_user_name
@@ -73,7 +74,7 @@ def test_people_studies_and_taxonomies_follow_the_rule() -> None:
     assert set(refused.value.fields) == {"username", "full_name"}
     user = User.objects.create_user("bob")
     with pytest.raises(Invalid, match="can't be used"):
-        actions.rename_user(user=user, full_name=bad, email="")
+        actions.rename_user(user=user, full_name=bad, email="", confirmation=Confirmation())
     study = make.study()
     for refuse in (
         lambda: create_study(user=study.created_by, slug="s2", title=bad, taxonomy="symptoms"),

@@ -1,5 +1,6 @@
 """A person's own page: sessions, theme, keys, and tokens that have ended."""
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import actions, jobs
+from accounts.confirming import Confirmation
 from accounts.errors import Conflict, Invalid, NotFound
 from accounts.models import ApiToken, Session, User
 from tests import builders as make
@@ -177,7 +179,8 @@ def test_a_lost_password_sends_a_link_and_tells_nobody_whether_the_address_is_kn
     alice: User, settings: Any, mailoutbox: list[Any]
 ) -> None:
     settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
-    actions.rename_user(user=alice, full_name="Alice", email="alice@example.org")
+    sure = Confirmation(PASSWORD)
+    actions.rename_user(user=alice, full_name="Alice", email="alice@example.org", confirmation=sure)
     told = [
         Client().post("/sign-in/lost-password/", {"email": address}).content.decode().partition("<main")[2]
         for address in ("Alice@example.org", "nobody@example.org")
@@ -198,9 +201,12 @@ def test_who_signs_in_by_a_provider_alone_keeps_it_until_there_is_a_password(ali
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
     with pytest.raises(Conflict, match="couldn't sign in"):
         actions.disconnect_provider(user=alice, account_id=alice.socialaccount_set.get().pk)
+    with pytest.raises(Invalid, match="by your provider once more"):
+        actions.first_password(user=alice, new=PASSWORD, confirmation=Confirmation(at_provider=time.time() - 601))
+    fresh = Confirmation(at_provider=time.time())
     with pytest.raises(Invalid):
-        actions.first_password(user=alice, new="12345")
-    actions.first_password(user=alice, new=PASSWORD)
+        actions.first_password(user=alice, new="12345", confirmation=fresh)
+    actions.first_password(user=alice, new=PASSWORD, confirmation=fresh)
     actions.disconnect_provider(user=alice, account_id=alice.socialaccount_set.get().pk)
     assert not alice.socialaccount_set.exists()
 

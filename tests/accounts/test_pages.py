@@ -95,7 +95,9 @@ def test_an_htmx_request_of_somebody_signed_out_sends_the_whole_page_to_sign_in(
 
 
 def test_a_new_token_is_shown_once(browser_of_alice: Client, alice: User) -> None:
-    answer = browser_of_alice.post("/me/tokens/", {"name": "notebook", "scope": "rate", "days": "90"})
+    answer = browser_of_alice.post(
+        "/me/tokens/", {"name": "notebook", "scope": "rate", "days": "90", "password": PASSWORD}
+    )
     assert answer.status_code == 201
     token = ApiToken.objects.get(user=alice)
     assert token.scope == "rate"
@@ -149,7 +151,9 @@ def test_a_password_changes_for_who_knows_the_old_one(browser_of_alice: Client, 
 
 def test_a_name_and_an_address_are_kept(browser_of_alice: Client, alice: User) -> None:
     assert browser_of_alice.post("/me/profile/", {"full_name": "Alice B. Cole", "email": "no"}).status_code == 422
-    browser_of_alice.post("/me/profile/", {"full_name": "Alice B. Cole", "email": "a@example.org"})
+    browser_of_alice.post(
+        "/me/profile/", {"full_name": "Alice B. Cole", "email": "a@example.org", "password": PASSWORD}
+    )
     alice.refresh_from_db()
     assert (alice.display_name, alice.email) == ("Alice B. Cole", "a@example.org")
 

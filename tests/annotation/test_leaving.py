@@ -1,10 +1,13 @@
 """Leaving a study, being removed, closing an account: access ends at every door, answers stay under the code."""
 
+import time
+
 import pytest
 from django.core.cache import cache
 from django.test import Client
 
 from accounts.actions import make_token
+from accounts.confirming import Confirmation
 from accounts.models import ApiToken, User
 from annotation.access import get_seat
 from annotation.actions import giving, leaving, studies
@@ -118,8 +121,8 @@ def test_an_account_is_closed_by_who_types_its_name(study: Study) -> None:
     bob = make.user("bob", password="a long password")
     make_token(user=bob, name="script")
     client = Visitor("bob").client
-    assert client.post("/me/close/", {"typed": "carol"}).status_code == 422
-    assert client.post("/me/close/", {"typed": "bob"})["Location"] == "/sign-in/"
+    assert client.post("/me/close/", {"typed": "carol", "password": "a long password"}).status_code == 422
+    assert client.post("/me/close/", {"typed": "bob", "password": "a long password"})["Location"] == "/sign-in/"
     bob.refresh_from_db()
     assert not bob.is_active and not bob.sessions.exists()
     assert not ApiToken.objects.filter(user=bob, revoked_at=None).exists()
@@ -129,9 +132,9 @@ def test_an_account_is_closed_by_who_types_its_name(study: Study) -> None:
 
 def test_an_account_that_alone_owns_a_study_is_not_closed(study: Study) -> None:
     with pytest.raises(Conflict, match="only owner of “Study”"):
-        leaving.close_account(user=make.user("olga"), typed="olga")
+        leaving.close_account(user=make.user("olga"), typed="olga", confirmation=Confirmation(at_provider=time.time()))
     with pytest.raises(Invalid):
-        leaving.close_account(user=make.user("bob"), typed="")
+        leaving.close_account(user=make.user("bob"), typed="", confirmation=Confirmation())
     assert make.user("olga").is_active and make.seat(study, "olga").membership
 
 

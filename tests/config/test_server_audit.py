@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def olga(client: Client) -> User:
-    user = make.user("olga")
+    user = make.user("olga", password="a long password")
     client.force_login(user)
     return user
 
@@ -25,7 +25,7 @@ def lines(**of: object) -> list[tuple[str, str]]:
 
 
 def test_who_takes_another_name_or_address_leaves_a_line_that_holds_neither(client: Client, olga: User) -> None:
-    profile = {"full_name": "Olga Orlova", "email": "olga@example.org"}
+    profile = {"full_name": "Olga Orlova", "email": "olga@example.org", "password": "a long password"}
     client.post("/me/profile/", profile)
     assert lines() == [("e-mail address changed", "olga"), ("person renamed", "olga")]
     client.post("/me/profile/", profile)
