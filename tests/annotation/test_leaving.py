@@ -118,7 +118,9 @@ def test_the_last_answer_out_moves_the_round_on_when_its_rater_leaves(study: Stu
 
 
 def test_an_account_is_closed_by_who_types_its_name(study: Study) -> None:
-    bob = make.user("bob", password="a long password")
+    bob = make.user("bob")
+    bob.set_password("a long password")
+    bob.save()
     make_token(user=bob, name="script")
     client = Visitor("bob").client
     assert client.post("/me/close/", {"typed": "carol", "password": "a long password"}).status_code == 422
