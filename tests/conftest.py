@@ -75,12 +75,19 @@ RUN_COMMANDS = (
 
 _hold = embedded.Hold(DATA_DIR)
 _kinds_run: set[str] = set()
+_seconds: dict[str, float] = {}
+"""Of each test without the mark `slow`, what it is given left out, or whoever comes first would pay for the browser."""
+BUDGET_SECONDS = 3.0
 
 
 class _Servers:
     """Whether they are those of the tests."""
 
     are_own = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--budget", action="store_true", help="fail when a test without the mark `slow` takes too long")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -166,11 +173,27 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note which kinds of tests passed, for .ci/run to see that none was left out."""
     if report.when == "call" and report.passed:
         _kinds_run.update({"browser", "github", "worker"} & set(report.keywords))
+    if report.when == "call" and "slow" not in report.keywords:
+        _seconds[report.nodeid] = report.duration
+
+
+def _over_budget() -> list[tuple[float, str]]:
+    return sorted(((took, name) for name, took in _seconds.items() if took > BUDGET_SECONDS), reverse=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("budget") and session.exitstatus == pytest.ExitCode.OK and _over_budget():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if os.environ.get("KINDS_RUN"):
         Path(os.environ["KINDS_RUN"]).write_text("".join(f"{kind}\n" for kind in sorted(_kinds_run)))
+    if over := _over_budget():
+        terminalreporter.section(f"Over {BUDGET_SECONDS:g} seconds and not marked slow: {len(over)}")
+        for took, name in over:
+            terminalreporter.write_line(f"{took:6.1f} s {name}")
     if not chromium():
         terminalreporter.write_line("The browser tests did NOT run: no Chromium was found.", yellow=True, bold=True)
     if not descriptions.are_here():
