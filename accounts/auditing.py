@@ -98,24 +98,37 @@ def verbs(table: type[Model], **narrowed: int) -> list[str]:
 
 def lines_of(rows: QuerySet[Any], format: str) -> Iterator[bytes]:
     """A file of the lines, newest first, in batches: `csv` with harmless cells, or `jsonl`."""
+    text = io.StringIO()
+    table = SafeCsv(text, lineterminator="\r\n")
     if format == "csv":
-        yield b"at,who,what,detail\r\n"
+        table.row(["at", "who", "what", "detail"])
+        yield _taken(text)
     below: int | None = None
     while batch := list((rows if below is None else rows.filter(pk__lt=below)).order_by("-pk")[:BATCH]):
         below = batch[-1].pk
-        yield "".join(_line(event, format) for event in batch).encode()
+        if format == "csv":
+            table.rows(
+                [at, who or "", what, json.dumps(detail, ensure_ascii=False)]
+                for at, who, what, detail in map(_told, batch)
+            )
+            yield _taken(text)
+        else:
+            names = ("at", "who", "what", "detail")
+            lines = (dict(zip(names, _told(event), strict=True)) for event in batch)
+            yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
 
-def _line(event: Any, format: str) -> str:
+def _taken(text: io.StringIO) -> bytes:
+    """What was written since the last time."""
+    written = text.getvalue().encode()
+    text.seek(0)
+    text.truncate()
+    return written
+
+
+def _told(event: Any) -> tuple[str, str | None, str, dict[str, Any]]:
+    """When, who, what, and the details of a line."""
     who = event.user.told_name if event.user else ""
     about = getattr(event, "about", None)
     detail = event.detail | ({"about": about.told_name} if about else {})
-    at = event.at.isoformat()
-    if format == "jsonl":
-        return (
-            json.dumps({"at": at, "who": who or None, "what": event.verb, "detail": detail}, ensure_ascii=False) + "\n"
-        )
-    line = io.StringIO()
-    cells = [at, who, event.verb, json.dumps(detail, ensure_ascii=False)]
-    SafeCsv(line, lineterminator="\r\n").row(cells)
-    return line.getvalue()
+    return event.at.isoformat(), who or None, event.verb, detail

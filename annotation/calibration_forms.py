@@ -1,12 +1,11 @@
 """Forms of training items: what is right of one item, or of many in a sheet."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 
+from accounts.spreadsheets import as_lines
 from annotation.answers import LONGEST_TEXT
 from annotation.errors import Unreadable
 from annotation.sheets.tables import open_table
@@ -105,12 +104,7 @@ class SheetForm(forms.Form):
 def _text_of(file: Any) -> str:
     """A table of any kind as comma-separated text."""
     table = open_table(file)
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(table.columns)
-    for row in table.rows:
-        rows.writerow(row.cells)
-    return text.getvalue()
+    return as_lines([table.columns, *(row.cells for row in table.rows)])
 
 
 class ReasonForm(forms.Form):

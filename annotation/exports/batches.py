@@ -1,7 +1,6 @@
 """Writes record batches as CSV, JSON Lines or Parquet: each different word is made a cell once; pure."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -11,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import FORMULA, defused
-from annotation.exports.writers import Drain, word
+from accounts.spreadsheets import DANGEROUS, QUOTED, csv_cell
+from annotation.exports.writers import Drain, joined, word
 
 ROWS_MOST = 100_000
 """Rows of one piece, and of one row group."""
-_QUOTED = re.compile(r'[",\r\n]')
-_DOUBTFUL_CELL = "^[" + re.escape("".join(FORMULA)) + r']|[",\r\n]'
+_DOUBTFUL_CELL = f"{DANGEROUS}|{QUOTED}"
 _DOUBTFUL_TEXT = r'["\\\x00-\x1f]'
 
 
@@ -54,7 +52,7 @@ def _beside(made: Callable[[pa.RecordBatch], bytes], batches: Iterable[pa.Record
 
 
 def _csv(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
-    yield (",".join(_cell(name) for name in columns) + "\n").encode()
+    yield (",".join(csv_cell(name) for name in columns) + "\n").encode()
 
     def made(batch: pa.RecordBatch) -> bytes:
         cells: list[Any] = []
@@ -93,17 +91,17 @@ def _cells(column: Any, kind: pa.DataType) -> Any:
     """A column as cells of CSV."""
     if isinstance(column, pa.DictionaryArray):
         words = column.dictionary.to_pylist()
-        made = [_cell(";".join(word(each) for each in json.loads(text)) if _is_list(kind) else text) for text in words]
+        made = [_joined(json.loads(text)) if _is_list(kind) else csv_cell(text) for text in words]
         return _taken(column, made, "")
     if pa.types.is_string(column.type):
-        return _mended(pc.fill_null(column, ""), _DOUBTFUL_CELL, _cell)
+        return _mended(pc.fill_null(column, ""), _DOUBTFUL_CELL, csv_cell)
     return pc.fill_null(_plain(column), "")
 
 
-def _cell(text: str) -> str:
-    """A text as a harmless cell, in quotes where it needs them."""
-    text = defused(text)
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+def _joined(values: list[Any]) -> str:
+    """Several values as one cell."""
+    made = joined(values)
+    return csv_cell(made) if isinstance(made, str) else str(made)
 
 
 def _texts(column: Any, kind: pa.DataType) -> Any:

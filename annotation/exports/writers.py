@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import SafeCsv, defused
+from accounts.spreadsheets import SafeCsv
 
 CHUNK = 2000
 FORMATS = ("csv", "jsonl", "parquet")
@@ -179,7 +179,7 @@ OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
 def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """The bytes of a file in chunks. `what` names the columns, `rows` are mappings with just these.
 
-    In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet would take for a formula gets an
+    In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet may evaluate gets an
     apostrophe before it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
     """
     columns = {**COLUMNS, **AROUND, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
@@ -206,7 +206,7 @@ def _csv(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) 
 
 
 def cell(value: Any) -> str | int | float:
-    """A value as one harmless cell."""
+    """A value as one cell, before it is defused; a value of a number dimension stays a number."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -214,10 +214,16 @@ def cell(value: Any) -> str | int | float:
     if isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
         value = json.dumps(value, ensure_ascii=False, default=_plain)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        value = ";".join(word(each) for each in value)
-    if isinstance(value, str):
-        return defused(value)
+        return joined(value)
     return value
+
+
+def joined(values: Sequence[Any]) -> str | int | float:
+    """Several values in one cell; a number alone is one."""
+    if len(values) == 1 and isinstance(values[0], int | float) and not isinstance(values[0], bool):
+        number = values[0]
+        return int(number) if isinstance(number, float) and number.is_integer() else number
+    return ";".join(word(each) for each in values)
 
 
 def word(value: str | bool | float) -> str:

@@ -126,10 +126,13 @@ State of {cover.version}, made with {cover.software}. {people} Of the texts: {TE
 | --- | ---: | --- |
 {tables}
 
-Every table is there as CSV (UTF-8, several values of a cell joined by `;`, a cell that a spreadsheet would take for a
-formula begins with an apostrophe) and as Parquet (lists stay lists). `datapackage.json` is the data dictionary: each
-column with its type, meaning and categories, keys and references, as a
+Every table is there as CSV (UTF-8, several values of a cell joined by `;`) and as Parquet (lists stay lists).
+`datapackage.json` is the data dictionary: each column with its type, meaning and categories, keys and references, as a
 [Frictionless Data Package](https://datapackage.org).
+
+In CSV a text that a spreadsheet may evaluate begins with an apostrophe: one that begins with
+`=`, `+`, `-` or `@` (also in full width), also after blanks or apostrophes of its own. Remove one apostrophe to get the
+text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 
 | file | what |
 | --- | --- |

@@ -10,6 +10,7 @@ and "n of n values agree", or with 1 and every value that differs: file, key, re
 
 import json
 import math
+import re
 import sys
 from collections import Counter, defaultdict
 from itertools import combinations, pairwise
@@ -23,6 +24,11 @@ TINY = 1e-12
 PENDING, NOT_ASKED = "PENDING", "(does not apply)"
 OFF_SCALE = (PENDING, NOT_ASKED)
 MOST_SHOWN = 50
+UNSEEN = (
+    "\x00-\x20\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u2028-\u202f"
+    "\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
+DEFUSED = re.compile(f"'+[{UNSEEN}]*[=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]")
 
 
 class Report:
@@ -62,7 +68,7 @@ def is_number(value):
 
 def text_of(cell):
     """A cell without the apostrophe that keeps spreadsheets from running it."""
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@", "\t", "\r") else cell
+    return cell[1:] if cell[:1] == "'" and DEFUSED.match(cell) else cell
 
 
 def in_code_order(code):

@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import SafeCsv, defused
+from accounts.spreadsheets import SafeCsv
 
 ROWS_AT_ONCE = 20_000
 PARQUET = {
@@ -73,7 +73,7 @@ class TableWriter:
         self.table, self.files, self.n_rows = table, files, 0
         self._waiting: list[Row] = []
         self._text = io.StringIO()
-        self._csv = SafeCsv(self._text, lineterminator="\r\n")  # so that a lone carriage return is quoted, too
+        self._csv = SafeCsv(self._text, lineterminator="\r\n")
         self._csv.row([column.name for column in table.columns])
         self._schema = pa.schema([(column.name, PARQUET[column.type]) for column in table.columns])
         self._parquet = (
@@ -104,7 +104,7 @@ class TableWriter:
 
 
 def cell(value: Any) -> str | int | float:
-    """A value as one cell that no spreadsheet runs."""
+    """A value as one cell, before it is defused."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -116,9 +116,11 @@ def cell(value: Any) -> str | int | float:
     if isinstance(value, Mapping):
         return as_json(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
+        if len(value) == 1 and isinstance(value[0], int | float) and not isinstance(value[0], bool):
+            return number(value[0])
         is_plain = all(isinstance(each, str | int | float) for each in value)
         value = ";".join(word(each) for each in value) if is_plain else as_json(value)
-    return defused(str(value))
+    return str(value)
 
 
 def word(value: str | bool | float) -> str:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO, Any
 
+from accounts.spreadsheets import is_of_concord
 from annotation.errors import Unreadable
 from annotation.sheets.tables import UNSTORABLE, parquet_lines
 from annotation.sheets.tools import ToolSheet, are_examples, is_json, sheet_of_examples, sheets_of_json, spelled_out
-from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, open_lines
+from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX, Workbook
 
 ROWS_MAX = 100_000
@@ -210,8 +211,13 @@ def _unpack(archive: zipfile.ZipFile, part: zipfile.ZipInfo, copy: Any) -> None:
 def _of_lines(name: str, lines: Iterator[TableRow]) -> Sheet:
     sheet = Sheet(name[:NAME_MAX], "")
     n_cells = 0
+    is_ours = False
     for line in lines:
         if line.fault or any(cell and not cell.isspace() for cell in line.cells):
+            if not sheet.lines:
+                is_ours = is_of_concord(line.cells)
+            elif is_ours:
+                line = as_written(line)
             n_cells += len(line.cells)
             if len(sheet.lines) >= ROWS_MAX or n_cells > CELLS_MAX:
                 raise _too_many()

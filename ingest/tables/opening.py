@@ -5,10 +5,11 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import IO, BinaryIO
 
+from accounts.spreadsheets import as_lines, is_of_concord, undefused
 from ingest.errors import Unreadable
 from ingest.tables.workbooks import Workbook
 
@@ -90,6 +91,8 @@ def open_table(file: BinaryIO, sheet: str = "") -> Table:
         columns.pop()
     if len(columns) > COLUMNS_MAX:
         raise Unreadable(f"The sheet has {len(columns)} columns; {COLUMNS_MAX} are the most.")
+    if is_of_concord(columns):
+        lines = map(as_written, lines)
     return Table(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
 
 
@@ -105,11 +108,14 @@ def open_lines(file: IO[bytes]) -> Iterator[TableRow]:
     yield from _csv(file, _delimiter(first))
 
 
+def as_written(row: TableRow) -> TableRow:
+    """A row of a table that Concord wrote, with the texts that its cells were made of."""
+    return replace(row, cells=[undefused(cell) for cell in row.cells])
+
+
 def as_line(cells: Sequence[str]) -> str:
     """Cells as a line of CSV."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(cells)
-    return line.getvalue()
+    return as_lines([cells]).removesuffix("\n")
 
 
 def _is_blank(row: TableRow) -> bool:

@@ -72,6 +72,16 @@ SPREADSHEETS = [
     "@SUM(1+9)*cmd|' /C calc'!A0",
     "\t=1+1",
     "\r=1+1",
+    "ok\r=1+1",
+    'ok\r\n=HYPERLINK("https://canary.invalid/")',
+    " \n\u00a0=1+1",
+    "\u200b\ufeff+1+1",
+    "\uff1d1+1",
+    "\uff20SUM(1,2)",
+    "'=1+1",
+    "''--help' ends with an error",
+    "-3",
+    'a "quoted", and; cut\tcell',
 ]
 
 PAPERS = [

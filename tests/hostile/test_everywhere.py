@@ -11,7 +11,7 @@ from django.test import Client
 from playwright.sync_api import Page, Route
 from pytest_django.live_server_helper import LiveServer
 
-from accounts.spreadsheets import FORMULA
+from accounts.spreadsheets import DANGEROUS
 from tests import builders as make
 from tests.annotation import walled
 from tests.browser.test_every_page import ELSEWHERE, ROLES, is_page
@@ -118,5 +118,9 @@ def body_of(answer: Any) -> str:
 
 def _formulas(text: str) -> list[str]:
     """The cells of a CSV that a spreadsheet would run; numbers are none."""
-    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
-    return [cell for cell in cells if cell.startswith(FORMULA) and not re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", cell)]
+    cells = [cell for row in csv.reader(io.StringIO(text, newline=""), strict=True) for cell in row]
+    return [
+        cell
+        for cell in cells
+        if re.match(DANGEROUS, cell) and cell[0] != "'" and not re.fullmatch(r"-?[\d.]+(e[+-]\d+)?", cell)
+    ]

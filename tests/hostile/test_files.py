@@ -263,15 +263,3 @@ def test_a_document_that_is_a_trap_is_refused_with_its_line(text: str) -> None:
 def test_json_of_requests_has_an_end_to_its_depth() -> None:
     assert DEEPEST < 100
     assert json.loads("[" * DEEPEST + "]" * DEEPEST) is not None
-
-
-def test_whatever_writes_csv_for_people_defuses_it() -> None:
-    """Through `SafeCsv`; the others write text that is read again by us alone."""
-    reads_again = {"annotation/calibration_forms.py", "ingest/tables/opening.py"}
-    found = {
-        str(path.relative_to(BASE_DIR))
-        for app in ("accounts", "annotation", "config", "ingest", "taxonomy")
-        for path in (BASE_DIR / app).rglob("*.py")
-        if "csv.writer(" in path.read_text() or "csv.DictWriter(" in path.read_text()
-    }
-    assert found == {"accounts/spreadsheets.py"} | reads_again
