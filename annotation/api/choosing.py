@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import get_sample
 from annotation.actions import choosing as actions
+from annotation.actions.downloads import record_download
 from annotation.api.reading import body_of, caller, picked, seat_of, text
 from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
@@ -177,7 +178,10 @@ class Frame(APIView):
     @extend_schema(parameters=file_formats(*FRAME_FORMATS), responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str, pk: str) -> Any:
         seat = seat_of(request, slug)
-        return frame_file(seat, get_sample(seat, pk), request.query_params.get("format") or "csv")
+        sample, format = get_sample(seat, pk), request.query_params.get("format") or "csv"
+        answer = frame_file(seat, sample, format)
+        record_download(seat=seat, what="frame", format=format, method=request.method, sample=sample.pk)
+        return answer
 
 
 class Flow(APIView):
@@ -191,7 +195,9 @@ class Flow(APIView):
         seat = seat_of(request, slug)
         sample, format = get_sample(seat, pk), request.query_params.get("format")
         if format:
-            return flow_file(seat, sample, format)
+            answer = flow_file(seat, sample, format)
+            record_download(seat=seat, what="flow", format=format, method=request.method, sample=sample.pk)
+            return answer
         return Response([{"step": line.step, "n": line.n, "kind": line.kind} for line in queries.flow(sample)])
 
 

@@ -9,6 +9,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from annotation.actions.downloads import filters_of, record_download
 from annotation.api.reading import number_in_address, page_size, seat_of, word_in_address
 from annotation.api.results import (
     DIMENSION,
@@ -45,14 +46,14 @@ class EvidenceOfStudy(APIView):
     def get(self, request: Request, slug: str) -> Any:
         seat = seat_of(request, slug)
         format = format_of(request)
-        found = rows.evidence(
-            seat,
-            round_number=number_in_address(request, "round"),
-            dimension=word_in_address(request, "dimension") or None,
-            rater=word_in_address(request, "rater") or None,
-            after=(0, 0) if format else cursor_of(request),
-        )
+        asked: dict[str, Any] = {
+            "round_number": number_in_address(request, "round"),
+            "dimension": word_in_address(request, "dimension") or None,
+            "rater": word_in_address(request, "rater") or None,
+        }
+        found = rows.evidence(seat, **asked, after=(0, 0) if format else cursor_of(request))
         if format:
+            record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))
             return rows.sent(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
         size = page_size(request, PAGE, MOST_PER_PAGE)
         gathered: list[dict[str, Any]] = []

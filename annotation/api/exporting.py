@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_export
 from annotation.actions import exporting as actions
+from annotation.actions.downloads import record_download
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
@@ -178,4 +179,6 @@ class DownloadExport(APIView):
     def get(self, request: Request, pk: str) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)
-        return handed_out(export)
+        answer = handed_out(export)
+        record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
+        return answer

@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
+from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import (
     SHEET_FORM,
@@ -160,7 +161,9 @@ class Ratings(APIView):
             "version": number_in_address(request, "version"),
         }
         if format:
-            return rows.streamed(seat, "ratings", format, options=asked)
+            answer = rows.streamed(seat, "ratings", format, options=asked)
+            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))
+            return answer
         return page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
 
     @extend_schema(
@@ -348,7 +351,10 @@ class Labels(APIView):
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            return rows.streamed(seat, "labels", format, options={**asked, "shape": shape})
+            asked["shape"] = shape
+            answer = rows.streamed(seat, "labels", format, options=asked)
+            record_download(seat=seat, what="labels", format=format, method=request.method, **filters_of(asked))
+            return answer
         return page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
 
 
@@ -365,7 +371,9 @@ class Issues(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         if format:
-            return rows.streamed(seat, "issues", format)
+            answer = rows.streamed(seat, "issues", format)
+            record_download(seat=seat, what="issues", format=format, method=request.method)
+            return answer
         return page_of_items(request, rows.issues(seat, after=cursor_of(request)))
 
 

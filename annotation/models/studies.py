@@ -298,6 +298,8 @@ class Item(models.Model):
 class AuditEvent(models.Model):
     """Who did what to a study, and when; only ever appended."""
 
+    DOWNLOADED = "downloaded"
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="audit_events")
     at = models.DateTimeField(auto_now_add=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

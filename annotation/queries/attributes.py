@@ -40,7 +40,8 @@ def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
     Left out are those that say nothing of any item. They may be ten minutes old where no line of the audit was written
     since. Three queries over all items, or one where they were read before.
     """
-    newest = AuditEvent.objects.filter(study=study).order_by("-pk").values_list("pk", flat=True).first()
+    changes = AuditEvent.objects.filter(study=study).exclude(verb=AuditEvent.DOWNLOADED)
+    newest = changes.order_by("-pk").values_list("pk", flat=True).first()
     key = f"attributes:1:{study.pk}:{study.created_at.isoformat()}:{newest}"
     if (known := cache.get(key)) is not None:
         items, columns = known

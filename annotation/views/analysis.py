@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_seat
 from annotation.actions.analyses import remove_analysis, save_analysis
+from annotation.actions.downloads import record_download
 from annotation.analysis.columns import LEVELS
 from annotation.charts import COLUMN, PAGE, PRINT, SCREEN, on_paper
 from annotation.drawing import TYPES, draw
@@ -115,7 +116,9 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     width = request.GET.get("width", "page")
     if width not in WIDTHS:
         raise Invalid("This figure can't be drawn.", fields={"width": [f"Write {' or '.join(WIDTHS)}."]})
-    figures = found.answer(Asked(seat, Question.read(kind, request.GET))).figures
+    question = Question.read(kind, request.GET)
+    figures = found.answer(Asked(seat, question)).figures
+    _record(request, seat, f"figure: {kind}", format, question)
     if key not in figures:
         raise NotFound(f"There is no figure “{key[:40]}” here{'; there are ' + ', '.join(figures) if figures else ''}.")
     drawn = draw(on_paper(figures[key].draw(PRINT, WIDTHS[width])), format)
@@ -131,8 +134,10 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     found = get_kind(kind)
     if format not in ("csv", "tex"):
         raise NotFound("Tables are csv, tex.")
-    asked = Asked(seat, Question.read(kind, request.GET))
+    question = Question.read(kind, request.GET)
+    asked = Asked(seat, question)
     answer = found.answer(asked)
+    _record(request, seat, f"table: {kind}", format, question)
     if key not in answer.tables:
         raise NotFound(f"There is no table “{key[:40]}” here.")
     shown = answer.tables[key]
@@ -141,6 +146,16 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
         return _file(shown.as_csv(), "text/csv; charset=utf-8", name)
     caption = f"{shown.title}. {seat.study.title}. {' '.join([*answer.sentences, *from_which(asked)])}"
     return _file(shown.as_latex(caption).encode(), "text/x-tex; charset=utf-8", name)
+
+
+def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: Question) -> None:
+    """A line of the audit, whether or not there is anything to draw: it tells what was asked for, not what came out."""
+    filters: dict[str, object] = {
+        name: values[0] if len(values) == 1 else list(values) for name, values in question.words.items()
+    }
+    if (number := question.number("round")) is not None:
+        filters["round"] = number
+    record_download(seat=seat, what=what, format=format, method=request.method, **filters)
 
 
 def _file(body: bytes, kind: str, name: str) -> HttpResponse:

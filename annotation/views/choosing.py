@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
 from annotation.actions import choosing as actions
+from annotation.actions.downloads import record_download
 from annotation.analysis.columns import Ints
 from annotation.choosing_forms import ItemFilter, SampleForm
 from annotation.errors import ConcordError, Invalid
@@ -108,7 +109,10 @@ def frame(request: HttpRequest, slug: str) -> HttpResponse:
 def download_frame(request: HttpRequest, slug: str, pk: int, format: str) -> StreamingHttpResponse:
     """The frame of a sample as a file."""
     seat = get_seat(me(request), slug)
-    return frame_file(seat, get_sample(seat, pk), format)
+    sample = get_sample(seat, pk)
+    answer = frame_file(seat, sample, format)
+    record_download(seat=seat, what="frame", format=format, method=request.method, sample=sample.pk)
+    return answer
 
 
 @login_required
@@ -116,7 +120,10 @@ def download_frame(request: HttpRequest, slug: str, pk: int, format: str) -> Str
 def download_flow(request: HttpRequest, slug: str, pk: int, format: str) -> HttpResponse:
     """The flow table of a sample as CSV or Markdown."""
     seat = get_seat(me(request), slug)
-    return flow_file(seat, get_sample(seat, pk), format)
+    sample = get_sample(seat, pk)
+    answer = flow_file(seat, sample, format)
+    record_download(seat=seat, what="flow", format=format, method=request.method, sample=sample.pk)
+    return answer
 
 
 @login_required

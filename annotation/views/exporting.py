@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
+from annotation.actions.downloads import filters_of, record_download
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.exports import COLUMNS, FORMATS, rows
 from annotation.exports.handing import handed_out
@@ -150,7 +151,9 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     }
     if what == "labels" and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
-    return rows.streamed(seat, what, format, options=asked)
+    answer = rows.streamed(seat, what, format, options=asked)
+    record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
+    return answer
 
 
 @in_archive_too
@@ -189,7 +192,9 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     seat = get_seat(me(request), slug)
     export = get_export_at(seat, number)
     require_download(seat, export)
-    return handed_out(export)
+    answer = handed_out(export)
+    record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
+    return answer
 
 
 @in_archive_too

@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from annotation.actions.downloads import record_download
 from annotation.charts import PRINT, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
@@ -12,7 +13,7 @@ from annotation.reporting.numbers import report
 from annotation.views.agreement_charts import NAMES, figure
 from annotation.views.agreement_tables import section
 from annotation.views.reading import open_to_reader_links, reading_seat
-from annotation.views.results import asked_for
+from annotation.views.results import SLICE, asked_for
 
 
 @open_to_reader_links
@@ -31,6 +32,11 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     compared = [] if round_ is not None and round_.kind == Round.Kind.SCREENING else rounds
     number = round_.number if round_ else None
     reports = report(seat, compared, chosen, asked, round_number=number) if chosen else []
+    # Also where there is nothing to draw: a line tells what somebody asked for, not what came out.
+    filters: dict[str, object] = {key: value for key, value in request.GET.items() if key in (*SLICE, "dimension")}
+    if round_ is not None:
+        filters["round"] = round_.number
+    record_download(seat=seat, what=f"figure: {name}", format=format, method=request.method, **filters)
     sections = [] if name == "trend" else [section(each, links) for each in reports]
     spec = figure(name, reports, sections, compared, links, PRINT)
     if spec is None:

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation.actions.downloads import record_download
 from annotation.errors import NotFound
 from annotation.methods import (
     STANDARD,
@@ -100,6 +101,7 @@ def download_methods(request: HttpRequest, slug: str, format: str) -> HttpRespon
     if format not in FILES:
         raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")
     content_type, written = FILES[format]
+    record_download(seat=seat, what="methods", format=format, method=request.method)
     response = HttpResponse(written(reporting.methods(seat)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{format}"'
     return response

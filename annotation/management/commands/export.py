@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accounts.errors import ConcordError
 from accounts.file_modes import mode_of_output
 from annotation.access import Seat, get_whole_study
+from annotation.actions.downloads import record_download
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, read_asked, write_file
 from annotation.exports.options import READERS, REVISIONS, SHAPES
@@ -61,6 +62,7 @@ class Command(BaseCommand):
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
+        record_download(seat=seat, what=asked.what, format=asked.format, by="shell")
         if as_json:
             report = {"study": study, "what": what, "format": asked.format, "path": str(path), "rows": n_rows}
             self.stdout.write(json.dumps({**report, "sha256": sha256}, ensure_ascii=False))
