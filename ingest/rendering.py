@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from functools import cache as once
 from html import escape, unescape
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import nh3
@@ -14,9 +15,11 @@ from django.core.cache import cache
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
+from mdit_py_plugins.gfm_autolink.index import _protocol_rule
 from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
@@ -24,15 +27,20 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from ingest.identifiers import GITHUB_HOST
 from ingest.images import frame_of, sources_of
+from ingest.weighing import CODE_UNITS, UNITS_OF_TEXT, Budget, formatted_end, units_of
 
 logger = logging.getLogger(__name__)
 
-VERSION = 3  # Part of the cache's key: raise it when the output changes.
+VERSION = 4  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
+CODE_CHARACTERS = 8  # Highlighting as many takes about as long as a token.
+CELLS_MAX = 5_000  # That a table may lack in its rows; each is written.
 HIGHLIGHTED_MAX = 60_000
 CACHED_FROM = 2_000
 CACHED_SECONDS = 7 * 24 * 3600
+PROTOCOLS = ("http", "https", "mailto", "xmpp")
+PENDING_KEPT = 16
 RAW_TAGS_MAX = 5_000  # Sanitising deep nests takes quadratic time.
 
 _TAG_NAMES = (
@@ -67,6 +75,7 @@ CLASSES = {
     **{f"h{level}": {"class": {f"level-{typed}" for typed in range(1, 7)}} for level in range(2, 7)},
 }
 
+_LINE_END = re.compile(r"\r\n?")
 # The sanitiser writes `<`, `>` and `"` within attributes as entities, so this finds real tags only.
 _IMAGE = re.compile(r'<img((?:\s+[a-z-]+="[^"]*")*)\s*/?>')
 _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
@@ -83,32 +92,45 @@ _ADDRESS = re.compile(
 )
 
 
-def render_markdown(text: str, repository: str = "") -> str:
+def render_markdown(text: str, repository: str = "", budget: Budget | None = None) -> str:
     """Safe HTML of a body or comment; never raises.
 
-    `repository` (`owner/name` or `host/owner/name`) is where `#12` points. Long texts are kept in the cache by their
-    SHA-256, so that a log of 100 kB is rendered once.
+    `repository` (`owner/name` or `host/owner/name`) is where `#12` points. `budget` is that of the page, and what this
+    text takes is taken from it; where it is spent, the rest of the text follows unformatted, every character of it.
+    Long texts are kept in the cache by their SHA-256, so that a log of 100 kB is rendered once.
     """
+    budget = budget or Budget()
     if len(text) < CACHED_FROM:
-        return _render(text, repository)
-    mark = hashlib.sha256(f"{repository}\n{text}".encode("utf-8", "replace")).hexdigest()
-    key = f"markdown:{VERSION}:{mark}"
-    if (kept := cache.get(key)) is not None:
-        return str(kept)
-    found = _render(text, repository)
-    cache.set(key, found, CACHED_SECONDS)
-    return found
+        found, units = _render(text, repository, budget.of_text)
+    else:
+        mark = hashlib.sha256(f"{repository}\n{text}".encode("utf-8", "replace")).hexdigest()
+        key = f"markdown:{VERSION}:{budget.of_text}:{mark}"
+        if (kept := cache.get(key)) is not None:
+            found, units = kept
+        else:
+            found, units = _render(text, repository, budget.of_text)
+            cache.set(key, (found, units), CACHED_SECONDS)
+    budget.units -= units
+    return str(found)
 
 
-def _render(text: str, repository: str) -> str:
-    text = text.replace("\x00", "\ufffd").replace("\r\n", "\n").encode("utf-8", "replace").decode()
-    rest = text[CHARACTERS_MAX:]
+def _render(text: str, repository: str, most: int = UNITS_OF_TEXT) -> tuple[str, int]:
+    """The HTML, and how many units of work it took."""
+    text = _LINE_END.sub("\n", text.replace("\x00", "\ufffd")).encode("utf-8", "replace").decode()
+    end = min(formatted_end(text, most), CHARACTERS_MAX)
+    page = _Page(repository)
     try:
-        found = _Page(repository).render(text[:CHARACTERS_MAX])
+        found = page.render(text[:end])
     except Exception:
         logger.warning("a text could not be rendered and is shown as it is", exc_info=True)
-        return plain(text)
-    return found + plain(rest) if rest else found
+        return plain(text), page.units
+    return found + _unformatted(text[end:]) if end < len(text) else found, page.units
+
+
+def _unformatted(rest: str) -> str:
+    """What is left of a text that takes too long to format, with a sentence that is no part of it."""
+    sentence = f"The last {len(rest):,} characters are shown as they were typed: formatting them would take too long."
+    return f'<p class="muted unformatted">{sentence}</p>{plain(rest)}'
 
 
 def plain(text: str) -> str:
@@ -123,12 +145,14 @@ class _Page:
         self.nonce = secrets.token_hex(12)
         self.ours: list[str] = []
         self.n_highlighted = 0
+        self.units = 0
         parts = repository.split("/")
         self.host = parts[0] if len(parts) == 3 else GITHUB_HOST
         self.repository = "/".join(parts[-2:]) if len(parts) >= 2 else ""
 
     def render(self, text: str) -> str:
         tokens = parser().parse(text, env := {"page": self})
+        self.units += sum(1 + len(token.children or ()) for token in tokens) + units_of(text)
         if sum(token.content.count("<") for token in raw(tokens)) > RAW_TAGS_MAX:
             return plain(text)
         html = parser().renderer.render(tokens, parser().options, env)
@@ -172,6 +196,7 @@ class _Page:
     def _highlighted(self, text: str, language: str) -> str:
         self.n_highlighted += len(text)
         if language and self.n_highlighted <= HIGHLIGHTED_MAX:
+            self.units += CODE_UNITS + len(text) // CODE_CHARACTERS
             try:
                 lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
                 return str(highlight(text, lexer, HtmlFormatter(nowrap=True)))
@@ -216,10 +241,23 @@ def parser() -> MarkdownIt:
     """GitHub's Markdown: tables, strikes, task lists, alerts, bare addresses, line breaks where they are typed."""
     made = MarkdownIt("gfm-like", {"breaks": True, "html": True, "linkify": False, "tasklists": True, "alerts": True})
     made.use(gfm_autolink_plugin)
+    made.inline.ruler.at("gfm_autolink_protocol", _protocol)
+    import_module("markdown_it.rules_block.table").MAX_AUTOCOMPLETED_CELLS = CELLS_MAX  # type: ignore[attr-defined]
     made.core.ruler.push("github_references", references)
     made.add_render_rule("fence", _fence)
     made.add_render_rule("code_block", _fence)
     return made
+
+
+def _protocol(state: StateInline, silent: bool) -> bool:
+    """The plugin's rule for `http://…` with short reading: its own reads all pending text at every sign."""
+    if state.src[state.pos] != ":" or not state.pending.endswith(PROTOCOLS):
+        return False
+    if not silent and len(state.pending) > PENDING_KEPT:
+        name, state.pending = state.pending[-PENDING_KEPT:], state.pending[:-PENDING_KEPT]
+        state.pushPending()
+        state.pending = name
+    return _protocol_rule(state, silent)
 
 
 def _fence(renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType) -> str:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from django import template
+from django.template import Context
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -11,6 +12,7 @@ from ingest.errors import Invalid
 from ingest.identifiers import parse_identifier
 from ingest.models import ClosingChange, Issue, Snapshot
 from ingest.rendering import render_markdown
+from ingest.weighing import Budget
 
 register = template.Library()
 
@@ -22,6 +24,19 @@ REASONS = {"completed": "completed", "not_planned": "not planned", "duplicate": 
 def markdown(text: str, repository: str = "") -> SafeString:
     """Safe HTML of what an author wrote; `repository` (`owner/name`) is where `#12` points."""
     return mark_safe(render_markdown(text or "", str(repository or "")))  # sanitised there
+
+
+@register.simple_tag(takes_context=True)
+def page_budget(context: Context) -> Budget:
+    """Work that formatting the texts of this page may take: the one that was set further out, else a new one."""
+    found = context.get("budget")
+    return found if isinstance(found, Budget) else Budget()
+
+
+@register.simple_tag
+def formatted(text: str, repository: str, budget: Budget) -> SafeString:
+    """As `markdown`, within the budget of a page: what goes beyond it follows as it was typed."""
+    return mark_safe(render_markdown(text or "", str(repository or ""), budget))  # sanitised there
 
 
 @register.filter

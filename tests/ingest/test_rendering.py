@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.rendering import ATTRIBUTES, TAGS, _render, render_markdown
+from ingest import rendering
+from ingest.rendering import ATTRIBUTES, TAGS, render_markdown
 
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
 OURS |= {"table": {"tabindex"}}
@@ -17,9 +18,13 @@ OURS |= {"input": {"type", "disabled", "checked", "aria-label"}}
 OURS |= {f"h{level}": {"class", "align"} for level in range(2, 7)}
 VOID = {"br", "hr", "img", "input", "wbr"}
 CLASSES = re.compile(
-    r"code|code-bar|code-wrap|code-fold|as-it-is|remote-image(-alt|-host)?|[a-z]{1,3}\d?|"
+    r"code|code-bar|code-wrap|code-fold|as-it-is|muted unformatted|remote-image(-alt|-host)?|[a-z]{1,3}\d?|"
     r"level-[1-6]|markdown-alert markdown-alert-(note|tip|important|warning|caution)|markdown-alert-title"
 )
+
+
+def _render(text: str, repository: str) -> str:
+    return rendering._render(text, repository)[0]
 
 
 class Reader(HTMLParser):
