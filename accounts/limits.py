@@ -33,6 +33,8 @@ UNAVAILABLE_IDS = Limit("unavailable-ids", 20, 3600)
 RESETS_OF_EMAIL = Limit("reset-email", 3, 3600)
 RESETS_OF_ADDRESS = Limit("reset-address", 20, 3600)
 LINKS = Limit("links", 60, 300)
+UNKNOWN_NAMES = Limit("unknown-names", 10, 3600)
+"""Of one person: user names that nobody has, typed where members are added."""
 INVITED_BY_EMAIL = Limit("invited-by-e-mail", 60, 3600)
 """Of one person, who writes to addresses that nobody here has to have."""
 

@@ -109,10 +109,13 @@ class Seat:
             return frozenset(under_way.order_by().values_list("pk", flat=True))
         if self.user.pk is None:
             return frozenset()
-        whose = "rater__user" if self.membership else "rater__former_user"  # staff see a study that they left
-        own = {"rater__study": self.study, whose: self.user, "round__state": Round.State.OPEN}
-        given = Assignment.objects.filter(**own).exclude(state=Assignment.State.WITHDRAWN)
-        present = RoundRater.objects.filter(left_at__isnull=True, **own)
+        own = Q(rater__study=self.study, round__state=Round.State.OPEN)
+        if self.membership:
+            own &= Q(rater__user=self.user)
+        else:  # staff see a study that they left, or that they were invited to
+            own &= Q(rater__former_user=self.user) | Q(rater__invited_user=self.user)
+        given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN)
+        present = RoundRater.objects.filter(own, left_at__isnull=True)
         rounds = given.order_by().values_list("round_id", flat=True)
         return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
 
@@ -264,7 +267,8 @@ def get_round_rater(round_: Round, name: str) -> RoundRater:
     """A rater of a round, also one who left, by code or user name; raises NotFound."""
     rows = RoundRater.objects.select_related("rater__user").filter(round=round_)
     by_code = rows.filter(rater__code__iexact=name).first()
-    found = by_code or rows.filter(rater__user__username__iexact=name).first()
+    by_name = Q(rater__user__username__iexact=name) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
+    found = by_code or rows.filter(by_name).first()
     if found is None:
         raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")
     return found
@@ -275,6 +279,15 @@ def get_member_at(seat: Seat, pk: int) -> Membership:
     found = Membership.objects.select_related("user").filter(study=seat.study, pk=pk).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no such member.")
+    return found
+
+
+def get_own_invitation(user: User, key: str) -> Membership:
+    """The membership that this very person is invited to; raises NotFound for anybody else's, or one that is over."""
+    rows = Membership.objects.select_related("study", "invited_by").filter(study__deleted_at=None)
+    found = rows.filter(invited_user=user, invitation_key=key, study__archived_at=None).first()
+    if found is None:
+        raise NotFound("There is no such invitation for you. It may have been answered or withdrawn.")
     return found
 
 

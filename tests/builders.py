@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
-from annotation.actions import labelling, rounds, studies
+from annotation.actions import labelling, own_invitations, rounds, studies
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
+from annotation.queries.own_invitations import invitations_of
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
@@ -140,6 +141,12 @@ def study(
     studies.add_member(seat=seat, username=user("ada").username, roles=["adjudicator"])
     studies.add_member(seat=seat, username=user("rea").username, roles=["reader"])
     return made
+
+
+def accept(name: str) -> None:
+    """Accepts every invitation to a study that waits for this person."""
+    for each in invitations_of(user(name)):
+        own_invitations.accept(user=user(name), key=each.invitation_key or "")
 
 
 def seat(study: Study, name: str) -> Seat:

@@ -124,6 +124,7 @@ def import_ratings(
     final: str = "final",
     create: bool = False,
     guess: bool = False,
+    adds_accounts: bool = False,
 ) -> ImportReport:
     """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
 
@@ -134,6 +135,9 @@ def import_ratings(
     as the page would guess them. Importing the same rows again changes nothing; rows that complete an imported answer
     (a spelling was corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of
     one, of which everything is refused leaves nothing behind.
+
+    A rater who is not a member is a name only, unless `adds_accounts` (the shell) or staff make the account of that
+    name a member.
 
     Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the ID not available.
     """
@@ -152,7 +156,7 @@ def import_ratings(
         layout = lay_out(table.columns, mapping or {}, dimensions, attributes)
         sheet = gather(rows_of(layout, table.rows), final)
     new = NewStudy(study, several=several) if create else None
-    return import_gathered(user=user, study=study, sheet=sheet, name=name, new=new)
+    return import_gathered(user=user, study=study, sheet=sheet, name=name, new=new, adds_accounts=adds_accounts)
 
 
 def import_gathered(
@@ -165,6 +169,7 @@ def import_gathered(
     meanings: Mapping[tuple[str, str], str] | None = None,
     added: Sequence[tuple[str, str]] = (),
     on_progress: Progress | None = None,
+    adds_accounts: bool = False,
 ) -> ImportReport:
     """Takes rows that were gathered into a study, or a `new` one; all of it in one transaction, as `import_ratings`.
 
@@ -181,7 +186,7 @@ def import_gathered(
             seat = make_study(user, new, sheet, name)
         elif added:
             extend_taxonomy(seat, added)
-        work = _Import(seat, sheet, name, is_new=new is not None, on_progress=on_progress)
+        work = _Import(seat, sheet, name, is_new=new is not None, on_progress=on_progress, adds_accounts=adds_accounts)
         if meanings:
             keep_spellings(seat, work.reader, meanings)
         report = work.run()
@@ -197,8 +202,16 @@ class _Import:
     """One import while it runs."""
 
     def __init__(
-        self, seat: Seat, sheet: Gathered, name: str, *, is_new: bool, on_progress: Progress | None = None
+        self,
+        seat: Seat,
+        sheet: Gathered,
+        name: str,
+        *,
+        is_new: bool,
+        on_progress: Progress | None = None,
+        adds_accounts: bool = False,
     ) -> None:
+        self.adds_accounts = adds_accounts
         self.seat = seat
         studies = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy")
         self.study = studies.get(pk=seat.study.pk)
@@ -297,7 +310,7 @@ class _Import:
         """A member of the study for every rater: one who is there, a user by that name, or only the name."""
         found = members_by_name(self.study)
         missing = [rater for rater in self.sheet.raters if rater not in found]
-        users = users_by_name(missing)
+        users = self._accounts(missing)
         taken = {member.code for member in found.values() if member.code}
         wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
         number = 1
@@ -316,6 +329,17 @@ class _Import:
                 member.save()
             found[rater] = member
         return {rater: found[rater] for rater in self.sheet.raters}
+
+    def _accounts(self, names: Sequence[str]) -> dict[str, User]:
+        """The accounts that the sheet may make members, by their names in small letters.
+
+        Any account from the shell and for staff, else only one's own: nobody is added to a study by a sheet unasked,
+        and no sheet tells who has an account.
+        """
+        own = self.seat.user
+        if self.adds_accounts or own.is_staff:
+            return users_by_name(names)
+        return {own.username.casefold(): own} if own.username.casefold() in names else {}
 
     def _items(self) -> dict[str, Item]:
         """An item of the study for every name; issues that are stored are linked."""

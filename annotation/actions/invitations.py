@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import actions as people
 from accounts.models import User, digest
 from annotation.access import OWNER, RATER, Seat
-from annotation.actions.studies import are_roles, come_back, next_code, place_of, record
+from annotation.actions.studies import are_roles, come_in, next_code, place_of, record
 from annotation.errors import Invalid, NotFound
 from annotation.models import Invitation, InvitationUse, Membership, Study
 from annotation.queries.invitations import OVER, living_invitation
@@ -65,7 +65,9 @@ def withdraw_invitation(*, seat: Seat, invitation: Invitation) -> None:
 
 @transaction.atomic
 def accept_invitation(*, user: User, plaintext: str) -> Membership:
-    """Makes somebody a member with the invitation's roles, besides those they have; twice is harmless.
+    """Makes somebody a member with the invitation's roles, besides those they have or were invited with.
+
+    A second time changes nothing.
 
     Raises NotFound where the link is over, used up or withdrawn.
     """
@@ -75,8 +77,9 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
     if membership.left_at is not None and membership.left_at > invitation.created_at:
         raise NotFound(OVER)  # whoever was removed does not come back by a link that was out then
     if membership.user is None:
-        come_back(membership, user)
-        membership.roles = []
+        asked_as = membership.roles if membership.is_invited else []
+        come_in(membership, user)
+        membership.roles = asked_as
     roles = set(membership.roles) | set(invitation.roles)
     is_changed = membership.pk is None or roles != set(membership.roles)
     membership.roles = [role for role in Membership.Role.values if role in roles]
@@ -104,14 +107,16 @@ def join(
 
     Raises Invalid and Conflict for the account, NotFound for the link; then nothing was made.
     """
-    living_invitation(plaintext, lock=True)
+    invitation = living_invitation(plaintext, lock=True)
     user, _ = people.add_user(username=username, full_name=full_name, email=email, password=password)
     if provider:
         key, uid, called = provider
         people.connect_provider(user=user, provider=key, uid=uid, called=called)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-    return user, accept_invitation(user=user, plaintext=plaintext)
+    member = accept_invitation(user=user, plaintext=plaintext)
+    InvitationUse.objects.filter(invitation=invitation, member=member).update(made_account=True)
+    return user, member
 
 
 def _is_email(text: str) -> bool:

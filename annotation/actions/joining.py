@@ -5,7 +5,7 @@ from django.db.models import ProtectedError
 
 from accounts.models import User
 from annotation.access import OWNER, Seat
-from annotation.actions.studies import record
+from annotation.actions.studies import account_named, ask_in, come_in, place_of, record
 from annotation.errors import Conflict, Invalid
 from annotation.models import Membership, Round, RoundRater, Study
 from annotation.queries.giving import unblinded_among
@@ -15,24 +15,34 @@ from annotation.queries.giving import unblinded_among
 def join_member(*, seat: Seat, member: Membership, username: object) -> Membership:
     """Gives a member without an account the account of this user, who then has its code, answers and roles here.
 
+    Accounts that are not in the study are invited, and have all that once their person accepts; staff give it at once.
     What was said stays under the code, and what was done before under the name that it was done by. Who is in the study
-    already without a code of their own keeps their roles beside the member's. Raises Invalid, Conflict.
+    already without a code of their own keeps their roles beside the member's. Nobody gets the answers of a member who
+    left: they are another person's. Raises Invalid, Conflict, TooMany.
     """
     seat.require(OWNER)
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=member.pk)
     if member.user_id is not None:
         raise Conflict(f"{member} has an account here already.")
+    if member.left_at is not None:
+        raise Conflict(
+            f"{member} left this study. What they answered stays theirs, and can't be given to anybody else."
+        )
+    if member.is_invited:
+        raise Conflict(f"{member} was invited and has not answered. Withdraw the invitation first.")
     if member.is_machine:
         raise Conflict(f"{member} is a machine; machines don't sign in.")
     wanted = str(username or "").strip()
-    user = User.objects.filter(username__iexact=wanted, is_active=True, elsewhere="").first()
-    if user is None:
+    user = account_named(seat, wanted)
+    directly = seat.user.is_staff or (user is not None and user.pk == seat.user.pk)
+    if user is None or (directly and not user.is_active):
         sentence = f"There is no user “{wanted[:80]}” here."
         raise Invalid("The member could not be joined.", fields={"username": [sentence]})
-    there = Membership.objects.filter(study=seat.study, user=user).first()
+    there = place_of(seat.study, user)
+    is_in = there is not None and there.user_id is not None
     roles = set(member.roles)
-    if there is not None:
+    if there is not None and there.pk != member.pk:
         if there.code:
             sentence = f"{user.username} is {there.code} in this study; nobody can be two raters of it."
             raise Conflict(sentence, fields={"username": [sentence]})
@@ -40,11 +50,16 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
         _give_way(there, user)
-    member.user = user
+    was = member.name
+    if is_in or directly:
+        come_in(member, user)
+    else:
+        ask_in(member, user, by=seat.user)
     member.roles = [each for each in Membership.Role.values if each in roles]
-    member.save(update_fields=["user", "roles", "could_read_until"])
+    member.save()
     said = {"code": member.code} if member.code else {}
-    record(study=seat.study, user=seat.user, verb="member joined", member=user.username, was=member.name, **said)
+    verb = "member invited" if member.is_invited else "member joined"
+    record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, **said)
     if seat.user.pk == user.pk:
         seat.membership = member
     return member

@@ -15,6 +15,7 @@ from annotation.actions.studies import has_another_owner, record
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Membership, Study
 from annotation.queries.giving import Leaving
+from annotation.queries.own_invitations import waiting_for
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,40 @@ def leave_study(*, seat: Seat) -> Left:
     """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
     if seat.membership is None:
         raise Forbidden("You are no member of this study; as staff you see every study.")
-    return _finish(_leave(seat, seat.membership.pk, "member left"))
+    return finish(_leave(seat, seat.membership.pk, "member left"))
 
 
 def remove_member(*, seat: Seat, member: Membership) -> Left:
-    """Ends somebody's part in a study, as its owner. Raises Conflict for the last owner and for who left already."""
+    """Ends somebody's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
+
+    Raises Conflict for the last owner and for who left already.
+    """
     seat.require(OWNER)
-    return _finish(_leave(seat, member.pk, "member removed"))
+    if member.is_invited:
+        return finish(end_invitation(seat, member.pk))
+    return finish(_leave(seat, member.pk, "member removed"))
+
+
+@transaction.atomic
+def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False) -> Left:
+    """Ends an invitation that waits for its answer; rounds that are open give its items to others.
+
+    Who was a member before is one who left, as they were. Raises Conflict where it was answered meanwhile.
+    """
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
+    if not member.is_invited:
+        raise Conflict(f"The invitation of {member.display_name} was answered or withdrawn meanwhile.")
+    found = take_out(seat, member)
+    member.invitation_key = None
+    if is_declined:
+        member.declined_at = timezone.now()
+    if member.left_at is not None:
+        member.former_user, member.invited_user = member.invited_user, None
+    member.save()
+    verb = "member declined" if is_declined else "member invitation withdrawn"
+    record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code)
+    return Left(member, member.name, [(each.pk, leaving) for each, leaving in found])
 
 
 def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None:
@@ -55,9 +83,11 @@ def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None
             named = " and ".join(f"“{title}”" for title in alone)
             raise Conflict(f"You are the only owner of {named}. Make somebody else owner there first, or delete it.")
         left = [_leave(seat, seat.membership.pk, "member left") for seat in seats if seat.membership is not None]
+        for asked in Membership.objects.select_related("study").filter(waiting_for(user)):
+            left.append(end_invitation(Seat(user, asked.study, None), asked.pk, is_declined=True))
         people.end_account(user=user)
     for each in left:
-        _finish(each)
+        finish(each)
 
 
 def studies_to_leave(user: User) -> list[str]:
@@ -86,7 +116,8 @@ def _leave(seat: Seat, pk: int, verb: str) -> Left:
     return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found])
 
 
-def _finish(left: Left) -> Left:
+def finish(left: Left) -> Left:
+    """Moves rounds on that waited for who left; after the commit."""
     for round_id, _ in left.rounds:
         finish_if_done(round_id)
     return left

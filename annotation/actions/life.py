@@ -10,7 +10,7 @@ from accounts import auditing
 from accounts.models import User
 from annotation import tasks
 from annotation.access import OWNER, RATER, Seat
-from annotation.actions.studies import create_study, record
+from annotation.actions.studies import ask_in, come_in, create_study, place_of, record
 from annotation.errors import Blind, Conflict, Invalid, WrongState
 from annotation.exports.whole import manifest_of
 from annotation.models import Deletion, Export, Membership, Plan, Round, Study
@@ -59,7 +59,15 @@ def _copy_members(source: Study, made: Study, user: User) -> None:
         given = {name: getattr(each, name) for name in kept}
         if RATER not in each.roles:
             given["code"] = None
-        Membership.objects.update_or_create(study=made, user=each.user, defaults=given)
+        assert each.user is not None
+        copied = place_of(made, each.user) or Membership(study=made)
+        if user.is_staff or each.user == user:
+            come_in(copied, each.user)
+        else:
+            ask_in(copied, each.user, by=user, name=each.user.username)
+        for name, value in given.items():
+            setattr(copied, name, value)
+        copied.save()
 
 
 def _copy_items(source: Study, made: Study) -> int:
@@ -196,6 +204,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     )
     study.deleted_at = timezone.now()
     study.save(update_fields=["deleted_at"])
+    Membership.objects.filter(study=study).update(invitation_key=None)
     for each in Membership.objects.select_related("user").filter(study=study, user__isnull=False):
         each.name, each.user = each.name or each.display_name[:150], None
         each.save(update_fields=["name", "user"])

@@ -182,7 +182,7 @@ def _quotas_named(quotas: object, members: Sequence[Membership], fields: dict[st
         fields["quotas"] = ["Write an object: a rater's user name or code, and a whole number or null."]
         return {}
     by_name = {member.code.lower(): member for member in members if member.code}
-    by_name |= {member.user.username.lower(): member for member in members if member.user}
+    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
     found: dict[int, int | None] = {}
     for name, quota in quotas.items():
         member = by_name.get(str(name).lower())
@@ -242,17 +242,20 @@ def _published_version(study: Study, number: int | None, fields: dict[str, list[
 
 
 def raters_named(study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters") -> list[Membership]:
-    """The members who can sign in and rate, by user names or codes; what is wrong goes into `fields` under `field`."""
+    """The members who can sign in and rate, or were invited to, by user names or codes.
+
+    What is wrong goes into `fields` under `field`.
+    """
     if not isinstance(raters, list | tuple) or not raters:
         fields[field] = ["Name at least one rater."]
         return []
     members = Membership.objects.select_related("user").filter(study=study)
     by_name = {member.code.lower(): member for member in members if member.code}
-    by_name |= {member.user.username.lower(): member for member in members if member.user}
+    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
     found: list[Membership] = []
     for name in raters:
         member = by_name.get(str(name).lower())
-        if member is None or not member.has_role(RATER) or member.user is None:
+        if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
             fields.setdefault(field, []).append(f"“{name}” is no rater of this study; add them as a member first.")
         elif member not in found:
             found.append(member)

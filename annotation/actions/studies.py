@@ -1,12 +1,16 @@
 """Making studies, adding members, taking issues in as items."""
 
+import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
+from accounts.errors import TooMany
+from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
 from accounts.naming import wrong_in
 from annotation.access import OWNER, RATER, Seat, require_at_work
@@ -21,6 +25,8 @@ from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
+MOST_INVITATIONS = 3
+"""How often an account can be invited to a study without accepting."""
 SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
 
 
@@ -131,7 +137,14 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     return study
 
 
-@transaction.atomic
+@dataclass(frozen=True)
+class Placed:
+    """A membership that was set, and whether the account was added or invited just now."""
+
+    membership: Membership
+    is_new: bool
+
+
 def add_member(
     *,
     seat: Seat,
@@ -140,22 +153,53 @@ def add_member(
     kind: str | None = None,
     machine: Mapping[str, object] | None = None,
 ) -> Membership:
-    """Gives a user roles in the study (a set: what is given replaces what was). Raises Invalid, Conflict.
+    """Adds an account to the study at once, without asking its person: for the shell and the demo, never for a request.
 
-    A new member is a person unless `kind` says machine; `machine` holds its name, version and prompt. After the first
-    answer both stay as they are: another model, or another prompt, is another rater.
+    Everything else is as in `set_member`.
     """
+    return _set_member(seat, username, roles, kind, machine, directly=True).membership
+
+
+def set_member(
+    *,
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None = None,
+    machine: Mapping[str, object] | None = None,
+) -> Placed:
+    """Gives an account roles in the study (a set that replaces the earlier one), or invites it.
+
+    Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
+    A new member is a person unless `kind` is machine; `machine` contains its name, version and prompt. After the first
+    answer both stay as they are: another model, or another prompt, is another rater.
+
+    Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names.
+    """
+    return _set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff)
+
+
+@transaction.atomic
+def _set_member(
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None,
+    machine: Mapping[str, object] | None,
+    *,
+    directly: bool,
+) -> Placed:
     seat.require(OWNER)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
-    member = User.objects.filter(username__iexact=str(username or "")).first()
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = account_named(seat, username)
     if member is None:
         fields["user"] = [f"There is no user “{username}”; make one with `manage.py add_user`."]
     if not wanted:
         fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
     if kind not in (None, *Membership.Kind.values):
         fields["kind"] = ["Write person or machine."]
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     membership = place_of(seat.study, member) if member else None
     is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
     described = machines.described(machine, is_machine, fields)
@@ -163,29 +207,85 @@ def add_member(
         raise Invalid("The member could not be added.", fields=fields)
     assert member is not None
     if membership is None:
-        membership = Membership(study=seat.study, user=member, roles=[])
-    elif membership.user is None:
-        come_back(membership, member)
-    elif OWNER in membership.roles and OWNER not in wanted and not has_another_owner(membership):
-        raise Conflict("A study needs an owner; make somebody else owner first.")
+        membership = Membership(study=seat.study, roles=[])
+    is_in = membership.user_id is not None
+    is_waiting = membership.is_invited
+    if is_in:
+        if OWNER in membership.roles and OWNER not in wanted and not has_another_owner(membership):
+            raise Conflict("A study needs an owner; make somebody else owner first.")
+    elif directly or member.pk == seat.user.pk:
+        come_in(membership, member)
+    elif not is_waiting:
+        ask_in(membership, member, by=seat.user, name=str(username).strip())
     membership.roles = wanted
     machines.set_description(membership, kind, described)
     if RATER in wanted and not membership.code:
         membership.code = next_code(seat.study)
     membership.save()
     said = {"machine": described} if described else {}
-    record(study=seat.study, user=seat.user, verb="member set", member=str(username), roles=wanted, **said)
-    return membership
+    verb = "member invited" if membership.is_invited else "member set"
+    record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
+    return Placed(membership, is_new=not is_in and not is_waiting)
+
+
+def account_named(seat: Seat, username: object) -> User | None:
+    """The account of this name, or None. Raises TooMany for somebody who typed too many names that nobody has.
+
+    Else the form would tell anybody who has an account here. Those who are in the study, or were invited, are no
+    secret, and staff see everybody. A name that exists is not counted: its person is told that they were invited.
+    """
+    name = str(username or "").strip()
+    known = Q(memberships__study=seat.study) | Q(former_memberships__study=seat.study)
+    known |= Q(invited_memberships__study=seat.study)
+    waiting = Membership.objects.filter(study=seat.study, invitation_key__isnull=False, name__iexact=name)
+    if (asked := waiting.select_related("invited_user").first()) is not None:
+        return asked.invited_user
+    accounts = User.objects.filter(username__iexact=name, elsewhere="")
+    if (found := accounts.filter(known).first()) or seat.user.pk is None or seat.user.is_staff:
+        return found or accounts.first()
+    counted = count((UNKNOWN_NAMES, str(seat.user.pk)))
+    if counted.wait_seconds:
+        raise TooMany(
+            f"Too many of the user names that you typed are unknown. Wait {in_minutes(counted.wait_seconds)}, then try "
+            "again, or send people an invitation link.",
+            wait_seconds=counted.wait_seconds,
+        )
+    if found := accounts.first():
+        give_back(counted)
+    return found
 
 
 def place_of(study: Study, user: User) -> Membership | None:
-    """Somebody's membership, also the one that they left."""
-    return Membership.objects.filter(Q(user=user) | Q(former_user=user), study=study).first()
+    """Somebody's membership, also one that they left or are invited to."""
+    theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user)
+    return Membership.objects.filter(theirs, study=study).first()
 
 
-def come_back(membership: Membership, user: User) -> None:
-    """Whoever left is who they were, with their code; their answers stay theirs, and they are blind where they were."""
-    membership.user, membership.former_user, membership.left_at, membership.name = user, None, None, ""
+def come_in(membership: Membership, user: User) -> None:
+    """Makes an account the member. Those who left keep their code and answers, and are blind where they were."""
+    if membership.left_at is not None:
+        membership.name = ""
+    membership.user, membership.former_user, membership.left_at = user, None, None
+    membership.invited_user, membership.invitation_key, membership.declined_at = None, None, None
+    membership.n_invited = 0
+
+
+def ask_in(membership: Membership, user: User, *, by: User, name: str = "") -> None:
+    """Makes a membership an invitation of this account. Raises Conflict after MOST_INVITATIONS without acceptance.
+
+    Of the account it holds nothing but the name as it was typed; who left keeps the name that they had here.
+    """
+    if membership.n_invited >= MOST_INVITATIONS:
+        raise Conflict(
+            f"{membership.name} was invited {MOST_INVITATIONS} times and did not accept. Send them an invitation link, "
+            "which they may use.",
+            code="invited_too_often",
+        )
+    membership.name = membership.name or name[:150]
+    membership.former_user, membership.invited_user, membership.invited_by = None, user, by
+    membership.invited_at, membership.declined_at = timezone.now(), None
+    membership.invitation_key = secrets.token_urlsafe(18)
+    membership.n_invited += 1
 
 
 def are_roles(roles: object) -> bool:

@@ -15,6 +15,7 @@ from annotation.api import (
     inviting,
     labelling,
     methods,
+    own_invitations,
     plans,
     proposals,
     results,
@@ -31,6 +32,11 @@ urlpatterns = [
     path(STUDY + "invitations/", inviting.Invitations.as_view(), name="api_invitations"),
     path(
         STUDY + "invitations/<int:pk>/withdraw/", inviting.WithdrawInvitation.as_view(), name="api_withdraw_invitation"
+    ),
+    path("me/invitations/", own_invitations.OwnInvitations.as_view(), name="api_own_invitations"),
+    path("me/invitations/<str:key>/accept/", own_invitations.AcceptInvitation.as_view(), name="api_accept_invitation"),
+    path(
+        "me/invitations/<str:key>/decline/", own_invitations.DeclineInvitation.as_view(), name="api_decline_invitation"
     ),
     path("inbox/", discussing.Inbox.as_view(), name="api_inbox"),
     path("inbox/read/", discussing.InboxRead.as_view(), name="api_inbox_read"),

@@ -79,7 +79,7 @@ def rater_answer(
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
     return {
         "code": row.rater.code,
-        "user": row.rater.user.username if row.rater.user and may_know else None,
+        "user": row.rater.user_name if may_know else None,
         "kind": row.rater.kind,
         "quota": row.quota,
         "n_assigned": row.n_assigned - n,

@@ -10,10 +10,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.models import ApiToken
 from annotation.access import Seat, get_round
 from annotation.actions.labelling import submit_annotation
+from annotation.actions.own_invitations import accept_by_next
 from annotation.actions.taking import take_next
-from annotation.api.reading import body_of, seat_of
+from annotation.api.reading import body_of, caller, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
 from annotation.queries.labelling import draft_of, progress, snapshot_to_read
@@ -102,7 +104,10 @@ class AnnotationShape(serializers.Serializer[Any]):
 
 
 class Next(APIView):
-    """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none."""
+    """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none.
+
+    Whoever was invited as a rater accepts by the first one that they ask for with a token.
+    """
 
     permission_classes = [scope("rate", read="rate")]
 
@@ -111,6 +116,8 @@ class Next(APIView):
         responses={200: NextShape, 204: OpenApiResponse(description="Nothing for you now.")},
     )
     def get(self, request: Request, slug: str, number: int) -> Response:
+        if isinstance(request.auth, ApiToken):  # a link in a browser accepts nothing
+            accept_by_next(user=caller(request), slug=slug, number=number)
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
         found = take_next(seat=seat, round_=round_, after=request.query_params.get("after") or None)

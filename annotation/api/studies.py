@@ -194,9 +194,17 @@ class MemberBody(serializers.Serializer[Any]):
 
 
 class MemberShape(serializers.Serializer[Any]):
-    """A member; `user` only for the owner."""
+    """A member, or somebody who was invited; `user` only for the owner.
+
+    An account that was invited is no member until its person accepts; `user` is the name as the owner typed it.
+    """
 
     user = serializers.CharField(allow_null=True)
+    state = serializers.ChoiceField(
+        Membership.State.choices,
+        help_text="member; invited (waits for the answer), declined or withdrawn (of an invitation); left; name_only "
+        "(from a sheet, without an account).",
+    )
     roles = serializers.ListField(child=serializers.CharField())
     code = serializers.CharField(allow_null=True)
     kind = serializers.CharField()
@@ -308,7 +316,11 @@ def study_answer(seat: Seat) -> dict[str, Any]:
 
 
 class Members(APIView):
-    """The members of a study; the owner gives a user roles."""
+    """The members of a study; the owner gives a user roles.
+
+    An account that is not a member is invited (201, `"state": "invited"`); staff add it at once. Until its person
+    accepts, it can be named in rounds, and sees nothing of the study. Too many unknown names are 429.
+    """
 
     permission_classes = [scope("manage")]
 
@@ -322,18 +334,17 @@ class Members(APIView):
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        before = Membership.objects.filter(study=seat.study).count()
-        member = study_actions.add_member(
+        placed = study_actions.set_member(
             seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind", "machine")
         )
-        is_new = Membership.objects.filter(study=seat.study).count() > before
-        return Response(member_answer(seat, member), status=201 if is_new else 200)
+        return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)
 
 
 def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
     may_know = seat.has_role(OWNER) or seat.user.is_staff or member.user_id == seat.user.pk
     return {
-        "user": member.user.username if member.user and may_know else None,
+        "user": member.user_name if may_know else None,
+        "state": member.state,
         "roles": member.roles,
         "code": member.code,
         "kind": member.kind,

@@ -89,6 +89,16 @@ class Membership(models.Model):
         PERSON = "person"
         MACHINE = "machine"
 
+    class State(models.TextChoices):
+        """Where somebody stands with a study; it follows from the columns."""
+
+        MEMBER = "member"
+        INVITED = "invited"
+        DECLINED = "declined"
+        WITHDRAWN = "withdrawn"
+        LEFT = "left"
+        NAME_ONLY = "name_only"
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="memberships"
@@ -114,12 +124,37 @@ class Membership(models.Model):
         null=True, blank=True, editable=False,
         help_text="When they last lost a role that reads the answers of open rounds; the database sets it.",
     )  # fmt: skip
+    invited_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="invited_memberships",
+        help_text="The account that was invited and has not accepted: then `user` is empty, and `name` is as typed.",
+    )  # fmt: skip
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    invited_at = models.DateTimeField(null=True, blank=True)
+    invitation_key = models.CharField(
+        max_length=32, null=True, blank=True, unique=True, editable=False,
+        help_text="The ID of an invitation that waits for its answer; random.",
+    )  # fmt: skip
+    declined_at = models.DateTimeField(null=True, blank=True)
+    n_invited = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="How often the account was invited without accepting."
+    )
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["study", "user"], name="a_user_is_a_member_of_a_study_once"),
             models.UniqueConstraint(fields=["study", "former_user"], name="a_user_left_a_study_once"),
+            models.UniqueConstraint(fields=["study", "invited_user"], name="a_user_is_invited_to_a_study_once"),
+            models.CheckConstraint(
+                condition=Q(invited_user__isnull=True) | Q(user__isnull=True, former_user__isnull=True),
+                name="an_invited_user_is_no_member",
+            ),
+            models.CheckConstraint(
+                condition=Q(invitation_key__isnull=True) | Q(invited_user__isnull=False),
+                name="an_invitation_has_an_invited_user",
+            ),
             models.CheckConstraint(
                 condition=Q(user__isnull=True) | Q(former_user__isnull=True), name="who_left_is_no_member"
             ),
@@ -139,6 +174,29 @@ class Membership(models.Model):
     @property
     def display_name(self) -> str:
         return self.user.display_name if self.user else self.name
+
+    @property
+    def is_invited(self) -> bool:
+        """Whether an invitation waits for the answer of its account."""
+        return self.invitation_key is not None
+
+    @property
+    def state(self) -> str:
+        """One of `State`."""
+        if self.user_id is not None:
+            return self.State.MEMBER
+        if self.is_invited:
+            return self.State.INVITED
+        if self.invited_user_id is not None:
+            return self.State.DECLINED if self.declined_at else self.State.WITHDRAWN
+        return self.State.LEFT if self.left_at else self.State.NAME_ONLY
+
+    @property
+    def user_name(self) -> str | None:
+        """The user name as the owner may know it: of somebody who was invited as it was typed."""
+        if self.user is not None:
+            return str(self.user.username)
+        return self.name if self.invited_user_id is not None else None
 
     @property
     def accounts(self) -> list[Any]:
@@ -206,6 +264,9 @@ class InvitationUse(models.Model):
     invitation = models.ForeignKey(Invitation, on_delete=models.PROTECT, related_name="uses")
     member = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
     accepted_at = models.DateTimeField(auto_now_add=True)
+    made_account = models.BooleanField(
+        default=False, db_default=False, help_text="Whether the account was created by accepting the invitation."
+    )
 
     class Meta:
         ordering = ["id"]

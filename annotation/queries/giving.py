@@ -68,9 +68,10 @@ def has_everything(round_: Round, machine: Membership) -> bool:
 
 
 def takers(round_: Round) -> list[RoundRater]:
-    """The raters of a round who may be given items: people who rate in the study and have not left; one query."""
+    """The raters of a round who may be given items: people who rate in the study or were invited to; one query."""
     rows = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
-    rows = rows.filter(rater__user__isnull=False, rater__roles__contains=[RATER])
+    here = Q(rater__user__isnull=False) | Q(rater__invitation_key__isnull=False)
+    rows = rows.filter(here, rater__roles__contains=[RATER])
     return list(rows.select_related("rater__user").order_by("pk"))
 
 
@@ -234,9 +235,10 @@ def below_quota() -> Q:
 
 
 def candidates(round_: Round) -> list[Membership]:
-    """Who may be added to an open round: raters of the study who are not in it now."""
+    """Who may be added to an open round: raters of the study, or invited as such, who are not in it now."""
     present = RoundRater.objects.filter(round=round_, left_at__isnull=True)
-    rows = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__contains=[RATER])
+    here = Q(user__isnull=False) | Q(invitation_key__isnull=False)
+    rows = Membership.objects.filter(here, study=round_.study_id, roles__contains=[RATER])
     rows = rows.exclude(pk__in=present.values("rater")).select_related("user")
     return sorted(rows, key=lambda each: code_order(each.code))
 

@@ -83,8 +83,14 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 """Rows that come and go without anybody changing the study."""
 
 
-STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {Round: frozenset({"ruled_until"})}
-"""Columns of travelling tables that no file has: they hold ids that mean something on this server alone."""
+STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
+    Round: frozenset({"ruled_until"}),
+    Membership: frozenset(
+        {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited"}
+    ),
+}
+"""Columns of travelling tables that no file has: they hold ids that mean something on this server alone, or accounts
+that were invited and are no members."""
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ from annotation.access import Seat, get_own_assignment, get_round, get_seat
 from annotation.actions import labelling as actions
 from annotation.actions.taking import take_next
 from annotation.asking import description, prompts
-from annotation.errors import Invalid, Stale, Unreadable
+from annotation.errors import Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals, training
 from annotation.queries.plans.earlier_answers import carried_answer
 from annotation.queries.plans.listing import plan_of
+from annotation.views.own_invitations import invitation_instead
 from annotation.views.own_list import lines_of, place_before, shown, wanted
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
@@ -49,7 +50,12 @@ SKIP_REASONS = (
 @require_GET
 def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The next assignment, ready to be answered; or what happens next when there is none."""
-    seat = get_seat(cast(User, request.user), slug)
+    try:
+        seat = get_seat(cast(User, request.user), slug)
+    except NotFound:
+        if invitation := invitation_instead(request, slug):
+            return invitation
+        raise
     round_ = get_round(seat, number)
     assignment = take_next(seat=seat, round_=round_)
     if assignment is None:

@@ -43,9 +43,10 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     member = get_member_at(seat, pk)
     if request.method == "POST":
         left = actions.remove_member(seat=seat, member=member)
-        messages.success(request, f"{left.name} has no access any more.")
+        done = "has no access any more" if member.user else "is not invited any more"
+        messages.success(request, f"{left.name} {done}.")
         return redirect("studies") if left.member.former_user_id == seat.user.pk else redirect("members", slug)
-    if member.user is None:
+    if member.user is None and not member.is_invited:
         raise Conflict(f"{member.display_name} has no access to this study.")
     lines = leaves(seat.study, member)
     return study_page(request, seat, "leave", "members", member=member, lines=lines, is_own=False)

@@ -11,12 +11,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.allowances import require_study_creator
+from accounts.errors import TooMany
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
 from annotation.calibration_forms import ReasonForm
-from annotation.errors import ConcordError, Forbidden
+from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.forms import (
     InvitationForm,
     MemberForm,
@@ -33,6 +34,7 @@ from annotation.queries import studies as queries
 from annotation.queries.giving import candidates, stuck
 from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
+from annotation.queries.own_invitations import invitations_of
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.proposals import came_back
 from annotation.queries.screening import kept, reasons_to_offer
@@ -42,6 +44,7 @@ from annotation.reporting.gate import gate
 from annotation.reporting.numbers import headline
 from annotation.views.calibration import calibration, gate_shown, reason_asked
 from annotation.views.next_step import may_decide, next_step
+from annotation.views.own_invitations import invitation_instead
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import me, status_of, study_page
@@ -73,6 +76,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "lines": lines,
         "steps": steps,
         "came_back": came_back(user),
+        "own_invitations": invitations_of(user),
     }
     return render(request, "annotation/studies/home.html", context)
 
@@ -125,7 +129,12 @@ def _dimensions(taxonomy: Taxonomy | None) -> tuple[TreeDimension, ...]:
 @require_safe
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Where the study stands, what is next, one number per dimension."""
-    seat = reading_seat(request, slug)
+    try:
+        seat = reading_seat(request, slug)
+    except NotFound:
+        if invitation := invitation_instead(request, slug):
+            return invitation
+        raise
     lines = queries.round_lines(seat.study.rounds.all(), with_raters=True)
     members = queries.members_of(seat.study)
     step = next_step(
@@ -212,14 +221,21 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
         seat.require(OWNER)
         if form.is_valid():
             try:
-                member = study_actions.add_member(seat=seat, **form.chosen)
+                member = study_actions.set_member(seat=seat, **form.chosen).membership
+            except TooMany:
+                raise  # its page has the header Retry-After
             except ConcordError as error:
                 explain(form, error, user="username")
                 status = error.status
             else:
-                messages.success(request, f"{member.display_name} is {' and '.join(member.roles)} now.")
+                roles = " and ".join(member.roles)
+                done = f"is {roles} now" if member.user else f"is invited as {roles}, and can be named in rounds"
+                messages.success(request, f"{member.display_name} {done}.")
                 return redirect("members", slug)
     return members_page(request, seat, status=status or status_of(form), form=form)
+
+
+PRESENT = (Membership.State.MEMBER, Membership.State.INVITED, Membership.State.NAME_ONLY)
 
 
 def members_page(
@@ -244,8 +260,8 @@ def members_page(
         invitation=invitation or InvitationForm(),
         invitations=invitation_lines(seat.study) if is_owner else [],
         sends_email=settings.SENDS_EMAIL,
-        members=[each for each in everybody if each.left_at is None],
-        former=[each for each in everybody if each.left_at is not None],
+        members=[each for each in everybody if each.state in PRESENT],
+        former=[each for each in everybody if each.state not in PRESENT],
         may_make_links=is_owner or seat.user.is_staff,
         roles=Membership.Role.values,
         **shown,
@@ -267,7 +283,9 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
     given = request.POST if request.method == "POST" else None
-    raters = [member for member in queries.members_of(seat.study) if member.has_role(RATER) and member.user]
+    raters = [
+        each for each in queries.members_of(seat.study) if each.has_role(RATER) and (each.user or each.is_invited)
+    ]
     versions = list(seat.study.taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED).order_by("-number"))
     form = RoundForm(
         given,

@@ -80,6 +80,8 @@ def test_the_whole_way_of_a_study_over_rest() -> None:
         assert rater.get("studies/s/rounds/1/next/").status_code == 204
 
     ada = Caller("ada")
+    assert ada.get("studies/s/disagreements/").json()["code"] == "not_found", "she has not accepted yet"
+    make.accept("ada")
     open_ones = ada.get("studies/s/disagreements/").json()["results"]
     assert [(row["dimension"], row["reason"], row["state"]) for row in open_ones] == [("symptom", "differ", "open")]
     assert [(r["rater"], r["values"], r["memo"]) for r in open_ones[0]["ratings"]] == [
@@ -104,6 +106,7 @@ def test_the_whole_way_of_a_study_over_rest() -> None:
     assert again.status_code == 201 and again.json()["revision"] == 2
     assert olga.post("studies/s/rounds/1/close/").json()["state"] == "closed"
 
+    make.accept("rea")
     rea = Caller("rea", "read")
     rows = rea.get("studies/s/labels/").json()["results"]
     symptoms = {row["item"]: (row["values"], row["method"]) for row in rows if row["dimension"] == "symptom"}

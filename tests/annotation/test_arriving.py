@@ -220,6 +220,8 @@ def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -
     assert bob.user is None and bob.name == "bob" and bob.formerly.told_name == "bob"
     robert = make.user("robert")
     join_member(seat=seat, member=bob, username="Robert")
+    make.accept("robert")
+    bob.refresh_from_db()
     assert get_seat(robert, "again").membership == bob
     assert Assignment.objects.filter(rater__user=robert).count() == 2
     assert files_of(stored.study) == before

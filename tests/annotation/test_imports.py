@@ -66,6 +66,7 @@ def test_a_sheet_in_the_long_form_becomes_a_study_with_its_disagreements() -> No
             5    hang  -     crash
         """),
         create=True,
+        adds_accounts=True,
     )
     assert (report.n_rows, report.n_ratings, report.n_resolutions, report.n_items, report.n_raters) == (10, 8, 2, 5, 2)
     assert report.refusals == []

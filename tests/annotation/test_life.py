@@ -59,6 +59,8 @@ def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
     made = life.duplicate_study(seat=make.owner_seat(study), slug="twin", with_items=True, with_members=True)
     assert (made.guidelines, made.majority, made.names_shown, made.title) == ("Read.", True, True, "Study")
     assert made.primary["symptom"]["coefficient"] == "gwet_ac1" and made.pseudonym_key != study.pseudonym_key
+    for name in ("bob", "carol", "ada", "rea"):
+        make.accept(name)
     for each in (study, made):
         each.codes = sorted(Membership.objects.filter(study=each).values_list("user__username", "code", "roles"))
         each.texts = sorted(Item.objects.filter(study=each).values_list("identifier", "snapshot"))

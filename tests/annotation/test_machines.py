@@ -146,6 +146,7 @@ def test_the_page_of_members_adds_a_machine_with_its_prompt(study: Study, client
     given = {"username": "other-model", "roles": "rater", "kind": "machine", "machine_name": "Oracle"}
     answer = client.post("/studies/study/members/", given | {"machine_prompt": "Read all."}, follow=True)
     assert "machine · Oracle" in answer.content.decode()
+    make.accept("other-model")
     made = Membership.objects.get(user__username="other-model")
     assert (made.machine_name, made.machine_prompt, made.code) == ("Oracle", "Read all.", "R4")
     client.post("/studies/study/members/", {"username": "other-model", "roles": "reader", "kind": "machine"})

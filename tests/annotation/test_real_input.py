@@ -140,6 +140,7 @@ def test_sixty_issues_are_labelled_by_two_raters_and_resolved_and_the_labels_com
     assert set(first) == set(second) == set(sample["issues"])
     assert Annotation.objects.count() == 2 * N_ITEMS
     assert olga.get("studies/serving/rounds/1/").json()["state"] == "resolving"
+    make.accept("ada")
     n_decided = resolve_all(Caller("ada"))
     assert n_decided > 20 and Resolution.objects.count() == n_decided
     assert olga.post("studies/serving/rounds/1/close/").json()["state"] == "closed"

@@ -69,6 +69,7 @@ def test_who_labels_by_a_screening_taxonomy_elsewhere_reads_it_too(study: Study)
     create_study(user=make.user("olga"), slug="second", title="Second", taxonomy=SLUG)
     assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 404
     Script("olga").send("POST", "studies/second/members/", {"user": "eve", "roles": ["rater"]})
+    make.accept("eve")
     assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 200
 
 

@@ -111,6 +111,7 @@ def test_members_are_added_changed_and_the_last_owner_stays() -> None:
     for roles in (["rater"], ["rater", "reader"], ["rater", "reader"]):
         answer = client.post(path, {"username": "Dan", "roles": roles, "kind": "person"})
         assert answer.status_code == 302
+    make.accept("dan")
     dan = Membership.objects.get(study=study, user__username="dan")
     assert dan.roles == ["rater", "reader"] and dan.code == "R1"
     alone = client.post(path, {"username": "olga", "roles": ["rater"], "kind": "person"})

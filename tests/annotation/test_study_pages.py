@@ -384,7 +384,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("samples", study.slug), 9),
         (owner, address("round", study.slug, 2), 12),
         (owner, "/studies/", 6),
-        (bob, "/", 9),
+        (bob, "/", 10),
     ]
     for client, path, n in pages:
         client.get(path)

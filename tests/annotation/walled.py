@@ -206,6 +206,8 @@ def each(places: Sequence[str], *rest: str) -> list[str]:
 EVERYBODYS = {
     "home": [""],
     "close_account": ["me/close/"],
+    "accept_own_invitation": ["me/invitations/nonsense/accept/"],
+    "decline_own_invitation": ["me/invitations/nonsense/decline/"],
     "inbox": ["inbox/"],
     "read_inbox": ["inbox/read/"],
     "inbox_line": [f"inbox/{{line {name}}}/" for name in (*BLIND, "zoe")],
@@ -348,6 +350,9 @@ OF_STUDY = {
 
 API_EVERYBODYS = {
     "api_studies": ["studies/"],
+    "api_own_invitations": ["me/invitations/"],
+    "api_accept_invitation": ["me/invitations/nonsense/accept/"],
+    "api_decline_invitation": ["me/invitations/nonsense/decline/"],
     "api_inbox": ["inbox/", "inbox/?page_size=1"],
     "api_inbox_read": ["inbox/read/"],
     "api_selections": ["selections/"],

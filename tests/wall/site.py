@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from accounts.actions import make_token
 from annotation.actions import rounds as round_actions
+from annotation.actions import studies
 from annotation.actions.reader_links import make_reader_link
 from annotation.models import Round
 from ingest.actions.uploads import take_upload
@@ -60,10 +61,14 @@ class Site:
         round_actions.create_round(
             seat=make.owner_seat(self.study), raters=["bob", "carol"], raters_per_item=2, issues=["acme/rocket#12"]
         )
+        asked = studies.set_member(
+            seat=make.owner_seat(self.study), username=make.user("yara").username, roles=["rater"]
+        )
         link, secret = make_reader_link(seat=make.seat(self.study, "ida"), label="reviewers")
         self.ids = {name: str(pk) for name, pk in walled.ids().items()} | {
             "run": str(run.pk), "upload of issues": str(upload.pk), "sha": issue.current_snapshot.sha256,
             "link": str(link.number), "secret": secret,
+            "own invitation": asked.membership.invitation_key or "",
             "image": frame_of("https://example.org/a.png").partition("?")[2],
             "token": str(make_token(user=owner, name="mine")[0].pk),
         }  # fmt: skip

@@ -62,6 +62,7 @@ class Command(BaseCommand):
                     final=options["final"],
                     create=options["create"],
                     guess=options["guess"],
+                    adds_accounts=True,
                 )
         except OSError as error:
             raise CommandError(f"{path} can't be read: {error.strerror or error}.") from error

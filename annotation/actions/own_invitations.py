@@ -1,0 +1,43 @@
+"""An account's own invitations to studies: accepted by a button, over REST or by its first `next`, or declined."""
+
+from django.db import transaction
+
+from accounts.models import User
+from annotation.access import RATER, Seat, get_own_invitation
+from annotation.actions.leaving import Left, end_invitation, finish
+from annotation.actions.studies import come_in, record
+from annotation.models import Membership, Round, Study
+from annotation.queries.own_invitations import invitation_to
+
+
+@transaction.atomic
+def accept(*, user: User, key: str) -> Membership:
+    """Makes the account a member with the roles and the code that it was invited with.
+
+    Raises NotFound for an invitation that does not wait for this very account.
+    """
+    found = get_own_invitation(user, key)
+    Study.objects.select_for_update(no_key=True).get(pk=found.study_id)
+    found = get_own_invitation(user, key)
+    come_in(found, user)
+    found.save()
+    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles)
+    return found
+
+
+def accept_by_next(*, user: User, slug: str, number: int) -> None:
+    """Accepts an invitation as a rater, if one waits: the account asks for its first item of a round of the study."""
+    found = invitation_to(user, slug)
+    if found is None or not found.has_role(RATER):
+        return
+    if Round.objects.filter(study=found.study_id, number=number).exclude(state=Round.State.DRAFT).exists():
+        accept(user=user, key=found.invitation_key or "")
+
+
+def decline(*, user: User, key: str) -> Left:
+    """Declines an invitation; what was planned for the account goes to others.
+
+    Raises NotFound for an invitation that does not wait for this very account.
+    """
+    found = get_own_invitation(user, key)
+    return finish(end_invitation(Seat(user, found.study, None), found.pk, is_declined=True))

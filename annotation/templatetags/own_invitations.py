@@ -1,0 +1,16 @@
+"""Tag for pages that show an account its invitations to studies."""
+
+from django import template
+from django.db.models import QuerySet
+
+from accounts.models import User
+from annotation.models import Membership
+from annotation.queries.own_invitations import invitations_of
+
+register = template.Library()
+
+
+@register.simple_tag
+def own_invitations(user: User) -> QuerySet[Membership]:
+    """The invitations that wait for the answer of this account."""
+    return invitations_of(user)
