@@ -89,12 +89,18 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     return user
 
 
-def change_password(*, user: User, old: str, new: str, keep: str | None = None) -> None:
-    """Sets a new password for who knows the old one; every session but the one to keep ends. Raises Invalid."""
+def change_password(*, user: User, old: str, new: str, keep: str | None = None, revoke_tokens: bool = False) -> None:
+    """Sets a new password for who knows the old one; every session but the one to keep ends. Raises Invalid.
+
+    With `revoke_tokens` all API tokens end, too.
+    """
     if not user.check_password(old):
         raise Invalid("The password was not changed.", fields={"old": ["This is not your present password."]})
     _check_password(new, user, field="new")
-    _set_password(user, new, keep=keep)
+    with transaction.atomic():
+        _set_password(user, new, keep=keep)
+        if revoke_tokens:
+            revoke_all_tokens(user=user, by=user)
 
 
 @transaction.atomic
@@ -135,7 +141,10 @@ def make_password_link(
 
 
 def use_password_link(*, link: PasswordLink, new: str) -> User:
-    """Sets the password of the link's person, once; every session of theirs ends. Raises Invalid, NotFound."""
+    """Sets the password of the link's person, once; every session, token and other link of theirs ends.
+
+    Raises Invalid, NotFound.
+    """
     _check_password(new, link.user, field="new")
     now = timezone.now()
     with transaction.atomic():
@@ -143,6 +152,9 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
         if not living.update(used_at=now):
             raise NotFound("This link was used meanwhile, or has ended. Ask for a new one.")
         _set_password(link.user, new)
+        n = revoke_all_tokens(user=link.user)
+        made_by = link.made_by.username if link.made_by else None
+        record(verb="password link used", about=link.user, made_by=made_by, tokens_revoked=n)
     return link.user
 
 
@@ -262,6 +274,14 @@ def revoke_token(*, token: ApiToken) -> ApiToken:
         token.save(update_fields=["revoked_at"])
         record(verb="token revoked", about=token.user, name=token.name)
     return token
+
+
+def revoke_all_tokens(*, user: User, by: User | None = None) -> int:
+    """Ends every token of an account for good; how many there were."""
+    n = ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=timezone.now())
+    if n:
+        record(verb="all tokens revoked", user=by, about=user, n=n)
+    return n
 
 
 def touch_token(*, token: ApiToken) -> None:

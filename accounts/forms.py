@@ -97,6 +97,10 @@ class PasswordForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
+    revoke_tokens = forms.BooleanField(
+        label="Revoke all my API tokens, too", required=False, help_text="Scripts that use them stop working."
+    )
+
 
 class FirstPasswordForm(forms.Form):
     new = PasswordForm.declared_fields["new"]

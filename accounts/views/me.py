@@ -68,10 +68,14 @@ def change_password(request: HttpRequest) -> HttpResponse:
         else:
             update_session_auth_hash(request, user)
             remember(request, user)
-            done = "changed. Other browsers were signed out" if has_one else "set"
-            messages.success(request, f"Your password is {done}.")
+            messages.success(request, _password_done(form) if has_one else "Your password is set.")
             return redirect("me")
     return _page(request, password=form)
+
+
+def _password_done(form: forms.Form) -> str:
+    tokens = "all API tokens were revoked" if form.cleaned_data["revoke_tokens"] else "API tokens still work"
+    return f"Your password is changed. Other browsers were signed out; {tokens}."
 
 
 @login_required

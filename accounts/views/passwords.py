@@ -51,7 +51,9 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         except Invalid as error:
             explain(form, error)
         else:
-            messages.success(request, "Your new password is set. Sign in with it.")
+            messages.success(
+                request, "Your new password is set, and all API tokens of the account were revoked. Sign in with it."
+            )
             return redirect("sign_in")
     context = {"form": form, "person": link.user}
     return render(request, "accounts/new_password.html", context, status=422 if form.errors else 200)

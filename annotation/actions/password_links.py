@@ -7,16 +7,17 @@ from accounts.models import User
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Forbidden
-from annotation.models import Assignment, Membership, Round, RoundRater, Study
-from taxonomy.models import Taxonomy
+from annotation.models import Assignment, Membership, Round, RoundRater
+from annotation.queries.password_links import is_in_another_study, owned_by, was_created_by
 
 
 @transaction.atomic
 def make_password_link(*, seat: Seat, member: Membership) -> str:
     """The plaintext of a link that a member sets a new password by, once, within a day; it stands in the audit.
 
-    Whoever holds the link holds the account, so an owner may make it only where the account opens nothing but studies
-    that are this owner's, too, and no round in which they are blind. Raises Forbidden with who can make it instead.
+    Whoever has the link has the account. So an owner may create it only for an account that an invitation to this very
+    study created, that is in no other study and owns nothing, and in no round in which both rate. Staff may create it
+    for anybody who is not staff. Raises Forbidden with who can create it instead.
     """
     if not seat.user.is_staff:
         seat.require(OWNER)
@@ -42,11 +43,12 @@ def why_not(seat: Seat, user: User) -> str:
         return f"you both rate in round {shared}, and what they said there stays hidden from you. {staff}"
     if seat.user.is_staff:
         return ""
-    own = Study.objects.filter(memberships__in=seat.user.memberships.filter(roles__contains=[OWNER]))
-    if Study.objects.filter(memberships__user=user).exclude(pk__in=own).exists():
-        return f"they are in studies that are not yours. {staff}"
-    if Taxonomy.objects.filter(maintainers=user).exists():
-        return f"they maintain a taxonomy. {staff}"
+    if not was_created_by(user, seat.study):
+        return f"their account was not created by an invitation to this study. {staff}"
+    if is_in_another_study(user, seat.study):
+        return f"they are or were in another study, too. {staff}"
+    if owned := owned_by(user):
+        return f"their account has {owned}. {staff}"
     return ""
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import actions, jobs
 from accounts.confirming import Confirmation
 from accounts.errors import Conflict, Invalid, NotFound
-from accounts.models import ApiToken, Session, User
+from accounts.models import ApiToken, ServerEvent, Session, User
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -78,19 +78,19 @@ def test_that_a_session_is_in_use_is_written_once_an_hour(alice: User) -> None:
     client.get("/me/", REMOTE_ADDR="198.51.100.7")
     found = session_of(client)
     assert found.seen_at > long_ago and found.begun_at == begun and found.address == "198.51.100.…"
-    with assert_queries(7):
+    with assert_queries(8):
         client.get("/me/")
 
 
 def test_the_page_costs_the_same_with_many_sessions_and_tokens(alice: User) -> None:
     client = browser()
     client.get("/me/")
-    with assert_queries(7):
+    with assert_queries(8):
         client.get("/me/")
     for n in range(20):
         actions.make_token(user=alice, name=f"script {n}")
         Client().force_login(alice)
-    with assert_queries(7):
+    with assert_queries(8):
         client.get("/me/")
 
 
@@ -151,6 +151,33 @@ def test_a_link_for_a_password_works_once_and_signs_out_everywhere(alice: User) 
     assert alice.check_password("another long one") and not is_signed_in(there)
     over = Client().get(address)
     assert over.status_code == 404 and "alice" not in over.content.decode()
+
+
+def test_a_link_for_a_password_revokes_every_token_and_says_so(alice: User) -> None:
+    for name in ("one", "two"):
+        actions.make_token(user=alice, name=name, scope="manage")
+    token = actions.make_token(user=alice, name="three", scope="manage")[1]
+    _, plaintext = actions.make_password_link(user=alice)
+    client = Client()
+    assert "all API tokens of the account are revoked" in client.get(f"/new-password/{plaintext}/").content.decode()
+    page = client.post(f"/new-password/{plaintext}/", {"new": "another long one"}, follow=True).content.decode()
+    assert "all API tokens of the account were revoked" in page
+    answer = Client().get("/api/v1/studies/", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 401 and not ApiToken.objects.filter(user=alice, revoked_at=None).exists()
+    line = ServerEvent.objects.get(verb="password link used")
+    assert (line.about, line.detail) == (alice, {"made_by": None, "tokens_revoked": 3})
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_new_password_offers_to_revoke_the_tokens_and_lists_them(alice: User, is_wanted: bool) -> None:
+    actions.make_token(user=alice, name="nightly", scope="manage")
+    client = browser()
+    page = client.get("/me/").content.decode()
+    assert "Revoke all my API tokens, too" in page and "nightly (manage)" in page
+    given = {"old": PASSWORD, "new": "another long one"} | ({"revoke_tokens": "on"} if is_wanted else {})
+    words = client.post("/me/password/", given, follow=True).content.decode()
+    assert ("all API tokens were revoked" in words) is is_wanted
+    assert ApiToken.objects.filter(user=alice, revoked_at=None).exists() is not is_wanted
 
 
 def test_links_end_by_time_by_a_newer_one_and_by_a_new_password(alice: User) -> None:

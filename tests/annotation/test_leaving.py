@@ -1,21 +1,29 @@
 """Leaving a study, being removed, closing an account: access ends at every door, answers stay under the code."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
+from django.core.files.base import ContentFile
 from django.test import Client
 
-from accounts.actions import make_token
+from accounts.actions import connect_provider, make_token
 from accounts.confirming import Confirmation
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, PasswordLink, User
 from annotation.access import get_seat
-from annotation.actions import giving, leaving, studies
+from annotation.actions import giving, invitations, leaving, own_invitations, studies
+from annotation.actions.exporting import request_export
 from annotation.actions.password_links import make_password_link
+from annotation.actions.workbooks import take_workbook
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound
-from annotation.models import Annotation, Assignment, AuditEvent, Membership, Round, Study
+from annotation.models import Annotation, Arrival, Assignment, AuditEvent, Membership, Round, Study
+from annotation.queries.password_links import BESIDE_STUDIES, OWNED
+from ingest.actions.uploads import take_upload
+from ingest.models import FetchRun
 from tests import builders as make
 from tests.annotation.walled import BASE, Visitor
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -140,14 +148,38 @@ def test_an_account_that_alone_owns_a_study_is_not_closed(study: Study) -> None:
     assert make.user("olga").is_active and make.seat(study, "olga").membership
 
 
-def test_an_owner_makes_a_link_for_the_password_of_somebody_who_is_theirs_alone(study: Study) -> None:
+def newcomer(study: Study, name: str = "nora") -> Membership:
+    """A member whose account was created by an invitation to this study."""
+    link = invitations.invite(seat=make.owner_seat(study), roles=["rater"])[1]
+    return invitations.join(plaintext=link, username=name, password="a long password of hers")[1]
+
+
+def test_an_owner_makes_a_link_for_the_password_of_somebody_whom_an_invitation_to_the_study_created(
+    study: Study,
+) -> None:
     client = Visitor("olga").client
-    answer = client.post(f"/studies/study/members/{make.member(study, 'bob').pk}/password-link/")
+    answer = client.post(f"/studies/study/members/{newcomer(study).pk}/password-link/")
     assert answer.status_code == 201
     address = answer.content.decode().partition('id="new-link">')[2].partition("<")[0]
     assert Client().get(address.removeprefix("http://testserver")).status_code == 200
     event = AuditEvent.objects.get(verb="password link made")
-    assert event.detail == {"member": "bob"} and address.rstrip("/").rpartition("/")[2] not in str(event.detail)
+    assert event.detail == {"member": "nora"} and address.rstrip("/").rpartition("/")[2] not in str(event.detail)
+
+
+def test_nobody_takes_over_an_account_by_a_study_of_their_own(study: Study) -> None:
+    """Adds an account that is in no study to a new study, and asks for its password as the owner."""
+    make.user("victim", password="a long password of hers")
+    mallory, page = Script("mallory"), Visitor("mallory").client
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: malicious"), "mallory")
+    assert mallory.send("POST", "studies/", {"slug": "mal", "title": "Mal", "taxonomy": "malicious"}).status_code == 201
+    body = {"user": "VICTIM", "roles": ["reader"]}
+    assert mallory.send("POST", "studies/mal/members/", body).status_code == 201
+    member = Membership.objects.get(study__slug="mal", roles=["reader"])
+    path = f"/studies/mal/members/{member.pk}/password-link/"
+    assert page.post(path).status_code == 409
+    make.accept("victim")
+    assert page.post(path).status_code == 403
+    assert not PasswordLink.objects.exists()
 
 
 def refused(study: Study, by: str, whose: str) -> str:
@@ -162,24 +194,111 @@ def test_an_owner_can_not_take_over_what_is_not_theirs(study: Study) -> None:
     assert "they are staff" in refused(study, "olga", "sam") and "manage.py password_link" in refused(
         study, "olga", "sam"
     )
-    other_study(raters=("bob",))
-    assert "studies that are not yours" in refused(study, "olga", "bob")
-    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: carols"), "carol")
-    assert "maintain a taxonomy" in refused(study, "olga", "carol")
-    assert "role owner" in refused(study, "ada", "dan")
+    assert "not created by an invitation to this study" in refused(study, "olga", "bob")
+    newcomer(study)
+    assert "role owner" in refused(study, "ada", "nora")
+    make_password_link(seat=make.owner_seat(study), member=make.member(study, "nora"))
     make_password_link(seat=get_seat(sam, "study"), member=make.member(study, "bob"))
     with pytest.raises(Conflict, match="This is you"):
         make_password_link(seat=make.owner_seat(study), member=make.member(study, "olga"))
 
 
+def test_an_account_that_an_invitation_to_another_study_created_is_not_this_owners(study: Study) -> None:
+    other = other_study()
+    link = invitations.invite(seat=make.seat(other, "mallory"), roles=["rater"])[1]
+    invitations.join(plaintext=link, username="nora", password="a long password of hers")
+    studies.add_member(seat=make.owner_seat(study), username="nora", roles=["rater"])
+    assert "not created by an invitation to this study" in refused(study, "olga", "nora")
+
+
+@pytest.mark.parametrize("how", ["member", "invited", "left", "declined"])
+def test_an_account_that_is_or_was_in_another_study_is_nobodys(study: Study, how: str) -> None:
+    newcomer(study)
+    other = other_study()
+    studies.set_member(seat=make.seat(other, "mallory"), username="nora", roles=["rater"])
+    key = Membership.objects.get(study=other, name="nora").invitation_key or ""
+    if how == "declined":
+        own_invitations.decline(user=make.user("nora"), key=key)
+    elif how != "invited":
+        make.accept("nora")
+    if how == "left":
+        leaving.leave_study(seat=make.seat(other, "nora"))
+    assert "in another study" in refused(study, "olga", "nora")
+
+
+def token_of(user: User) -> None:
+    make_token(user=user, name="script")
+
+
+def repository_of(user: User) -> None:
+    make.issues(1, "acme/secret", private=True)[0].repository.readers.add(user)
+
+
+def upload_of(user: User) -> None:
+    take_upload(user=user, file=ContentFile(b"number,title\n1,Hang\n", "more.csv"), repository="acme/more")
+
+
+def fetch_of(user: User) -> None:
+    FetchRun.objects.create(kind="github", target="github.com/o/r", state="done", created_by=user)
+
+
+def workbook_of(user: User) -> None:
+    take_workbook(user=user, files=[ContentFile(b"item,rater,symptom\nacme/x#1,eve,crash\n", "m.csv")], seat=None)
+
+
+def arrival_of(user: User) -> None:
+    Arrival.objects.create(name="study.zip", slug="arriving", created_by=user)
+
+
+def taxonomy_of(user: User) -> None:
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: noras"), user.username)
+
+
+def provider_of(user: User) -> None:
+    connect_provider(user=user, provider="oidc", uid="7", called="n.ora")
+
+
+def export_of(user: User) -> None:
+    study = Study.objects.get(slug="study")
+    studies.add_member(seat=make.owner_seat(study), username=user.username, roles=["owner"])
+    request_export(seat=make.seat(study, user.username), what="ratings", format="csv", send=False)
+
+
+@pytest.mark.parametrize(
+    "owns",
+    [token_of, repository_of, upload_of, fetch_of, workbook_of, arrival_of, taxonomy_of, provider_of, export_of],
+)
+def test_an_account_that_owns_something_is_nobodys(study: Study, owns: Callable[[User], None]) -> None:
+    newcomer(study)
+    owns(make.user("nora"))
+    assert "their account has" in refused(study, "olga", "nora")
+
+
+def test_every_table_that_names_users_is_asked_but_for_those_that_open_nothing(study: Study) -> None:
+    """A new table outside of studies that names a user counts by itself; here stand those that do not."""
+    opens_nothing = {
+        "User_groups", "User_user_permissions", "Session", "PasswordLink", "ServerEvent", "Membership", "ReaderLink",
+        "Invitation", "Sample", "Item", "AuditEvent", "Round", "Annotation", "Plan", "ProposalOutcome", "Resolution",
+        "Analysis", "Spelling",
+    }  # fmt: skip
+    named = {
+        relation.related_model.__name__  # type: ignore[union-attr]
+        for relation in User._meta.get_fields(include_hidden=True)
+        if relation.auto_created and relation.one_to_many and relation.related_model._meta.app_label in BESIDE_STUDIES  # type: ignore[union-attr]
+    }
+    assert named - {model.__name__ for model in OWNED} == opens_nothing
+
+
 def test_who_rates_in_the_same_open_round_gets_no_link_staff_included(study: Study) -> None:
     make.user("sam", staff=True)
+    newcomer(study)
+    newcomer(study, "nell")
     for name, roles in (("olga", ["owner", "rater"]), ("sam", ["rater"])):
         studies.add_member(seat=make.owner_seat(study), username=name, roles=roles)
-    make.open_round(study, 2, raters=("bob", "olga", "sam"), raters_per_item=3)
+    make.open_round(study, 2, raters=("nora", "olga", "sam"), raters_per_item=3)
     for name in ("olga", "sam"):
-        assert "you both rate in round 1" in refused(study, name, "bob")
-    make_password_link(seat=make.owner_seat(study), member=make.member(study, "carol"))
+        assert "you both rate in round 1" in refused(study, name, "nora")
+    make_password_link(seat=make.owner_seat(study), member=make.member(study, "nell"))
 
 
 @pytest.mark.parametrize(
@@ -188,6 +307,6 @@ def test_who_rates_in_the_same_open_round_gets_no_link_staff_included(study: Stu
 def test_owners_and_staff_make_links(study: Study, name: str, status: int) -> None:
     other_study()
     make.user("sam", staff=True)
-    path = f"/studies/study/members/{make.member(study, 'dan').pk}/password-link/"
+    path = f"/studies/study/members/{newcomer(study).pk}/password-link/"
     assert Visitor(name).client.post(path).status_code == status
     assert Visitor(name).client.get(path).status_code == 405
