@@ -33,6 +33,14 @@ def get_password_link(plaintext: str) -> PasswordLink:
     return link
 
 
+def get_used_link(link_id: int) -> PasswordLink:
+    """A link that a password was set by; who may confirm it is for the action to know. Raises NotFound."""
+    link = PasswordLink.objects.select_related("user").filter(pk=link_id, used_at__isnull=False).first()
+    if link is None:
+        raise NotFound("There is no such link.")
+    return link
+
+
 def get_user(username: str) -> User:
     """A person by name, whatever its case; raises NotFound."""
     user = User.objects.filter(username__iexact=username.strip()).first()

@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from accounts.auditing import record
 from accounts.confirming import Confirmation, require_confirmed
-from accounts.errors import Conflict, Invalid, NotFound
+from accounts.errors import Conflict, Forbidden, Invalid, NotFound
 from accounts.keys import read_keys
-from accounts.models import ApiToken, PasswordLink, Session, User, digest
+from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User, digest
 from accounts.naming import wrong_in, wrong_in_user_name
+from accounts.queries import unconfirmed_links
 
 TOKEN_MARK = "concord_"
 
@@ -124,7 +125,7 @@ def first_password(*, user: User, new: str, confirmation: Confirmation, keep: st
 
 
 def make_password_link(
-    *, user: User, made_by: User | None = None, holds: timedelta = timedelta(hours=24)
+    *, user: User, made_by: User | None = None, holds: timedelta = timedelta(hours=24), by_email: bool = False
 ) -> tuple[PasswordLink, str]:
     """A link for choosing a new password and its plaintext, which nobody can read again; earlier ones end.
 
@@ -135,7 +136,9 @@ def make_password_link(
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
         PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
-        link = PasswordLink.objects.create(user=user, made_by=made_by, digest=digest(plaintext), expires_at=now + holds)
+        link = PasswordLink.objects.create(
+            user=user, made_by=made_by, digest=digest(plaintext), expires_at=now + holds, by_email=by_email
+        )
         record(verb="password link made", user=made_by, about=user)
     return link, plaintext
 
@@ -151,6 +154,10 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
         living = PasswordLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now)
         if not living.update(used_at=now):
             raise NotFound("This link was used meanwhile, or has ended. Ask for a new one.")
+        if not _changed_address_since_notice(link):
+            link.user.password_link = link
+        link.user.has_notice = link.user.has_notice or not link.by_email
+        link.user.save(update_fields=["password_link", "has_notice"])
         _set_password(link.user, new)
         n = revoke_all_tokens(user=link.user)
         made_by = link.made_by.username if link.made_by else None
@@ -158,10 +165,54 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
     return link.user
 
 
+def _changed_address_since_notice(link: PasswordLink) -> bool:
+    """Whether a link that was sent by e-mail may have gone to whoever set the password by an earlier link."""
+    first = unconfirmed_links(link.user).exclude(pk=link.pk).order_by("used_at").first()
+    if not link.by_email or first is None:
+        return False
+    changes = ServerEvent.objects.filter(user=link.user, verb="e-mail address changed", at__gte=first.used_at)
+    return changes.exists()
+
+
+def confirm_password_link(*, link: PasswordLink, by: User, began_with: int | None) -> None:
+    """Confirms that the person of a link used it themselves; then nobody is told of it any more.
+
+    The person confirms it in a session that does not go back to that link's password (`began_with` is the ID of the
+    link that it goes back to). Staff confirm it for others. Raises Forbidden, NotFound.
+    """
+    if by.pk != link.user_id and not by.is_staff:
+        raise NotFound("There is no such link.")
+    if by.pk == link.user_id and began_with == link.pk:
+        raise Forbidden(
+            "You signed in with the password that was set by this link, so whoever set it could do this, too. Confirm "
+            "it after you signed in by a link sent to your e-mail address or by a provider, or ask the staff to."
+        )
+    _confirm(link, by)
+
+
+def confirm_from_shell(*, user: User) -> int:
+    """Confirms every link of somebody, for whoever runs the server; how many there were."""
+    links = list(unconfirmed_links(user))
+    for each in links:
+        _confirm(each, None)
+    return len(links)
+
+
+@transaction.atomic
+def _confirm(link: PasswordLink, by: User | None) -> None:
+    if unconfirmed_links(link.user).filter(pk=link.pk).update(confirmed_at=timezone.now()):
+        record(verb="password link confirmed", user=by, about=link.user)
+    User.objects.filter(pk=link.user_id).update(has_notice=unconfirmed_links(link.user).exists())
+
+
 def told_of_links(*, user: User) -> list[PasswordLink]:
-    """The links that somebody else made for this person and that they were not told of; from now on they are."""
+    """The links that somebody else made for this person, nobody used and they were not told of; from now on they are.
+
+    Of links that were used every page tells (`unconfirmed_links`).
+    """
     with transaction.atomic():
-        found = PasswordLink.objects.filter(user=user, made_by__isnull=False, told_at=None).exclude(made_by=user)
+        found = PasswordLink.objects.filter(user=user, made_by__isnull=False, told_at=None, used_at=None)
+        found = found.exclude(made_by=user)
         links = list(found.select_related("made_by").order_by("created_at"))
         if links:
             PasswordLink.objects.filter(pk__in=[each.pk for each in links]).update(told_at=timezone.now())

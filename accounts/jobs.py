@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
 from accounts.naming import cleaned
+from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
 TRIES = {"autoretry_for": (OSError, SMTPException), "retry_backoff": 30, "max_retries": 5}
@@ -21,13 +22,27 @@ TRIES = {"autoretry_for": (OSError, SMTPException), "retry_backoff": 30, "max_re
 def send_password_links(address: str, site: str) -> None:
     """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
     for user in User.objects.filter(email__iexact=address, is_active=True):
-        _, plaintext = make_password_link(user=user)
+        _, plaintext = make_password_link(user=user, by_email=True)
         send_mail(
             "A new password for Concord",
             f"{user.display_name},\n\nsomebody, hopefully you, asked for a new password for {user.username} "
             f"at {site}\n\n"
             f"Choose it here, within 24 hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\n"
             "If it was not you, do nothing: the password stays as it is.\n",
+            settings.DEFAULT_FROM_EMAIL,
+            [user.email],
+        )
+
+
+@shared_task(**TRIES)
+def send_link_notice(user_id: int) -> None:
+    """Tells somebody that a new password was set for them by a link."""
+    user = User.objects.get(pk=user_id)
+    if user.email and user.is_active:
+        send_mail(
+            "A new password was set for Concord",
+            f"{user.display_name},\n\na new password was set by a link for {user.username}. All sessions ended, and "
+            "all API tokens were revoked.\n\nIf it was not you, tell whoever runs the server at once.\n",
             settings.DEFAULT_FROM_EMAIL,
             [user.email],
         )
@@ -44,4 +59,5 @@ def remove_what_is_over() -> None:
     """Sessions that have ended, and links for a password that ended long ago."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
-    PasswordLink.objects.filter(expires_at__lt=now - KEPT).delete()
+    over = PasswordLink.objects.filter(expires_at__lt=now - KEPT)
+    over.exclude(pk__in=unconfirmed_links().values("pk")).delete()

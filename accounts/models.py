@@ -38,6 +38,15 @@ class User(AbstractUser):
         default=dict, blank=True, help_text="What differs from the usual keys of the labelling page."
     )
 
+    password_link = models.ForeignKey(
+        "accounts.PasswordLink", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False,
+        help_text="The link that the present password goes back to: it was set by it, or changed by who knew that one.",
+    )  # fmt: skip
+    has_notice = models.BooleanField(
+        default=False, db_default=False, editable=False,
+        help_text="Whether a password was set by a link, which the person has not confirmed.",
+    )  # fmt: skip
+
     class Meta:
         constraints = [
             models.UniqueConstraint(Lower("username"), name="a_user_name_is_taken_once_whatever_its_case"),
@@ -130,6 +139,12 @@ class PasswordLink(models.Model):
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
     told_at = models.DateTimeField(null=True, help_text="When its person was told that somebody else had made it.")
+    by_email = models.BooleanField(
+        default=False, db_default=False, help_text="Sent to the person's own address, because they asked for it."
+    )
+    confirmed_at = models.DateTimeField(
+        null=True, help_text="When its person, or staff for them, confirmed that they used it themselves."
+    )
 
     class Meta:
         ordering = ["-created_at"]

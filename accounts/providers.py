@@ -23,6 +23,7 @@ from accounts.actions import connect_provider
 from accounts.confirming import note_provider_sign_in
 from accounts.errors import Conflict, NotFound
 from accounts.openid import NONCE, is_answer
+from accounts.queries import proves_person
 from accounts.sessions import sign_in
 
 logger = logging.getLogger(__name__)
@@ -143,7 +144,7 @@ def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     if login.is_existing:
         if not login.user.is_active:
             return refusal(request, "This person may no longer sign in.")
-        sign_in(request, login.user)
+        sign_in(request, login.user, is_independent=proves_person(login.account))
         note_provider_sign_in(request)
         return HttpResponseRedirect(after)
     if not request.session.get(INVITATION):

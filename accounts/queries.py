@@ -65,6 +65,24 @@ def password_links_of(user: User) -> QuerySet[PasswordLink]:
     return rows.exclude(made_by=user).order_by("-created_at")[:LINES]
 
 
+def unconfirmed_links(user: User | None = None) -> QuerySet[PasswordLink]:
+    """Links that a password was set by and nobody has confirmed since, of one person or of all, the newest first.
+
+    Those that were sent to the person's own address are not among them.
+    """
+    rows = PasswordLink.objects.filter(used_at__isnull=False, confirmed_at=None, by_email=False)
+    rows = rows if user is None else rows.filter(user=user)
+    return rows.select_related("made_by", "user").order_by("-used_at")
+
+
+def proves_person(account: SocialAccount) -> bool:
+    """Whether signing in by this account at a provider proves more than a password that a link set.
+
+    It was connected before every such link that is not confirmed.
+    """
+    return not unconfirmed_links(account.user).filter(used_at__lte=account.date_joined).exists()
+
+
 def living_token(digest: str) -> ApiToken | None:
     """The token with this digest, with its user, unless expired, revoked or of someone who may not sign in."""
     return _living_token.first(digest, timezone.now())

@@ -14,7 +14,7 @@ from accounts.known_browsers import remember
 from accounts.models import Session, User
 
 SEEN_EVERY = timedelta(hours=1)
-BROWSER, ADDRESS = "browser", "address"
+BROWSER, ADDRESS, PASSWORD_LINK = "browser", "address", "password_link"
 
 
 class SessionStore(DatabaseStore):
@@ -41,14 +41,27 @@ class SessionStore(DatabaseStore):
         return row
 
 
-def sign_in(request: HttpRequest, user: User) -> None:
-    """Signs somebody in in this browser, and notes which it is."""
+def sign_in(request: HttpRequest, user: User, *, is_independent: bool = False) -> None:
+    """Signs somebody in in this browser, and notes which it is and which link for a password the sign-in goes back to.
+
+    Only one that needed no password goes back to none (`is_independent`).
+    """
+    link = None if is_independent else user.password_link_id
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     cast(SessionStore, request.session).begun_at = None
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:300]
     request.session[ADDRESS] = shortened(client_address(request))
+    request.session[PASSWORD_LINK] = link
     remember(request, user)
     record(verb=SIGNED_IN, user=user, address=request.session[ADDRESS])
+
+
+def began_with(request: HttpRequest) -> int | None:
+    """The ID of the link that this session's sign-in goes back to, None where it goes back to none."""
+    user = request.user
+    unknown = user.password_link_id if isinstance(user, User) else None
+    found: int | None = request.session.get(PASSWORD_LINK, unknown)
+    return found
 
 
 def note_seen(request: HttpRequest) -> None:

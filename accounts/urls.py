@@ -16,6 +16,7 @@ urlpatterns = [
     path("me/", me.me, name="me"),
     path("me/profile/", me.change_profile, name="change_profile"),
     path("me/password/", me.change_password, name="change_password"),
+    path("me/password-links/<int:link_id>/confirm/", me.confirm_link, name="confirm_password_link"),
     path("me/theme/", me.choose_theme, name="choose_theme"),
     path("me/keys/", me.choose_keys, name="choose_keys"),
     path("me/sessions/end-others/", me.end_other_sessions, name="end_other_sessions"),

@@ -11,13 +11,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from accounts import actions
-from accounts.access import get_own_token, who
+from accounts.access import get_own_token, get_used_link, who
 from accounts.confirming import confirmation_of
 from accounts.errors import ConcordError, Invalid
 from accounts.forms import FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
 from accounts.known_browsers import remember
 from accounts.providers import providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
+from accounts.sessions import began_with
 
 
 @login_required
@@ -131,6 +132,16 @@ def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
     else:
         messages.success(request, "The connection is gone.")
     return redirect("me")
+
+
+@login_required
+@require_POST
+def confirm_link(request: HttpRequest, link_id: int) -> HttpResponse:
+    """Ends the notice that a password was set by a link."""
+    link = get_used_link(link_id)
+    actions.confirm_password_link(link=link, by=who(request), began_with=began_with(request))
+    messages.success(request, "Confirmed. The notice is gone.")
+    return redirect("operations" if link.user_id != who(request).pk else "me")
 
 
 @login_required

@@ -1,5 +1,7 @@
 """A new password by a link: asked for by e-mail, or made by somebody who may."""
 
+from contextlib import suppress
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -7,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
+from kombu.exceptions import OperationalError
 
 from accounts import actions, jobs
 from accounts.access import get_password_link
@@ -51,6 +54,9 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         except Invalid as error:
             explain(form, error)
         else:
+            if settings.SENDS_EMAIL and link.user.email:
+                with suppress(OperationalError):  # the password is set; every page of the person tells it, too
+                    jobs.send_link_notice.delay(link.user.pk)
             messages.success(
                 request, "Your new password is set, and all API tokens of the account were revoked. Sign in with it."
             )

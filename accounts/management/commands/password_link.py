@@ -8,7 +8,7 @@ from django.core.management import BaseCommand, CommandError
 from django.urls import reverse
 
 from accounts.access import get_user
-from accounts.actions import make_password_link
+from accounts.actions import confirm_from_shell, make_password_link
 from accounts.errors import ConcordError
 
 
@@ -19,8 +19,15 @@ class Command(BaseCommand):
         parser.add_argument("user")
         parser.add_argument("--site", default="", help="where people reach this server, if not at SITE_URL")
 
-    def handle(self, *args: Any, user: str, site: str, **options: Any) -> None:
+        parser.add_argument(
+            "--confirm", action="store_true", help="make none, and confirm that USER used the earlier ones themselves"
+        )
+
+    def handle(self, *args: Any, user: str, site: str, confirm: bool, **options: Any) -> None:
         try:
+            if confirm:
+                self.stdout.write(f"{confirm_from_shell(user=get_user(user))} confirmed")
+                return
             _, plaintext = make_password_link(user=get_user(user))
         except ConcordError as error:
             raise CommandError(error.message) from error

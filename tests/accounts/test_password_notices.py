@@ -1,0 +1,171 @@
+"""A password set by a link is told on every page until somebody confirms it who does not only have that password."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.cache import cache
+from django.core.management import call_command
+from django.test import Client
+
+from accounts import actions, jobs
+from accounts.confirming import Confirmation
+from accounts.models import PasswordLink, ServerEvent, User
+from accounts.queries import proves_person
+from accounts.sessions import SessionStore, sign_in
+from tests import builders as make
+from tests.asserts import assert_queries
+
+pytestmark = pytest.mark.django_db
+FIRST, BY_LINK, NEXT = "first long password", "password of the link", "password after that"
+NOTICE = "A new password was set for your account"
+
+
+@pytest.fixture
+def alice() -> User:
+    cache.clear()
+    return make.user("alice", password=FIRST)
+
+
+def signed_in(password: str, name: str = "alice") -> Client:
+    client = Client()
+    assert client.post("/sign-in/", {"username": name, "password": password}).status_code == 302
+    return client
+
+
+def used(alice: User, new: str = BY_LINK, **more: Any) -> PasswordLink:
+    """A link that was used on its page."""
+    link, plaintext = actions.make_password_link(user=alice, **more)
+    assert Client().post(f"/new-password/{plaintext}/", {"new": new}).status_code == 302
+    return link
+
+
+def confirm(client: Client, link: PasswordLink) -> int:
+    return int(client.post(f"/me/password-links/{link.pk}/confirm/").status_code)
+
+
+def is_told(client: Client) -> bool:
+    return NOTICE in client.get("/studies/").content.decode()
+
+
+def test_the_use_of_a_link_is_told_on_every_page_and_can_not_be_confirmed_with_its_password(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    client = signed_in(BY_LINK)
+    for path in ("/", "/me/", "/issues/", "/taxonomies/"):
+        words = client.get(path).content.decode()
+        assert NOTICE in words and "olga created" in words and "can’t confirm it here" in words, path
+        assert "Confirm that it was me" not in words
+    assert confirm(client, link) == 403
+    assert is_told(client) and is_told(signed_in(BY_LINK)), "also at the next sign-in"
+
+
+def test_changing_the_password_that_a_link_set_does_not_end_the_notice(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    client = signed_in(BY_LINK)
+    assert client.post("/me/password/", {"old": BY_LINK, "new": NEXT}).status_code == 302
+    assert confirm(client, link) == 403
+    again = signed_in(NEXT)
+    assert confirm(again, link) == 403 and is_told(again)
+
+
+def test_a_link_sent_to_the_persons_own_address_gives_a_session_that_may_confirm(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    used(alice, NEXT, by_email=True)
+    client = signed_in(NEXT)
+    assert "Confirm that it was me" in client.get("/").content.decode()
+    assert confirm(client, link) == 302
+    assert not is_told(client)
+    line = ServerEvent.objects.get(verb="password link confirmed")
+    assert (line.user, line.about) == (alice, alice)
+
+
+def test_a_link_sent_to_an_address_that_was_changed_since_confirms_nothing(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    actions.rename_user(
+        user=User.objects.get(pk=alice.pk),
+        full_name="Alice",
+        email="mallory@example.org",
+        confirmation=Confirmation(BY_LINK),
+    )
+    used(alice, NEXT, by_email=True)
+    client = signed_in(NEXT)
+    assert confirm(client, link) == 403 and is_told(client)
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_provider_confirms_if_it_was_connected_before_the_link_was_used(
+    alice: User, rf: Any, is_before: bool
+) -> None:
+    if is_before:
+        actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    link = used(alice, made_by=make.user("olga"))
+    if not is_before:
+        actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    request = rf.get("/")
+    request.session = SessionStore()
+    alice.refresh_from_db()
+    sign_in(request, alice, is_independent=proves_person(alice.socialaccount_set.get()))
+    request.session.save()
+    client = Client()
+    client.cookies[settings.SESSION_COOKIE_NAME] = request.session.session_key
+    assert confirm(client, link) == (302 if is_before else 403)
+
+
+def test_a_second_link_leaves_its_own_notice(alice: User) -> None:
+    olga = make.user("olga")
+    first, second = used(alice, made_by=olga), used(alice, NEXT, made_by=olga)
+    client = signed_in(NEXT)
+    assert client.get("/").content.decode().count(NOTICE) == 2
+    assert (confirm(client, first), confirm(client, second)) == (302, 403)
+    assert client.get("/").content.decode().count(NOTICE) == 1
+
+
+def test_staff_confirm_for_others_and_nobody_else_does(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    make.user("sam", staff=True, password=FIRST)
+    make.user("mallory", password=FIRST)
+    assert confirm(signed_in(FIRST, "mallory"), link) == 404
+    assert Client().post(f"/me/password-links/{link.pk}/confirm/")["Location"].startswith("/sign-in/")
+    sam = signed_in(FIRST, "sam")
+    assert "Confirm for alice" in sam.get("/operations/").content.decode()
+    assert confirm(sam, link) == 302
+    assert not is_told(signed_in(BY_LINK)) and "Confirm for alice" not in sam.get("/operations/").content.decode()
+
+
+def test_staff_do_not_confirm_their_own_link_with_its_password_but_the_shell_does(alice: User, capsys: Any) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    link = used(alice)
+    client = signed_in(BY_LINK)
+    assert "whoever runs the server created" in client.get("/").content.decode()
+    assert confirm(client, link) == 403
+    call_command("password_link", "alice", "--confirm")
+    assert capsys.readouterr().out == "1 confirmed\n" and not is_told(client)
+
+
+def test_a_link_that_the_person_asked_for_by_e_mail_leaves_no_notice(alice: User) -> None:
+    used(alice, by_email=True)
+    assert not is_told(signed_in(BY_LINK))
+
+
+def test_the_person_is_told_by_e_mail(alice: User, settings: Any, mailoutbox: list[Any]) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    used(alice)
+    assert not mailoutbox, "an account without an address"
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    used(User.objects.get(pk=alice.pk), NEXT, made_by=make.user("olga"))
+    [mail] = mailoutbox
+    assert mail.to == ["alice@example.org"] and "API tokens were revoked" in mail.body and "http" not in mail.body
+
+
+def test_links_that_nobody_confirmed_are_kept(alice: User) -> None:
+    link = used(alice, made_by=make.user("olga"))
+    PasswordLink.objects.filter(pk=link.pk).update(expires_at="2020-01-01T00:00Z")
+    jobs.remove_what_is_over()
+    assert is_told(signed_in(BY_LINK))
+
+
+def test_a_page_without_a_notice_costs_no_query_more(alice: User) -> None:
+    client = signed_in(FIRST)
+    client.get("/studies/")
+    with assert_queries(4):
+        client.get("/studies/")
