@@ -58,12 +58,12 @@ def change_password(request: HttpRequest) -> HttpResponse:
     has_one = user.has_usable_password()
     form = PasswordForm(request.POST) if has_one else FirstPasswordForm(request.POST)
     if form.is_valid():
-        kept = {"user": user, "keep": request.session.session_key, "new": form.cleaned_data["new"]}
+        given = {"user": user, "keep": request.session.session_key, **form.cleaned_data}
         try:
             if has_one:
-                actions.change_password(old=form.cleaned_data["old"], **kept)
+                actions.change_password(**given)
             else:
-                actions.first_password(confirmation=confirmation_of(request), **kept)
+                actions.first_password(confirmation=confirmation_of(request), **given)
         except Invalid as error:
             explain(form, error)
         else:
