@@ -66,9 +66,10 @@ def own_password(help_text: str = "") -> forms.CharField:
 
 
 class ConfirmedForm(forms.Form):
-    """A form that asks for the password again; without the field for who has none."""
+    """A form that asks for the password again; without the field for who has none. A page may have several."""
 
     def __init__(self, *args: Any, has_password: bool = True, **kwargs: Any) -> None:
+        kwargs.setdefault("auto_id", f"{type(self).__name__.lower()}_%s")
         super().__init__(*args, **kwargs)
         if not has_password:
             del self.fields["password"]

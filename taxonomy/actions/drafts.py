@@ -3,7 +3,9 @@
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from accounts.allowances import is_shell_command
 from accounts.auditing import record
+from accounts.limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 from accounts.models import User
 from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
@@ -27,17 +29,23 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
     """Makes a taxonomy from a document (YAML or JSON), maintained by this person, with its draft version 1.
 
     Without a person (from the shell of a house without people) only staff can see the draft.
-    Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken.
+    Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken; TooMany after some such
+    tries of somebody who does not see all taxonomies.
     """
     document = load(text, ignored=IGNORED)
+    tried_by = str(user.pk) if user is not None and not (user.is_staff or is_shell_command()) else ""
+    if tried_by:
+        require_tries_left(UNAVAILABLE_IDS, tried_by)
     try:
         with transaction.atomic():
             taxonomy = Taxonomy.objects.create(slug=document.slug, title=document.title, created_by=user)
     except IntegrityError:
+        if tried_by:
+            require_tries(UNAVAILABLE_IDS, tried_by)
         raise TaxonomyConflict(
-            f"There is a taxonomy {document.slug} already; add a version to it, or choose another slug.",
+            "The taxonomy was not created. This ID is not available. Choose another, or add a version to yours.",
             code="slug_taken",
-            fields={"slug": ["This slug is taken."]},
+            fields={"slug": ["This ID is not available. Choose another."]},
         ) from None
     if user is not None:
         taxonomy.maintainers.add(user)

@@ -8,6 +8,7 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from accounts.actions import make_token
+from accounts.limits import UNAVAILABLE_IDS
 from accounts.models import User
 from taxonomy import schema
 from taxonomy.api import BESIDE
@@ -129,6 +130,9 @@ def test_a_slug_that_is_taken_is_409_for_anyone(maria: Caller, otto: Caller) -> 
     for caller in (maria, otto):
         status, answer = caller.send(text=FIRST)
         assert (status, answer["code"]) == (409, "slug_taken")
+    said = [otto.send(text=FIRST)[0] for _ in range(UNAVAILABLE_IDS.n_most)]
+    assert said == [409] * (UNAVAILABLE_IDS.n_most - 1) + [429]
+    assert otto.send(text=FIRST.replace("slug: s", "slug: free"))[0] == 429
 
 
 def test_a_draft_is_replaced_published_once_and_then_frozen(maria: Caller) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
+from accounts.allowances import shell_command
 from accounts.errors import ConcordError
 from accounts.models import User
 from taxonomy.actions import add_document, publish_version
@@ -31,7 +32,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
         try:
             person = get_user(user) if user else User.objects.order_by("-is_staff", "pk").first()
-            version, is_new = add_document(user=person, text=self._text(source))
+            with shell_command():
+                version, is_new = add_document(user=person, text=self._text(source))
             if publish and version.is_draft:
                 version = publish_version(user=person, version=version)
         except InvalidDocument as error:
