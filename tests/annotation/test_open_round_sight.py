@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from annotation.access import get_item
-from annotation.models import Annotation, Item, Membership, Round, Study
+from annotation.models import Annotation, Export, Item, Membership, Round, Study
 from tests import builders as make
 from tests.annotation import two_worlds, walled
 from tests.annotation.two_worlds import all_said, all_skipped, answered_in_parts, history_rewritten
@@ -85,3 +85,13 @@ def test_owners_see_the_day_of_each_raters_last_answer_and_no_time(study: Study)
     told = Visitor("dan").get(BASE, rest).json()["results"]
     assert {each["last_day"] for each in told} == {None}
     assert "Last day of work" not in words_of(Visitor("dan").get(PAGES, page))
+
+
+def test_the_length_of_another_owners_file_is_hidden_from_raters_of_an_open_round_in_it(study: Study) -> None:
+    export = Export.objects.get(study=study)
+    assert 2 in export.rounds
+    told = {name: Visitor(name).get(BASE, f"exports/{export.pk}/").json() for name in ("ida", "olga", "sam")}
+    assert told["ida"]["rows"] and told["ida"]["bytes"] and told["ida"]["sha256"]
+    for name in ("olga", "sam"):
+        assert [told[name][key] for key in ("rows", "rows_expected", "bytes", "sha256")] == [None] * 4
+        assert told["ida"]["sha256"] not in words_of(Visitor(name).get(PAGES, "studies/study/exports/"))
