@@ -51,6 +51,11 @@ def test_a_unit_belongs_to_the_target_and_starts_what_the_guide_installs(unit: P
     assert unit.stem.removesuffix("@") in (ROOT / "docs/operators.md").read_text()
 
 
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda unit: unit.name)
+def test_a_unit_writes_files_for_its_own_user_alone(unit: Path) -> None:
+    assert "\nUMask=0077\n" in unit.read_text()
+
+
 def test_an_address_that_is_too_long_is_refused_in_words_by_every_proxy_and_by_gunicorn_itself() -> None:
     assert limit_request_line == 8190 and Worker.handle_error
     assert "large_client_header_buffers 4 8k;" in (ROOT / "deploy/nginx/concord.conf").read_text()

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from pytest_django.fixtures import Settings
 
 from accounts import file_modes
 from accounts.folder import Folder
+from config import gunicorn
 from tests import builders as make
 from tests.config.test_up import BASE_DIR, _environment, _free_port
 from tests.config.test_up import _manage as manage
@@ -126,6 +128,7 @@ def stopped(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 @as_root
 def test_after_a_fresh_start_as_root_nobody_else_reads_or_lists_anything_stored(folder: Path) -> None:
     data_dir = folder / "new" / "data"
@@ -145,6 +148,7 @@ def test_after_a_fresh_start_as_root_nobody_else_reads_or_lists_anything_stored(
     assert set(modes(data_dir)) == {str(data_dir)}
 
 
+@pytest.mark.slow
 @as_root
 def test_a_fresh_start_as_a_plain_user_works_and_leaves_nothing_open(folder: Path) -> None:
     plain = next(each for each in pwd.getpwall() if 0 < each.pw_uid < NOBODY and each.pw_name != "pgserver")
@@ -183,6 +187,23 @@ def test_what_was_stored_open_is_closed_and_the_rest_is_left_alone(tmp_path: Pat
     assert stat.S_IMODE((data_dir / "files/a/b").stat().st_mode) == 0o700
     assert stat.S_IMODE((data_dir / "a person's own/file").stat().st_mode) == 0o666
     assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o644
+
+
+def test_the_web_server_closes_what_was_stored_open_when_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "files").mkdir(parents=True)
+    stored = tmp_path / "data" / "files" / "ratings.csv"
+    stored.touch()
+    for path in (tmp_path / "data", stored.parent):
+        path.chmod(0o755)
+    stored.chmod(0o644)
+    monkeypatch.setattr(gunicorn, "DATA_DIR", tmp_path / "data")
+    warned: list[str] = []
+    server = SimpleNamespace(log=SimpleNamespace(warning=lambda *said: warned.append(said[0] % said[1:])))
+    gunicorn.on_starting(server)
+    assert modes(tmp_path / "data") == {}
+    assert warned == []
 
 
 def test_a_folder_for_everyone_and_one_that_has_the_code_in_it_stay_as_they_are(tmp_path: Path) -> None:
@@ -252,7 +273,7 @@ def test_the_deployment_check_and_the_operators_page_show_what_is_open(tmp_path:
     staff = Client()
     staff.force_login(make.user("stan", staff=True))
     told = StringIO()
-    call_command("check", deploy=True, stderr=told, stdout=told)
+    call_command("check", tags=["security"], deploy=True, stderr=told, stdout=told)
     assert "concord.W001" not in told.getvalue()
     assert "other users of this machine" not in staff.get("/operations/").content.decode()
 
@@ -260,7 +281,7 @@ def test_the_deployment_check_and_the_operators_page_show_what_is_open(tmp_path:
     log.touch()
     log.chmod(0o644)
     told = StringIO()
-    call_command("check", deploy=True, stderr=told, stdout=told)
+    call_command("check", tags=["security"], deploy=True, stderr=told, stdout=told)
     assert f"1 stored file or folder is open to other users of this machine: {log}." in told.getvalue()
     assert f"chmod -R go-rwx {tmp_path}/data/logs" in told.getvalue()
     page = staff.get("/operations/").content.decode()

@@ -188,6 +188,7 @@ def same(sent: str, lines: str) -> int:
     return sum(cell != undefused(cell) for row in rows for cell in row)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.django_db
 def test_every_csv_of_a_hostile_study_reads_as_its_json_lines_do(tmp_path: Path) -> None:
