@@ -54,14 +54,15 @@ class SignInForm(AuthenticationForm):
             raise forms.ValidationError(REFUSED)
 
 
-def own_password(help_text: str = "") -> forms.CharField:
+def own_password(help_text: str = "", *, required: bool = True) -> forms.CharField:
     """The password of who is signed in, asked for once more."""
     return forms.CharField(
         label="Your password",
         strip=False,
-        required=False,
+        required=required,
         help_text=help_text,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+        error_messages={"required": "Enter your password to confirm this."},
     )
 
 
@@ -82,7 +83,7 @@ class ConfirmedForm(forms.Form):
 class ProfileForm(ConfirmedForm):
     full_name = forms.CharField(label="Name", max_length=250, required=False, help_text="As others see it.")
     email = forms.EmailField(label="E-mail", required=False)
-    password = own_password("Only for a new e-mail address.")
+    password = own_password("Only for a new e-mail address.", required=False)
 
 
 class PasswordForm(forms.Form):
