@@ -341,7 +341,7 @@ def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
 
     Raises NotFound, also for who may not know of the study, and Forbidden for members who don't own it.
     """
-    number = row_number(identifier)
+    number = Export.number_of(identifier)
     row = Export.objects.filter(pk=number).values_list("study__slug", "number").first() if number is not None else None
     missing = NotFound(f"There is no export {str(identifier)[:40]}.")
     if row is None:
@@ -409,12 +409,12 @@ def get_arrival(user: User, number: int) -> Arrival:
 def get_own_assignment(
     seat: Seat, identifier: object, *, lock: bool = False, round_number: int | None = None
 ) -> Assignment:
-    """An assignment of this very person in this study; another's is not found, nor one of another round than named.
+    """An assignment of this very person, by its public id; another's is not found, nor one of another round than named.
 
     With `lock` it is held until the commit, and so is the state of its round; then it carries as `known` what is known
     of a training item, which is for the answer to a submit alone, and as `has_no_blind` whether its rater is unblinded.
     """
-    number = row_number(identifier)
+    number = Assignment.number_of(identifier)
     found = None
     if number is not None and seat.membership is not None:
         if lock:
@@ -428,6 +428,15 @@ def get_own_assignment(
     assert seat.membership is not None
     found.rater = seat.membership
     found.round.study = seat.study
+    return found
+
+
+def get_own_assignment_of(seat: Seat, round_: Round, identifier: str) -> Assignment:
+    """This very person's assignment of an item in a round; raises NotFound."""
+    rows = Assignment.objects.filter(round=round_, item__identifier=identifier, rater=seat.membership)
+    found = None if seat.membership is None else rows.first()
+    if found is None:
+        raise NotFound(f"You have no assignment of {identifier[:80]} in round {round_.number}.")
     return found
 
 

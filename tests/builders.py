@@ -184,7 +184,7 @@ def submit(round_: Round, name: str, number: int, labels: Mapping[str, Any] | No
     body = dict(more) if labels is None else {"labels": dict(labels), **more}
     labelling.submit_annotation(
         seat=seat(round_.study, name),
-        assignment=assignment(round_, name, number).pk,
+        assignment=assignment(round_, name, number).public_id,
         body=body,
         idempotency_key=key,
     )

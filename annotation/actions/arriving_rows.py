@@ -72,6 +72,7 @@ OTHERWISE: Mapping[tuple[type[Model], str], str] = {
     (Export, "state"): "CASE row.state WHEN 'done' THEN 'removed' ELSE row.state END",
     (Export, "file"): "''",
     (Export, "hidden"): "'[]'",
+    (Annotation, "request_digest"): "''",
     (AuditEvent, "detail"): (
         "CASE jsonb_typeof(row.detail -> 'sample') WHEN 'number' THEN jsonb_set(row.detail, '{sample}', coalesce("
         "(SELECT to_jsonb(m.new) FROM map_sample m WHERE m.old = (row.detail ->> 'sample')::numeric), 'null')) "
@@ -303,7 +304,10 @@ class _Storing:
 def _columns(model: type[Model], study: Study) -> tuple[str, str]:
     """The columns of a table, and what goes into each."""
     names, values = [], []
-    for column in whole.columns_of(model):
+    travelling = whole.columns_of(model)
+    for column in model._meta.concrete_fields:
+        if column not in travelling and (model, column.column) not in OTHERWISE:
+            continue
         names.append(f'"{column.column}"')
         values.append(_value(model, column, study))
     return ", ".join(names), ", ".join(values)

@@ -164,7 +164,7 @@ def _submit(people: dict[str, User], rows: list[Row], number: int) -> None:
         assignment = Assignment.objects.get(round=round_, rater=seat.membership, item__identifier=item)
         submit_annotation(
             seat=seat,
-            assignment=assignment.pk,
+            assignment=assignment.public_id,
             body={
                 "parts": [_part(tree, parts[part]) for part in sorted(parts)],
                 "seconds": 45 + 37 * place % 240,

@@ -146,11 +146,11 @@ def take_over(
         body["snapshot"] = current.snapshot.sha256
     try:
         submitted = submit_annotation(
-            seat=seat, assignment=assignment.pk, body=body, expected=current.revision, parts_stay=True
+            seat=seat, assignment=assignment.public_id, body=body, expected=current.revision, parts_stay=True
         )
     except Invalid:
         now = int(timezone.now().timestamp() * 1000)
-        keep_draft(seat=seat, assignment=assignment.pk, body={**body, "base": current.revision, "at": now})
+        keep_draft(seat=seat, assignment=assignment.public_id, body={**body, "base": current.revision, "at": now})
         return TakenOver(assignment, None)
     return TakenOver(submitted.assignment, submitted.annotation)
 

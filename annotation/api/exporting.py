@@ -1,6 +1,7 @@
 """Files that a job makes, over REST: asked for, looked at, downloaded, cancelled, removed."""
 
 from typing import Any
+from uuid import UUID
 
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -53,7 +54,7 @@ class ExportBody(serializers.Serializer[Any]):
 class ExportShape(serializers.Serializer[Any]):
     """A file that was asked for, and what became of it."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     study = serializers.CharField()
     number = serializers.IntegerField()
     what = serializers.CharField()
@@ -82,9 +83,9 @@ class ExportShape(serializers.Serializer[Any]):
 def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
     """An export as REST shows it; without its length and hash to someone from whom the answers in it are hidden."""
     is_hidden = bool(why_hidden(seat, export))
-    download = request.build_absolute_uri(reverse("api_export_download", args=[export.pk]))
+    download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
     return {
-        "id": str(export.pk),
+        "id": export.public_id,
         "study": export.study.slug,
         "number": export.number,
         "what": export.what,
@@ -139,11 +140,11 @@ class OneExport(APIView):
     permission_classes = [scope("manage")]
 
     @extend_schema(responses=ExportShape)
-    def get(self, request: Request, pk: str) -> Response:
+    def get(self, request: Request, pk: UUID) -> Response:
         return Response(export_answer(request, *get_export(caller(request), pk)))
 
     @extend_schema(request=None, responses={200: ExportShape})
-    def delete(self, request: Request, pk: str) -> Response:
+    def delete(self, request: Request, pk: UUID) -> Response:
         seat, export = get_export(caller(request), pk)
         return Response(export_answer(request, seat, actions.remove_export(seat=seat, export=export)))
 
@@ -155,7 +156,7 @@ class CancelExport(APIView):
     permission_classes = [scope("manage")]
 
     @extend_schema(request=None, responses=ExportShape)
-    def post(self, request: Request, pk: str) -> Response:
+    def post(self, request: Request, pk: UUID) -> Response:
         seat, export = get_export(caller(request), pk)
         return Response(export_answer(request, seat, actions.cancel_export(seat=seat, export=export)))
 
@@ -176,7 +177,7 @@ class DownloadExport(APIView):
             409: OpenApiResponse(description="There is no file yet, or none any more."),
         }
     )
-    def get(self, request: Request, pk: str) -> HttpResponseBase:
+    def get(self, request: Request, pk: UUID) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)
         answer = handed_out(export)

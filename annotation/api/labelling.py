@@ -28,7 +28,7 @@ from taxonomy.queries import published_version
 class NextShape(serializers.Serializer[Any]):
     """An assignment with everything that a rater needs for it."""
 
-    assignment = serializers.CharField(allow_null=True)
+    assignment = serializers.UUIDField(allow_null=True)
     round = serializers.IntegerField()
     item = serializers.CharField()
     position = serializers.IntegerField()
@@ -49,7 +49,7 @@ class NextShape(serializers.Serializer[Any]):
 class AnnotationBody(serializers.Serializer[Any]):
     """The answer: labels, or parts, or skip."""
 
-    assignment = serializers.CharField()
+    assignment = serializers.UUIDField()
     labels = serializers.DictField(required=False, help_text="By dimension key: a list of keys, or a JSON scalar.")
     parts = serializers.ListField(child=serializers.DictField(), required=False)
     skip = serializers.CharField(required=False)
@@ -89,8 +89,8 @@ class FeedbackShape(serializers.Serializer[Any]):
 class AnnotationShape(serializers.Serializer[Any]):
     """The revision that was stored."""
 
-    id = serializers.CharField()
-    assignment = serializers.CharField()
+    id = serializers.UUIDField()
+    assignment = serializers.UUIDField()
     round = serializers.IntegerField()
     item = serializers.CharField()
     revision = serializers.IntegerField()
@@ -112,7 +112,9 @@ class Next(APIView):
     permission_classes = [scope("rate", read="rate")]
 
     @extend_schema(
-        parameters=[OpenApiParameter("after", str, description="Looks ahead of this assignment, without a lease.")],
+        parameters=[
+            OpenApiParameter("after", OpenApiTypes.UUID, description="Looks ahead of this assignment, without a lease.")
+        ],
         responses={200: NextShape, 204: OpenApiResponse(description="Nothing for you now.")},
     )
     def get(self, request: Request, slug: str, number: int) -> Response:
@@ -132,7 +134,7 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
     carried = carried_answer(assignment, tree)
     draft = draft_of(assignment)
     return {
-        "assignment": str(assignment.pk) if assignment.pk else None,
+        "assignment": assignment.public_id if assignment.pk else None,
         "round": round_.number,
         "item": assignment.item.identifier,
         "position": assignment.position,
@@ -171,8 +173,8 @@ class Annotations(APIView):
         annotation, assignment = submitted.annotation, submitted.assignment
         feedback = feedback_of(assignment, annotation)
         answer: dict[str, Any] = {
-            "id": str(annotation.pk),
-            "assignment": str(assignment.pk),
+            "id": annotation.public_id,
+            "assignment": assignment.public_id,
             "round": assignment.round.number,
             "item": assignment.item.identifier,
             "revision": annotation.revision,

@@ -44,7 +44,7 @@ class ProposalShape(serializers.Serializer[Any]):
     round = serializers.IntegerField()
     dimension = serializers.CharField()
     rater = serializers.CharField()
-    assignment = serializers.CharField(
+    assignment = serializers.UUIDField(
         allow_null=True, help_text="One's own, to answer the item anew; null: another's."
     )
     name = serializers.CharField()
@@ -203,7 +203,7 @@ def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str
         "round": found.round.number,
         "dimension": found.dimension,
         "rater": found.rater,
-        "assignment": str(found.assignment) if is_own else None,
+        "assignment": found.assignment if is_own else None,
         "name": found.name,
         "memo": found.memo,
         "state": found.state,

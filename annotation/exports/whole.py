@@ -154,6 +154,18 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         """,  # noqa: S608
         *[study.pk] * 2,
     )
+    for table in whole.travelling():
+        if table.model not in whole.NUMBERED:
+            continue
+        name, rows = _numbers_of(table.model), whole.leaving(table, study).order_by().values_list("pk")
+        _run(
+            moment,
+            f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY, number bigint) ON COMMIT DROP;"
+            f" TRUNCATE {name}",
+        )
+        inner, values = rows.query.sql_with_params()
+        counted = f"SELECT id, row_number() OVER (ORDER BY id) FROM ({inner}) AS found (id)"  # noqa: S608
+        _run(moment, f"INSERT INTO {name} {counted}", *values)
     people = [(table.model, whole.leaving(table, study)) for table in whole.travelling()]
     for model, rows in [*people, *_of_taxonomies(study, seat)]:
         for column in whole.columns_of_people(model):
@@ -234,7 +246,25 @@ def _tables(moment: Any, study: Study, seat: Seat) -> Iterator[tuple[str, Iterat
         yield name, _lines(moment, statement, (study.pk,) if "%s" in statement else ())
     for table in whole.travelling():
         columns = [each.column for each in whole.columns_of(table.model)]
-        yield table.name, _lines(moment, *_selected(whole.leaving(table, study), columns))
+        statement, values = _selected(whole.leaving(table, study), columns)
+        yield table.name, _lines(moment, _renumbered(table.model, statement), values)
+
+
+def _numbers_of(model: Any) -> str:
+    return f"leaving_numbers_{model._meta.model_name}"
+
+
+def _renumbered(model: Any, statement: str) -> str:
+    """The same rows, with numbers of the file for what is NUMBERED."""
+    columns = []
+    for each in whole.columns_of(model):
+        named = model if each.primary_key else each.related_model
+        columns.append(
+            f'(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = numbered."{each.column}") AS "{each.column}"'  # noqa: S608
+            if named in whole.NUMBERED
+            else f'numbered."{each.column}"'
+        )
+    return f"SELECT {', '.join(columns)} FROM ({statement}) AS numbered"  # noqa: S608
 
 
 def _selected(rows: QuerySet[Any], columns: Sequence[str]) -> tuple[str, Sequence[Any]]:

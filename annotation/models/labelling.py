@@ -5,11 +5,12 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Item, Membership
 
 
-class Assignment(models.Model):
+class Assignment(Public, models.Model):
     """One item given to one rater in one round; it points to the blind and to the current revision of the answer."""
 
     class State(models.TextChoices):
@@ -67,7 +68,7 @@ class Assignment(models.Model):
         return self.slot is None and not self.rater.is_machine
 
 
-class Annotation(models.Model):
+class Annotation(Public, models.Model):
     """One revision of what a rater submitted for an assignment: labels in parts, or a skip with its reason."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="annotations")

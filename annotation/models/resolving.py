@@ -4,11 +4,12 @@ from django.conf import settings
 from django.db import models
 
 from annotation.models.labelling import Annotation
+from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Item, Membership
 
 
-class Resolution(models.Model):
+class Resolution(Public, models.Model):
     """The decided values of one part of an item on one dimension; a later revision stands before an earlier one."""
 
     class Method(models.TextChoices):

@@ -4,10 +4,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.public import Public
 from annotation.models.studies import Study
 
 
-class Export(models.Model):
+class Export(Public, models.Model):
     """A request for a file and what became of it; the job can be killed at any moment and begins its file anew."""
 
     class State(models.TextChoices):

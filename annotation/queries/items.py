@@ -94,7 +94,7 @@ class ItemInRound:
     is_complete: bool
     raters: Sequence[RaterSaid] = ()
     parts: Sequence[PartLines] = ()
-    own_assignment: int | None = None
+    own_assignment: str | None = None
     is_training: bool = False
     is_owed: bool = False
 
@@ -124,7 +124,7 @@ def _by_code(assignment: Assignment) -> tuple[int, str]:
 def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
-    own = next((each.pk for each in assignments if each.rater.user_id == seat.user.pk), None)
+    own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
     is_hidden, is_owed = seat.hides(round_, item.pk), item.pk in seat.owed_in(round_)
     if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
         return ItemInRound(

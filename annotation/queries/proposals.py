@@ -26,7 +26,7 @@ from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
 from annotation.consensus import PENDING
 from annotation.errors import NotFound
-from annotation.models import Item, PartMatch, Plan, Proposal, ProposalOutcome, Resolution, Round
+from annotation.models import Assignment, Item, PartMatch, Plan, Proposal, ProposalOutcome, Resolution, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -131,7 +131,7 @@ class Told:
     part: int
     item: Item
     round: Round
-    assignment: int | None
+    assignment: str | None
     rater: str
     dimension: str
     dimension_title: str
@@ -183,7 +183,7 @@ def told(rows: Iterable[Proposal]) -> list[Told]:
             part=row.part,
             item=row.item,
             round=row.round,
-            assignment=row.annotation.assignment_id if row.annotation else None,
+            assignment=Assignment.public_id_of(row.annotation.assignment_id) if row.annotation else None,
             rater=str(row.proposed_by),
             dimension=row.dimension.key,
             dimension_title=row.dimension.title,
@@ -277,14 +277,14 @@ class CameBack:
         return len(self.items)
 
     @property
-    def short_items(self) -> list[tuple[int, str]]:
-        """The same without the owner of the repository, for a narrow list."""
-        return [(pk, name.rpartition("/")[2] or name) for pk, name in self.items]
+    def short_items(self) -> list[tuple[str, str]]:
+        """Public ids of the assignments, and the names without the owner of the repository, for a narrow list."""
+        return [(Assignment.public_id_of(pk), name.rpartition("/")[2] or name) for pk, name in self.items]
 
     @property
-    def first(self) -> int:
-        """The assignment to begin with."""
-        return self.items[0][0]
+    def first(self) -> str:
+        """The public id of the assignment to begin with."""
+        return Assignment.public_id_of(self.items[0][0])
 
 
 def came_back(user: User, round_: Round | None = None) -> list[CameBack]:

@@ -85,12 +85,15 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 
 STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Round: frozenset({"ruled_until"}),
+    Annotation: frozenset({"request_digest"}),
     Membership: frozenset(
         {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited"}
     ),
 }
-"""Columns of travelling tables that no file has: they hold ids that mean something on this server alone, or accounts
-that were invited and are no members."""
+"""Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server
+alone, or accounts that were invited and are no members."""
+NUMBERED: tuple[type[Model], ...] = (Annotation, Assignment, Export)
+"""Rows that a file calls by numbers of its own, from 1: how far apart their ids are tells what came between them."""
 
 
 @dataclass(frozen=True)

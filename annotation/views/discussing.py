@@ -17,7 +17,7 @@ from annotation.access import get_item_at, get_round, get_seat, row_number
 from annotation.actions.discussing import take_over, write_remark
 from annotation.answers import LONGEST_TEXT
 from annotation.errors import Invalid, Stale, WrongState
-from annotation.models import Item, Round
+from annotation.models import Annotation, Item, Resolution, Round
 from annotation.queries import discussing as queries
 from annotation.queries.discussing import News
 from annotation.queries.verdicts import round_verdicts
@@ -49,7 +49,10 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     here, item = _at(request, slug, number, pk)
     if here.round.state == Round.State.OPEN and not _is_done(here, item):
         raise WrongState(f"The raters of {item.identifier} are not done yet.")
-    since = News(_number(request.GET, "decided"), _number(request.GET, "answered"))
+    since = News(
+        Resolution.number_of(request.GET.get("decided", "")) or 0,
+        Annotation.number_of(request.GET.get("answered", "")) or 0,
+    )
     after = _number(request.GET, "after")
     taking_part = queries.people(here.seat.study, here.round)
     said = list(queries.remarks(here.round, item, after=after))
@@ -133,7 +136,7 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
             messages.warning(
                 request, f"With “{title}” changed, other questions need an answer, too. Nothing is sent yet."
             )
-            address = reverse("label_one", args=[slug, number, taken.assignment.pk])
+            address = reverse("label_one", args=[slug, number, taken.assignment.public_id])
         else:
             messages.success(request, f"Your answer to “{title}” is changed; what you said blind is kept.")
     return HttpResponseClientRedirect(address) if request.headers.get("HX-Request") else redirect(address)

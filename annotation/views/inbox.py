@@ -58,5 +58,5 @@ def address_of(line: InboxLine) -> str:
     if line.kind == InboxLine.Kind.ARBITER and line.item_id is not None:
         own = Assignment.objects.filter(round=line.round, item=line.item, rater=line.member).first()
         if own is not None:
-            return reverse("label_one", args=[*place, own.pk])
+            return reverse("label_one", args=[*place, own.public_id])
     return reverse("label", args=place)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import cast
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -66,7 +67,7 @@ def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def label_one(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+def label_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpResponse:
     """One of one's own assignments, to look at and to change; a POST submits it and answers with the next one."""
     if request.method == "POST" and (another := _of_another_person(request)):
         return another
@@ -80,7 +81,7 @@ def label_one(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResp
 @login_required
 @never_cache
 @require_GET
-def label_after(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+def label_after(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpResponse:
     """What comes after an assignment, for the page to have at hand; nothing is taken, and 204 where nothing comes."""
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_own_assignment(seat, pk, round_number=number).round
@@ -100,7 +101,7 @@ def label_after(request: HttpRequest, slug: str, number: int, pk: int) -> HttpRe
 
 @login_required
 @require_POST
-def keep_draft(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+def keep_draft(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpResponse:
     """Keeps what was typed so far; 409 with the draft that stands where another tab or device typed meanwhile."""
     if another := _of_another_person(request):
         return another
@@ -136,7 +137,7 @@ def _body(request: HttpRequest) -> dict[str, object]:
     return body
 
 
-def _submit(request: HttpRequest, seat: Seat, number: int, pk: int) -> HttpResponse:
+def _submit(request: HttpRequest, seat: Seat, number: int, pk: UUID) -> HttpResponse:
     body = _body(request)
     expected = body.pop("expected", None)
     try:
@@ -214,7 +215,7 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Seq
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
         "lines": lines,
         "show": "all",
-        "here": assignment.pk if assignment else None,
+        "here": assignment.public_id if assignment else None,
         "before": place_before(near),
         "came_back": _came_back(seat, round_) if assignment is None or _any_proposed(near) else None,
         "previous_url": lines[here - 1].url if here and lines else None,
@@ -265,7 +266,7 @@ def _issue_html(snapshot: Snapshot) -> SafeString:
 def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> dict[str, object]:
     """The assignment for the script of the page."""
     shown = {
-        "assignment": assignment.pk,
+        "assignment": assignment.public_id if assignment.pk else None,
         "name": assignment.item.identifier,
         "position": assignment.position,
         "snapshot": snapshot.sha256 if snapshot else None,
@@ -277,7 +278,7 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> d
     answer = queries.answer_of(assignment, tree)
     assignment.round = round_
     carried = carried_answer(assignment, tree)
-    place = [round_.study.slug, round_.number, assignment.pk]
+    place = [round_.study.slug, round_.number, assignment.public_id]
     return {
         **shown,
         "submit_url": reverse("label_one", args=place),

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from accounts.models import User
-from annotation.access import RATER, Seat, get_round, get_seat
+from annotation.access import RATER, Seat, get_own_assignment_of, get_round, get_seat
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals
@@ -51,10 +51,11 @@ def own_list(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def own_counts(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The line above the list with how many were skipped, flagged and came back; no page waits for it."""
     seat, round_ = _seat_and_round(request, slug, number)
+    here = _here(request)
     context = {
         "study": seat.study,
         "round": round_,
-        "here": _here(request),
+        "here": Assignment.public_id_of(here) if here else None,
         "show": wanted(request),
         "counts": queries.own_counts(round_, _rater(seat), _back(seat, round_)),
     }
@@ -79,6 +80,16 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
     return render(request, "annotation/labelling/_lines.html", context)
 
 
+@login_required
+@never_cache
+@require_GET
+def of_item(request: HttpRequest, slug: str, number: int) -> JsonResponse:
+    """Where one's own label of `?item=` is, for answers that a browser kept before assignments had UUIDs."""
+    seat, round_ = _seat_and_round(request, slug, number)
+    named = get_own_assignment_of(seat, round_, request.GET.get("item", "")).public_id
+    return JsonResponse({"assignment": named, "url": reverse("label_one", args=[slug, number, named])})
+
+
 def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, object]:
     """What the list needs where the rater asked for a part of it; `here` is the assignment at hand."""
     rater, back = _rater(seat), _back(seat, round_)
@@ -90,7 +101,7 @@ def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, o
         found = queries.before(round_, rater, None, show, back)
     return {
         "show": show,
-        "here": here,
+        "here": Assignment.public_id_of(here) if here else None,
         "counts": queries.own_counts(round_, rater, back),
         "lines": lines_of(found, seat.study.slug, round_, here),
         "before": place_before(found, show),
@@ -106,7 +117,7 @@ def lines_of(near: list[Assignment], slug: str, round_: Round, here: int | None)
             state=each.state if each.state in Assignment.FINISHED else "now",
             is_flagged=each.current is not None and each.current.is_flagged,
             mark=_mark(each),
-            url=reverse("label_one", args=[slug, round_.number, each.pk]),
+            url=reverse("label_one", args=[slug, round_.number, each.public_id]),
             is_here=each.pk == here,
         )
         for each in near
@@ -148,8 +159,7 @@ def wanted(request: HttpRequest) -> str:
 
 
 def _here(request: HttpRequest) -> int | None:
-    asked = request.GET.get("here", "")
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 19 else None
+    return Assignment.number_of(request.GET.get("here", ""))
 
 
 def _back(seat: Seat, round_: Round) -> list[int]:

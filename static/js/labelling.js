@@ -4,6 +4,7 @@ import { Answers } from "./labelling/answers.js";
 import { banner, clearBanner, isQuiet } from "./labelling/banner.js";
 import { leftEmpty } from "./labelling/before.js";
 import { Drafts } from "./labelling/drafts.js";
+import { renameFormer } from "./labelling/former.js";
 import { afterFeedback, feedbackBanner, keepFeedback, showFeedback } from "./labelling/feedback.js";
 import { listenToKeys } from "./labelling/keys.js";
 import { sendLeftovers } from "./labelling/leftovers.js";
@@ -36,6 +37,7 @@ restoreFold();
 const version = new Version(JSON.parse(byId("version").textContent));
 const shelf = new Shelf(version.user);
 const server = new Server(version);
+await renameFormer(shelf);
 if (readTurn()) startPage();
 else sendLeftovers({ version, shelf, server });
 

@@ -63,7 +63,7 @@ class Site:
             "dimensions": ["symptom,repository"], "rows": ["symptom"], "columns": ["repository"], "by": ["repository"],
             "measure": ["comments"], "mark": ["only"], "version": [1, 2], "within": ["symptom"], "user": ["dan", "bob"],
             "rater": ["R1"], "raters": [["bob", "carol"]], "issues": [["acme/rocket#12"]], "roles": [["rater"]],
-            "assignment": [str(waiting.pk if waiting else 1)], "labels": [{"symptom": ["crash"]}], "to": [2],
+            "assignment": [waiting.public_id if waiting else "1"], "labels": [{"symptom": ["crash"]}], "to": [2],
             "values": [["crash"]], "taxonomy": ["symptoms"], "taxonomy_version": [1], "sample": [str(known["sample"])],
             "items": [["acme/rocket#1"]], "repository": ["acme/rocket"], "part": [1], "what": ["labels"],
             "slug": ["another"], "primary": [{"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8}}],

@@ -212,8 +212,8 @@ def test_wrong_requests_get_their_status_and_the_one_error_shape() -> None:
     study = make.study()
     round_ = make.open_round(study, 2)
     bob = Caller("bob")
-    place = str(make.assignment(round_, "bob", 1).pk)
-    others = str(make.assignment(round_, "carol", 1).pk)
+    place = make.assignment(round_, "bob", 1).public_id
+    others = make.assignment(round_, "carol", 1).public_id
     good = {"assignment": place, "labels": {"symptom": ["crash"]}}
     cases = [
         ({"assignment": place, "labels": {"symptom": ["krash"]}}, 422, "symptom"),

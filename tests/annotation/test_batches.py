@@ -128,7 +128,7 @@ class Busy:
             ]
             body = {"parts": parts, "seconds": 7}
         seat = make.seat(self.study, assignment.rater.user.username)  # type: ignore[union-attr]
-        submit_annotation(seat=seat, assignment=assignment.pk, body=body)
+        submit_annotation(seat=seat, assignment=assignment.public_id, body=body)
 
     def round(self, n_items: int) -> Round:
         raters = self.draw.choice([("bob", "carol"), ("bob", "carol", "dan"), ("dan",)])

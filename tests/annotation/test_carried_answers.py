@@ -384,7 +384,7 @@ def test_next_over_rest_begins_with_the_earlier_answer_and_what_is_typed_comes_b
         ("stage", True),
     ]
     typed = {"parts": [{"labels": {"kind": ["how-to"]}, "proposals": {}, "memo": ""}], "base": 0}
-    pk = make.assignment(worklist, "bob", 1).pk
+    pk = make.assignment(worklist, "bob", 1).public_id
     bob.post(f"/studies/study/rounds/2/label/{pk}/draft/", json.dumps(typed), content_type="application/json")
     found = bob.get("/api/v1/studies/study/rounds/2/next/").json()
     assert found["draft"] == typed

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def test_text_that_cannot_be_stored_is_refused_with_its_place() -> None:
     study = make.study()
     round_ = make.open_round(study, 1)
-    place = str(make.assignment(round_, "bob", 1).pk)
+    place = make.assignment(round_, "bob", 1).public_id
     olga, bob = Script("olga"), Script("bob")
     for wrong in ("a\0b", "a\ud800b"):
         assert list(olga.refused("PATCH", "studies/study/", {"title": wrong})) == ["title"]
@@ -103,7 +103,7 @@ def test_a_round_says_which_of_its_fields_is_wrong() -> None:
 def test_memos_are_text_of_bounded_length_and_numbers_are_finite() -> None:
     text = make.SYMPTOMS + "  - {key: days, title: Days, kind: number, required: false}\n"
     study = make.study(text=text)
-    place = str(make.assignment(make.open_round(study, 1), "bob", 1).pk)
+    place = str(make.assignment(make.open_round(study, 1), "bob", 1).public_id)
     bob = Script("bob")
     labels = {"symptom": ["crash"]}
     for body, field in (
@@ -204,5 +204,5 @@ def test_an_answer_from_the_page_is_held_to_the_same_characters() -> None:
         body = {"labels": {"symptom": ["crash"]}, "memo": wrong}
         for act in (labelling.submit_annotation, labelling.keep_draft):
             with pytest.raises(Invalid) as refused:
-                act(seat=seat, assignment=place.pk, body=body)
+                act(seat=seat, assignment=place.public_id, body=body)
             assert list(refused.value.fields) == ["memo"]

@@ -213,7 +213,7 @@ def revise(name: str, labels: dict[str, Any], number: int = 1) -> None:
     round_ = Round.objects.get()
     submit_annotation(
         seat=make.seat(Study.objects.get(), name),
-        assignment=make.assignment(round_, name, number).pk,
+        assignment=make.assignment(round_, name, number).public_id,
         body={"labels": labels},
     )
 
@@ -267,7 +267,7 @@ def test_a_value_after_which_more_is_asked_becomes_a_draft() -> None:
     make.submit(round_, "bob", 1, {"kind": ["how-to"]}, memo="mine")
     make.submit(round_, "carol", 1, FAULT)
     answer = take("bob", "kind", '["fault"]')
-    assert answer.redirect_chain[-1][0].endswith(f"/label/{make.assignment(round_, 'bob', 1).pk}/")
+    assert answer.redirect_chain[-1][0].endswith(f"/label/{make.assignment(round_, 'bob', 1).public_id}/")
     draft = Draft.objects.get().body
     assert draft["base"] == 1 and draft["parts"][0]["labels"] == {"kind": ["fault"]}
     assert make.assignment(round_, "bob", 1).current.revision == 1  # type: ignore[union-attr]

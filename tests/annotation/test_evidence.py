@@ -247,7 +247,7 @@ def test_an_item_without_an_issue_can_not_be_quoted() -> None:
 
 @pytest.mark.django_db
 def test_evidence_is_part_of_the_request_but_not_of_the_labels(round_: Round) -> None:
-    bob, place = make.seat(round_.study, "bob"), make.assignment(round_, "bob", 1).pk
+    bob, place = make.seat(round_.study, "bob"), make.assignment(round_, "bob", 1).public_id
     plain = submit_annotation(seat=bob, assignment=place, body={"labels": ANSWER})
     quoted = submit_annotation(seat=bob, assignment=place, body={"labels": ANSWER, "evidence": [QUOTE]})
     again = submit_annotation(seat=bob, assignment=place, body={"labels": ANSWER, "evidence": [QUOTE]})
@@ -261,7 +261,7 @@ def test_evidence_costs_a_submit_two_queries_and_others_none(round_: Round) -> N
     bob = make.seat(round_.study, "bob")
     counts = {}
     for number, evidence in ((2, []), (3, []), (1, [QUOTE] * 3)):
-        place = make.assignment(round_, "bob", number).pk
+        place = make.assignment(round_, "bob", number).public_id
         with CaptureQueriesContext(connection) as counted:
             submit_annotation(seat=bob, assignment=place, body={"labels": ANSWER, "evidence": evidence})
         counts[number] = len(counted)

@@ -69,7 +69,7 @@ def test_a_script_asks_for_a_file_and_takes_it_home(study: Study) -> None:
         202, "queued", {"round": 1}, None,
     )  # fmt: skip
     assert olga.refused("GET", f"exports/{export['id']}/download/", None, 409) == {}
-    exporting.work(int(export["id"]))
+    exporting.work(Export.number_of(export["id"]) or 0)
     done = olga.send("GET", f"exports/{export['id']}/").json()
     assert (done["state"], done["rows"], done["rounds"], done["left_out"], done["error"]) == ("done", 4, [1], [], None)
     answer = olga.client.get(done["download"], headers=olga.headers)
@@ -126,20 +126,20 @@ def test_who_may_have_files_made_and_take_them_home(study: Study) -> None:
         for method, path, body in (
             ("GET", EXPORTS, None),
             ("POST", EXPORTS, {"what": "labels"}),
-            ("GET", f"exports/{export.pk}/", None),
-            ("GET", f"exports/{export.pk}/download/", None),
-            ("POST", f"exports/{export.pk}/cancel/", {}),
-            ("DELETE", f"exports/{export.pk}/", None),
+            ("GET", f"exports/{export.public_id}/", None),
+            ("GET", f"exports/{export.public_id}/download/", None),
+            ("POST", f"exports/{export.public_id}/cancel/", {}),
+            ("DELETE", f"exports/{export.public_id}/", None),
         ):
             assert script.send(method, path, body).status_code == status, (name, method, path)
     assert Script("olga", scope="read").send("POST", EXPORTS, {"what": "labels"}).status_code == 403
-    assert Script("olga", scope="read").send("GET", f"exports/{export.pk}/download/").status_code == 200
+    assert Script("olga", scope="read").send("GET", f"exports/{export.public_id}/download/").status_code == 200
     for nonsense in ("0", "x", "9" * 30, str(export.pk + 1)):
         assert Script("olga").send("GET", f"exports/{nonsense}/").status_code == 404
-    assert Client().get(f"/api/v1/exports/{export.pk}/download/").status_code == 401
+    assert Client().get(f"/api/v1/exports/{export.public_id}/download/").status_code == 401
     make.user("stan", staff=True)
-    assert Script("stan").send("GET", f"exports/{export.pk}/download/").status_code == 200
-    assert Script("stan").send("DELETE", f"exports/{export.pk}/").status_code == 403
+    assert Script("stan").send("GET", f"exports/{export.public_id}/download/").status_code == 200
+    assert Script("stan").send("DELETE", f"exports/{export.public_id}/").status_code == 403
     assert Export.objects.get().state == "done"
 
 
@@ -190,10 +190,10 @@ def test_another_owners_file_stays_closed_to_who_is_blind_in_a_round_it_holds(bl
     exporting.work(export.pk)
     export.refresh_from_db()
     assert export.rounds == [1, 2] and b"secret" in bytes_of(export)
-    assert Script("olga").send("GET", f"exports/{export.pk}/download/").json()["code"] == "blind"
-    assert Script("rea").send("GET", f"exports/{export.pk}/download/").status_code == 200
+    assert Script("olga").send("GET", f"exports/{export.public_id}/download/").json()["code"] == "blind"
+    assert Script("rea").send("GET", f"exports/{export.public_id}/download/").status_code == 200
     resolve_round(seat=make.owner_seat(blind), number=2, withdraw=True)
-    assert Script("olga").send("GET", f"exports/{export.pk}/download/").status_code == 200
+    assert Script("olga").send("GET", f"exports/{export.public_id}/download/").status_code == 200
 
 
 def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was_asked_for(study: Study) -> None:
@@ -251,8 +251,8 @@ def test_an_export_that_is_cancelled_while_it_is_made_leaves_no_file(
     export.refresh_from_db()
     assert export.state == "cancelled" and not export.file and not stored(own_folder)
     exporting.work(export.pk)
-    assert Script("olga").send("GET", f"exports/{export.pk}/download/").status_code == 409
-    assert Script("olga").send("POST", f"exports/{export.pk}/cancel/", {}).json()["state"] == "cancelled"
+    assert Script("olga").send("GET", f"exports/{export.public_id}/download/").status_code == 409
+    assert Script("olga").send("POST", f"exports/{export.public_id}/cancel/", {}).json()["state"] == "cancelled"
 
 
 def test_what_the_clock_finds_lost_or_stale_is_made_again(study: Study) -> None:
@@ -315,7 +315,7 @@ def test_a_storage_that_has_addresses_of_its_own_is_not_asked_for_one(study: Stu
     export = made(study)
     place = {**settings.STORAGES["default"], "BACKEND": f"{__name__}.Signing"}
     settings.STORAGES = {**settings.STORAGES, "default": place}
-    answer = Script("olga").send("GET", f"exports/{export.pk}/download/")
+    answer = Script("olga").send("GET", f"exports/{export.public_id}/download/")
     assert answer.status_code == 200 and "Location" not in answer
 
 
@@ -325,14 +325,14 @@ def test_a_removed_file_is_gone_and_its_hash_stays(
     export = made(study)
     olga = Script("olga")
     with django_capture_on_commit_callbacks(execute=True):
-        assert olga.send("DELETE", f"exports/{export.pk}/").json()["state"] == "removed"
-    assert olga.send("DELETE", f"exports/{export.pk}/").status_code == 200
-    assert olga.send("GET", f"exports/{export.pk}/download/").status_code == 404
-    assert olga.send("GET", f"exports/{export.pk}/").json()["sha256"] == export.sha256
+        assert olga.send("DELETE", f"exports/{export.public_id}/").json()["state"] == "removed"
+    assert olga.send("DELETE", f"exports/{export.public_id}/").status_code == 200
+    assert olga.send("GET", f"exports/{export.public_id}/download/").status_code == 404
+    assert olga.send("GET", f"exports/{export.public_id}/").json()["sha256"] == export.sha256
     assert not stored(own_folder)
     waiting = request_export(seat=make.owner_seat(study), what="labels", format="csv", send=False)
     assert waiting.number == 2
-    assert olga.send("DELETE", f"exports/{waiting.pk}/").status_code == 409
+    assert olga.send("DELETE", f"exports/{waiting.public_id}/").status_code == 409
     cancel_export(seat=make.owner_seat(study), export=waiting)
     remove_export(seat=make.owner_seat(study), export=waiting)
     assert [each["number"] for each in olga.send("GET", EXPORTS).json()["results"]] == [1]
@@ -341,7 +341,7 @@ def test_a_removed_file_is_gone_and_its_hash_stays(
 def test_a_file_that_the_storage_lost_is_not_found(study: Study) -> None:
     export = made(study)
     default_storage.delete(export.file.name)
-    assert Script("olga").send("GET", f"exports/{export.pk}/download/").status_code == 404
+    assert Script("olga").send("GET", f"exports/{export.public_id}/download/").status_code == 404
 
 
 def test_each_step_is_in_the_audit(study: Study) -> None:

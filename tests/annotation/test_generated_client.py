@@ -46,7 +46,7 @@ def test_a_generated_client_labels_pages_and_reads_agreement(package: str, live_
         return import_module(f"{package}.api.studies.{operation}").sync
 
     for name, key in (("bob", "crash"), ("carol", "hang")):
-        given = {"assignment": str(make.assignment(round_, name, 1).pk), "labels": {"symptom": [key]}}
+        given = {"assignment": make.assignment(round_, name, 1).public_id, "labels": {"symptom": [key]}}
         body = import_module(f"{package}.models").AnnotationBody.from_dict(given)
         assert call("studies_annotations_create")("study", client=client(name), body=body).round_ == 1
     assert Annotation.objects.count() == 2

@@ -41,7 +41,7 @@ def answer_all(study: Study, name: str, number: int = 1, most: int = 1000) -> in
     own = get_seat(make.user(name), study.slug)
     n = 0
     while n < most and (place := take_next(seat=own, round_=get_round(own, number))):
-        submit_annotation(seat=own, assignment=place.pk, body=CRASH)
+        submit_annotation(seat=own, assignment=place.public_id, body=CRASH)
         n += 1
     return n
 
@@ -169,7 +169,7 @@ def test_leaving_twice_changes_nothing_and_the_leaver_gets_no_next() -> None:
     bob, owner = make.seat(study, "bob"), make.owner_seat(study)
     place = take_next(seat=bob, round_=round_)
     assert place is not None
-    labelling.keep_draft(seat=bob, assignment=place.pk, body={"labels": {"symptom": ["cra"]}})
+    labelling.keep_draft(seat=bob, assignment=place.public_id, body={"labels": {"symptom": ["cra"]}})
     giving.withdraw_rater(seat=owner, number=1, rater="bob")
     rows = list(Assignment.objects.order_by("pk").values())
     assert giving.withdraw_rater(seat=owner, number=1, rater="bob").n == 0
@@ -177,7 +177,7 @@ def test_leaving_twice_changes_nothing_and_the_leaver_gets_no_next() -> None:
     with pytest.raises(Forbidden, match="You left round 1"):
         take_next(seat=bob, round_=get_round(bob, 1))
     with pytest.raises(WrongState, match="was withdrawn"):
-        submit_annotation(seat=bob, assignment=place.pk, body=CRASH)
+        submit_annotation(seat=bob, assignment=place.public_id, body=CRASH)
     place.refresh_from_db()
     assert place.draft.body == {"labels": {"symptom": ["cra"]}}
     assert Script("bob").send("GET", "studies/study/rounds/1/next/").status_code == 403

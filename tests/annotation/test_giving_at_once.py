@@ -56,7 +56,7 @@ def _storm(mode: str, n_items: int, n_raters: int, seed: int) -> None:
                     Assignment.objects.filter(pk=place.pk, state="leased").update(lease_until="2020-01-01T00:00Z")
                     if rng.random() < 0.5:
                         continue
-                submit_annotation(seat=own, assignment=place.pk, body=CRASH)
+                submit_annotation(seat=own, assignment=place.public_id, body=CRASH)
             except (Forbidden, WrongState) as error:
                 refused[type(error).__name__] += 1
 

@@ -374,7 +374,7 @@ def test_rows_for_an_open_round_fill_what_waits_and_say_nothing_of_what_is_there
 def test_a_submit_in_the_round_that_rows_come_in_for_is_counted_too() -> None:
     study = make.study()
     round_ = make.open_round(study, 2)
-    bob, place = make.seat(study, "bob"), make.assignment(round_, "bob", 2).pk
+    bob, place = make.seat(study, "bob"), make.assignment(round_, "bob", 2).public_id
 
     def bring_in() -> None:
         try:

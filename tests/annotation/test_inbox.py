@@ -125,7 +125,7 @@ def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(ove
     assert "You are asked as a third rater" in page and "it crashes" in page and "it hangs" not in page
     assert n_unread(make.user("dave")) == 2
     line = InboxLine.objects.get(kind="arbiter")
-    assert client("dave").get(f"/inbox/{line.pk}/")["Location"] == f"/studies/study/rounds/1/label/{asked.pk}/"
+    assert client("dave").get(f"/inbox/{line.pk}/")["Location"] == f"/studies/study/rounds/1/label/{asked.public_id}/"
     Assignment.objects.filter(pk=asked.pk).update(state="skipped")
     assert "it hangs" in words("dave")
 

@@ -33,7 +33,7 @@ def test_next_gives_the_same_assignment_until_it_is_submitted() -> None:
     bob = make.seat(study, "bob")
     first = take_next(seat=bob, round_=round_)
     assert first is not None and take_next(seat=bob, round_=round_) == first
-    submit_annotation(seat=bob, assignment=first.pk, body={"labels": {"symptom": ["crash"]}})
+    submit_annotation(seat=bob, assignment=first.public_id, body={"labels": {"symptom": ["crash"]}})
     second = take_next(seat=bob, round_=round_)
     assert second is not None and second != first
 
@@ -43,7 +43,9 @@ def test_a_rater_who_asks_for_anothers_assignment_finds_nothing() -> None:
     round_ = make.open_round(study)
     carols = make.assignment(round_, "carol", 1)
     with pytest.raises(NotFound):
-        submit_annotation(seat=make.seat(study, "bob"), assignment=carols.pk, body={"labels": {"symptom": ["crash"]}})
+        submit_annotation(
+            seat=make.seat(study, "bob"), assignment=carols.public_id, body={"labels": {"symptom": ["crash"]}}
+        )
     assert not Annotation.objects.exists()
 
 
@@ -52,7 +54,7 @@ def test_the_same_submit_twice_is_stored_once_with_and_without_a_key() -> None:
     round_ = make.open_round(study)
     bob = make.seat(study, "bob")
     for key, number in (("k1", 1), ("", 2)):
-        place = make.assignment(round_, "bob", number).pk
+        place = make.assignment(round_, "bob", number).public_id
         body = {"labels": {"symptom": ["crash"]}}
         one = submit_annotation(seat=bob, assignment=place, body=body, idempotency_key=key)
         two = submit_annotation(seat=bob, assignment=place, body=body, idempotency_key=key)
@@ -64,9 +66,9 @@ def test_a_key_used_for_another_request_is_a_conflict() -> None:
     study = make.study()
     round_ = make.open_round(study)
     bob = make.seat(study, "bob")
-    place = make.assignment(round_, "bob", 1).pk
+    place = make.assignment(round_, "bob", 1).public_id
     submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["crash"]}}, idempotency_key="k")
-    for other, labels in ((place, ["hang"]), (make.assignment(round_, "bob", 2).pk, ["crash"])):
+    for other, labels in ((place, ["hang"]), (make.assignment(round_, "bob", 2).public_id, ["crash"])):
         with pytest.raises(Conflict):
             submit_annotation(seat=bob, assignment=other, body={"labels": {"symptom": labels}}, idempotency_key="k")
     assert Annotation.objects.count() == 1
@@ -139,7 +141,7 @@ def test_submit_and_next_take_the_same_queries_whatever_the_size_of_the_round() 
         bob = make.seat(study, "bob")
         first = take_next(seat=bob, round_=round_)
         with assert_queries(9):
-            submit_annotation(seat=bob, assignment=first.pk, body={"labels": {"symptom": ["crash"]}})
+            submit_annotation(seat=bob, assignment=first.public_id, body={"labels": {"symptom": ["crash"]}})
             take_next(seat=bob, round_=round_)
         counts.append(n_items)
     assert counts == [3, 60]
@@ -150,7 +152,7 @@ def test_what_a_rater_said_cannot_be_edited_or_deleted_in_the_database() -> None
     round_ = make.open_round(study)
     place = make.assignment(round_, "bob", 1)
     body = {"proposals": {"symptom": {"name": "Slow start", "memo": ""}}}
-    submit_annotation(seat=make.seat(study, "bob"), assignment=place.pk, body=body)
+    submit_annotation(seat=make.seat(study, "bob"), assignment=place.public_id, body=body)
     for statement in (
         "UPDATE annotation_annotation SET memo = 'other'",
         "DELETE FROM annotation_rating",
@@ -201,7 +203,7 @@ def test_a_pool_gives_each_item_to_exactly_two_of_four_raters_who_work_at_once()
         try:
             own = make.seat(study, name)
             while place := take_next(seat=own, round_=get_round(own, 1)):
-                submit_annotation(seat=own, assignment=place.pk, body={"labels": {"symptom": ["crash"]}})
+                submit_annotation(seat=own, assignment=place.public_id, body={"labels": {"symptom": ["crash"]}})
         except BaseException as error:
             wrong.append(error)
         finally:
@@ -248,14 +250,18 @@ def test_a_lease_that_ran_out_goes_to_another_rater() -> None:
     Assignment.objects.filter(pk=held.pk).update(lease_until="2020-01-01T00:00Z")
     assert take_next(seat=make.seat(study, "carol"), round_=round_).item == held.item
     with pytest.raises(WrongState):
-        submit_annotation(seat=make.seat(study, "bob"), assignment=held.pk, body={"labels": {"symptom": ["crash"]}})
+        submit_annotation(
+            seat=make.seat(study, "bob"), assignment=held.public_id, body={"labels": {"symptom": ["crash"]}}
+        )
 
 
 def test_a_draft_is_kept_and_thrown_away_by_the_submit() -> None:
     study = make.study()
     round_ = make.open_round(study)
     place = make.assignment(round_, "bob", 1)
-    labelling.keep_draft(seat=make.seat(study, "bob"), assignment=place.pk, body={"labels": {"symptom": ["cra"]}})
+    labelling.keep_draft(
+        seat=make.seat(study, "bob"), assignment=place.public_id, body={"labels": {"symptom": ["cra"]}}
+    )
     assert make.assignment(round_, "bob", 1).draft.body == {"labels": {"symptom": ["cra"]}}
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})
     assert not labelling.Draft.objects.exists()
@@ -272,6 +278,6 @@ def test_a_rater_whose_lease_ran_out_can_take_the_item_again_when_nobody_else_di
     other = take_next(seat=bob, round_=round_)
     assert other.item != held.item
     Assignment.objects.filter(pk=taken.pk).update(lease_until="2020-01-01T00:00Z")
-    submit_annotation(seat=bob, assignment=other.pk, body={"labels": {"symptom": ["crash"]}})
+    submit_annotation(seat=bob, assignment=other.public_id, body={"labels": {"symptom": ["crash"]}})
     again = take_next(seat=bob, round_=round_)
     assert (again.pk, again.state) == (held.pk, "leased")

@@ -28,7 +28,7 @@ def address(round_: Round, rest: str = "") -> str:
 
 
 def post(name: str, round_: Round, number: int, body: object, *, key: str = "", has: str = "", **more: Any) -> Any:
-    pk = make.assignment(round_, name, number).pk
+    pk = make.assignment(round_, name, number).public_id
     headers = {"HX-Request": "true", "Idempotency-Key": key, "Has-Reading": has}
     return visitor(name).post(
         address(round_, f"{pk}/"), json.dumps(body), content_type="application/json", headers=headers, **more
@@ -53,8 +53,8 @@ def round_(study: Study) -> Round:
     return make.open_round(study)
 
 
-def number_of(round_: Round, pk: int) -> int:
-    return int(Assignment.objects.get(pk=pk, round=round_).item.identifier.rpartition("#")[2])
+def number_of(round_: Round, named: str) -> int:
+    return int(Assignment.objects.get(pk=Assignment.number_of(named), round=round_).item.identifier.rpartition("#")[2])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_rater_of_the_study_who_is_not_in_the_round_is_told_so(study: Study) -
 
 
 def test_who_is_not_signed_in_is_sent_to_sign_in(round_: Round) -> None:
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     for rest in ("", f"{pk}/"):
         response = Client().get(address(round_, rest))
         assert (response.status_code, response["Location"].partition("?")[0]) == (302, "/sign-in/")
@@ -84,7 +84,7 @@ def test_what_is_not_there_is_not_found(round_: Round) -> None:
 
 
 def test_anothers_assignment_is_not_found_to_read_to_answer_or_to_draft(round_: Round) -> None:
-    pk, bob = make.assignment(round_, "carol", 1).pk, visitor("bob")
+    pk, bob = make.assignment(round_, "carol", 1).public_id, visitor("bob")
     assert bob.get(address(round_, f"{pk}/")).status_code == 404
     for rest in (f"{pk}/", f"{pk}/draft/"):
         response = bob.post(address(round_, rest), '{"labels": {"kind": ["how-to"]}}', content_type="application/json")
@@ -95,7 +95,7 @@ def test_anothers_assignment_is_not_found_to_read_to_answer_or_to_draft(round_: 
 
 def test_an_assignment_is_not_found_under_another_rounds_number(study: Study, round_: Round) -> None:
     make.open_round(study, 1, first=9)
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     assert visitor("bob").get(f"/studies/study/rounds/2/label/{pk}/").status_code == 404
 
 
@@ -162,7 +162,7 @@ def test_what_is_missing_or_wrong_is_said_at_its_question_and_nothing_is_stored(
 
 @pytest.mark.parametrize("body", ["", "nonsense", "[1]", "null"])
 def test_a_body_that_is_no_json_object_is_refused(round_: Round, body: str) -> None:
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     for rest in (f"{pk}/", f"{pk}/draft/"):
         response = visitor("bob").post(address(round_, rest), body, content_type="application/json")
         assert response.status_code == 400
@@ -194,7 +194,7 @@ def test_ones_own_answer_comes_back_to_be_changed(round_: Round) -> None:
         {"labels": {"kind": ["how-to"]}, "proposals": {}, "memo": ""},
     ]
     post("bob", round_, 1, {"parts": parts, "confidence": 1})
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     found = turn(visitor("bob").get(address(round_, f"{pk}/")))
     assert found is not None and found["may_change"] is True and found["revision"] == 1
     assert found["answer"]["parts"] == [
@@ -208,14 +208,14 @@ def test_a_proposal_comes_back_with_its_memo(round_: Round) -> None:
     labels = {"kind": ["fault"], "distributed": True}
     post("bob", round_, 1, {"labels": labels, "proposals": {"symptom": {"name": "Deadlock", "memo": "none fits"}}})
     assert Proposal.objects.get().name == "Deadlock"
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     found = turn(visitor("bob").get(address(round_, f"{pk}/")))
     assert found is not None
     assert found["answer"]["parts"][0]["proposals"] == {"symptom": {"name": "Deadlock", "memo": "none fits"}}
 
 
 def test_a_draft_is_kept_brought_back_and_gone_after_the_submit(round_: Round) -> None:
-    pk, bob = make.assignment(round_, "bob", 1).pk, visitor("bob")
+    pk, bob = make.assignment(round_, "bob", 1).public_id, visitor("bob")
     draft = {"parts": [{"labels": {"kind": ["fault"]}}], "base": 0, "at": 5}
     response = bob.post(address(round_, f"{pk}/draft/"), json.dumps(draft), content_type="application/json")
     assert response.status_code == 204
@@ -230,7 +230,7 @@ def test_after_the_round_an_answer_can_be_read_but_not_changed(study: Study) -> 
     round_ = make.open_round(study, 1)
     make.rate(round_, "item bob carol\n1 - -")
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     found = turn(visitor("bob").get(address(round_, f"{pk}/")))
     assert found is not None and found["may_change"] is False
     assert post("bob", round_, 1, {"labels": {"kind": ["how-to"]}, "expected": 1}).status_code == 409
@@ -243,7 +243,9 @@ def test_nothing_that_others_said_is_on_any_page_of_a_rater(round_: Round) -> No
         post("carol", round_, number, {"labels": labels, "proposals": asked, "memo": "carols-memo"})
     bob = visitor("bob")
     texts = [bob.get(address(round_)).content.decode()]
-    texts += [bob.get(address(round_, f"{make.assignment(round_, 'bob', n).pk}/")).content.decode() for n in (1, 2, 3)]
+    texts += [
+        bob.get(address(round_, f"{make.assignment(round_, 'bob', n).public_id}/")).content.decode() for n in (1, 2, 3)
+    ]
     texts.append(post("bob", round_, 1, {"labels": {"kind": ["how-to"]}}).content.decode())
     assert not [text for text in texts if "carol" in text or re.search(r"\bR2\b", text)]  # a token may hold R2
 
@@ -253,7 +255,7 @@ def test_an_imported_identifier_without_an_issue_is_shown_with_its_attributes(ro
     item.issue, item.snapshot = None, None
     item.identifier, item.attributes = "https://example.org/q/7", {"stage": "<training>", "items": "all"}
     item.save()
-    pk = Assignment.objects.get(round=round_, item=item, rater__user__username="bob").pk
+    pk = Assignment.objects.get(round=round_, item=item, rater__user__username="bob").public_id
     text = visitor("bob").get(address(round_, f"{pk}/")).content.decode()
     assert 'href="https://example.org/q/7"' in text
     assert "&lt;training&gt;" in text and "<dd>all</dd>" in text
@@ -341,14 +343,14 @@ def test_an_issue_whose_state_was_moved_on_is_not_left_out(round_: Round) -> Non
     assert coming is not None
     number = number_of(round_, coming["assignment"])
     newer = make.new_state(number, body="Now with a log.")
-    Item.objects.filter(assignments=coming["assignment"]).update(snapshot=newer)
+    Item.objects.filter(assignments=Assignment.number_of(coming["assignment"])).update(snapshot=newer)
     body = {"labels": {"kind": ["how-to"]}}
     answer = post("bob", round_, number_of(round_, first["assignment"]), body, key="k1", has=coming["reading"])
     assert "Now with a log." in answer.content.decode()
 
 
 def test_only_ones_own_assignments_can_be_looked_ahead_of(round_: Round) -> None:
-    pk = make.assignment(round_, "carol", 1).pk
+    pk = make.assignment(round_, "carol", 1).public_id
     assert visitor("carol").get(address(round_, f"after/{pk}/")).status_code == 200
     for name in ("bob", "olga", "rea"):
         assert visitor(name).get(address(round_, f"after/{pk}/")).status_code == 404
@@ -357,7 +359,7 @@ def test_only_ones_own_assignments_can_be_looked_ahead_of(round_: Round) -> None
 
 
 def test_a_page_of_somebody_else_stores_nothing_for_who_is_signed_in_now(round_: Round) -> None:
-    pk, carol = make.assignment(round_, "bob", 1).pk, make.user("carol")
+    pk, carol = make.assignment(round_, "bob", 1).public_id, make.user("carol")
     for rest in (f"{pk}/", f"{pk}/draft/"):
         answer = visitor("bob").post(
             address(round_, rest),
@@ -371,7 +373,7 @@ def test_a_page_of_somebody_else_stores_nothing_for_who_is_signed_in_now(round_:
 
 
 def test_a_draft_of_another_tab_or_device_is_not_overwritten_unseen(round_: Round) -> None:
-    pk, bob = make.assignment(round_, "bob", 1).pk, visitor("bob")
+    pk, bob = make.assignment(round_, "bob", 1).public_id, visitor("bob")
 
     def keep(**draft: object) -> Any:
         return bob.post(address(round_, f"{pk}/draft/"), json.dumps(draft), content_type="application/json")

@@ -190,7 +190,7 @@ def test_a_round_that_an_older_release_opened_with_a_machine_in_a_slot_comes_to_
     for name in ("bob", "dave"):
         seat = make.seat(study, name)
         while place := take_next(seat=seat, round_=get_round(seat, 1)):
-            submit_annotation(seat=seat, assignment=place.pk, body={"labels": {"symptom": ["hang"]}})
+            submit_annotation(seat=seat, assignment=place.public_id, body={"labels": {"symptom": ["hang"]}})
     assert get_round(make.owner_seat(study), 1).state == Round.State.RESOLVING
     assert {each.state for each in round_verdicts(round_) for each in each.verdicts} == {"agreed"}
     assert Script("olga").send("GET", "studies/study/agreement/").json()[0]["units"] == 2

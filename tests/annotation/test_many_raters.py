@@ -39,8 +39,9 @@ def site(tmp_path_factory: Any) -> Iterator[Site]:
 def check(site: Site, outcome: Outcome, *, n_items: int, raters_per_item: int, n_killed: int = 3) -> None:
     assert [told.error for told in outcome.raters if told.error] == []
     stored = site.query(STORED, outcome.slug)
-    by_key = {key: (str(pk), labels) for pk, key, _, _, _, _, labels in stored}
-    told = {key: (each["id"], each["labels"]["symptom"]) for key, each in outcome.acknowledged.items()}
+    by_key = {key: labels for _, key, _, _, _, _, labels in stored}
+    told = {key: each["labels"]["symptom"] for key, each in outcome.acknowledged.items()}
+    assert len({each["id"] for each in outcome.acknowledged.values()}) == len(told)
     assert by_key == told, "every acknowledged label is there, exactly once, and no other"
     assert len(stored) == n_items * raters_per_item
     assert max(revision for _, _, revision, *_ in stored) == 1

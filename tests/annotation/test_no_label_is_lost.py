@@ -163,7 +163,7 @@ class Life:
             if dimension.required or given.get(dimension.key)
         }
         seat = make.seat(self.study, name)
-        submit_annotation(seat=seat, assignment=assignment.pk, body={"labels": labels})
+        submit_annotation(seat=seat, assignment=assignment.public_id, body={"labels": labels})
 
     def _chosen(self, dimension: Any) -> list[str]:
         return [self.draw.choice([each.key for each in dimension.categories if each.selectable])]

@@ -63,13 +63,13 @@ def test_a_flag_that_is_neither_true_nor_false_is_refused_and_nothing_is_stored(
 
 def test_a_flag_comes_back_with_the_answer_with_the_draft_and_in_the_list(round_: Round) -> None:
     make.submit(round_, "bob", 1, {"symptom": ["crash"]}, flag=True)
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     page = visitor("bob").get(address(round_, f"{pk}/"))
     assert turn(page)["answer"]["flag"] is True
     assert "flagged for discussion" in page.content.decode()
     other = make.assignment(round_, "bob", 2)
     Draft.objects.create(assignment=other, body={"flag": True, "base": 0})
-    assert turn(visitor("bob").get(address(round_, f"{other.pk}/")))["draft"]["flag"] is True
+    assert turn(visitor("bob").get(address(round_, f"{other.public_id}/")))["draft"]["flag"] is True
 
 
 def test_proposed_unsure_and_flagged_items_are_told_apart_in_words(round_: Round) -> None:
@@ -158,7 +158,7 @@ def test_a_list_is_there_for_raters_only(round_: Round, rest: str, name: str, st
 @pytest.mark.parametrize(("show", "n_queries"), [("all", 9), ("skipped", 8), ("flagged", 8)])
 def test_a_list_takes_the_same_queries_whatever_its_size(study: Study, show: str, n_queries: int) -> None:
     round_ = make.open_round(study, 30, raters=("bob",), raters_per_item=1)
-    bob, here = visitor("bob"), make.assignment(round_, "bob", 30).pk
+    bob, here = visitor("bob"), make.assignment(round_, "bob", 30).public_id
     bob.get(address(round_, "mine/"))
     for upto in (3, 25):
         for number in range(1, upto):
@@ -169,5 +169,14 @@ def test_a_list_takes_the_same_queries_whatever_its_size(study: Study, show: str
 
 def test_ones_own_memo_is_shown_as_markdown_and_no_script_runs(round_: Round) -> None:
     make.submit(round_, "bob", 1, {"symptom": ["crash"]}, memo="**two** nodes <script>alert(1)</script>")
-    text = visitor("bob").get(address(round_, f"{make.assignment(round_, 'bob', 1).pk}/")).content.decode()
+    text = visitor("bob").get(address(round_, f"{make.assignment(round_, 'bob', 1).public_id}/")).content.decode()
     assert "<strong>two</strong> nodes" in text and "<script>alert" not in text
+
+
+def test_a_label_is_found_by_its_item_for_its_rater_alone(round_: Round) -> None:
+    own = make.assignment(round_, "bob", 1)
+    found = visitor("bob").get(address(round_, "of/?item=acme/rocket%231"))
+    assert found.json() == {"assignment": own.public_id, "url": address(round_, f"{own.public_id}/")}
+    assert visitor("carol").get(address(round_, "of/?item=acme/rocket%231")).json()["assignment"] != own.public_id
+    for nothing in ("", "acme/rocket%23999", "x"):
+        assert visitor("bob").get(address(round_, f"of/?item={nothing}")).status_code == 404

@@ -58,7 +58,7 @@ def words(study: Study) -> dict[str, list[str]]:
 
 
 def open_page(name: str, round_: Round, number: int) -> Any:
-    pk = make.assignment(round_, name, number).pk
+    pk = make.assignment(round_, name, number).public_id
     return visitor(name).get(f"/studies/study/rounds/{round_.number}/label/{pk}/")
 
 
@@ -70,7 +70,7 @@ def turn(response: Any) -> dict[str, Any]:
 
 
 def submit_page(name: str, round_: Round, number: int, **body: Any) -> Any:
-    pk = make.assignment(round_, name, number).pk
+    pk = make.assignment(round_, name, number).public_id
     address = f"/studies/study/rounds/{round_.number}/label/{pk}/"
     return visitor(name).post(
         address, json.dumps(body), content_type="application/json", headers={"HX-Request": "true"}
@@ -135,7 +135,7 @@ def test_the_same_answer_on_a_newer_state_is_a_revision(study: Study, round_: Ro
 @pytest.mark.parametrize("named", ["0" * 64, "", 7, ["x"], "\x00"])
 def test_a_state_that_is_none_of_the_issue_is_refused_and_nothing_is_stored(round_: Round, named: object) -> None:
     body = {
-        "assignment": str(make.assignment(round_, "bob", 1).pk),
+        "assignment": make.assignment(round_, "bob", 1).public_id,
         "labels": {"symptom": ["crash"]},
         "snapshot": named,
     }

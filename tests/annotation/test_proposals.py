@@ -483,7 +483,7 @@ def test_who_reads_what_and_who_answers_over_rest(round_: Round, study: Study) -
     assert names("olga") == ["Ring stall", "Deadlock"] == names("ada")
     assert names("bob") == ["Ring stall"] and names("carol") == ["Deadlock"]
     (own,) = Caller("bob").get(path).json()["results"]
-    assert own["assignment"] == str(make.assignment(round_, "bob", 1).pk)
+    assert own["assignment"] == make.assignment(round_, "bob", 1).public_id
     assert Caller("rea").get(path).status_code == 403
     assert Caller("otto").get(path).status_code == 404
     assert Caller("otto").post(one, {"map_to": "hang"}).status_code == 404

@@ -191,7 +191,7 @@ def arbiters(round_: Round) -> dict[int, Assignment]:
 def answer(asked: Assignment, value: str) -> None:
     """Submits for a third rater, and lets the clock pass."""
     seat = get_seat(asked.rater.user, asked.round.study.slug)
-    labelling.submit_annotation(seat=seat, assignment=asked.pk, body={"labels": {"symptom": [value]}})
+    labelling.submit_annotation(seat=seat, assignment=asked.public_id, body={"labels": {"symptom": [value]}})
     let_the_clock_pass()
 
 
@@ -409,7 +409,9 @@ def test_a_submit_without_rules_asks_the_database_nothing_of_them(asking) -> Non
         number = 10 + 10 * rule
         own = make.assignment(round_, "bob", number)
         with assert_counted(counts):
-            labelling.submit_annotation(seat=with_rule, assignment=own.pk, body={"labels": {"symptom": ["crash"]}})
+            labelling.submit_annotation(
+                seat=with_rule, assignment=own.public_id, body={"labels": {"symptom": ["crash"]}}
+            )
     assert counts[0] == counts[1]
 
 

@@ -427,7 +427,7 @@ def test_no_category_is_proposed_while_screening():
     study = make.study()
     made = screening(study, 1)
     body = {
-        "assignment": str(make.assignment(made, "bob", 1).pk),
+        "assignment": make.assignment(made, "bob", 1).public_id,
         "labels": {"screening": ["out"]},
         "proposals": {"screening-reason": {"name": "Too old", "memo": "2017"}},
     }

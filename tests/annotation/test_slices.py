@@ -55,7 +55,7 @@ def test_a_repository_has_the_numbers_of_its_own_items() -> None:
     for each in Assignment.objects.filter(round=more).select_related("rater__user"):
         assert each.rater.user
         seat = make.seat(study, each.rater.user.username)
-        submit_annotation(seat=seat, assignment=each.pk, body={"labels": {"symptom": ["hang"]}})
+        submit_annotation(seat=seat, assignment=each.public_id, body={"labels": {"symptom": ["hang"]}})
     assert [entry(study)[each] for each in ("units", "left_out")] == [4, 1]
     rocket, other = entry(study, repository="acme/rocket"), entry(study, repository="acme/rocket2")
     assert (rocket["units"], rocket["left_out"], value(rocket)) == (2, 1, 0.5)

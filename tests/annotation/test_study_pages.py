@@ -203,7 +203,7 @@ def test_a_pool_waits_for_a_rater_only_while_it_has_items_for_them() -> None:
     assert taken is not None
     assert place in signed_in("bob").get("/").content.decode()
     assert place not in signed_in("carol").get("/").content.decode()
-    submit_annotation(seat=bob, assignment=taken.pk, body={"labels": {"symptom": ["crash"]}})
+    submit_annotation(seat=bob, assignment=taken.public_id, body={"labels": {"symptom": ["crash"]}})
     assert place not in signed_in("bob").get("/").content.decode()
 
 
@@ -274,7 +274,7 @@ def test_a_rater_of_a_pool_is_blind_before_they_take_its_first_item() -> None:
         taken = take_next(seat=seat, round_=round_)
         assert taken is not None
         submit_annotation(
-            seat=seat, assignment=taken.pk, body={"labels": {"symptom": [value]}, "memo": f"memo of {name}"}
+            seat=seat, assignment=taken.public_id, body={"labels": {"symptom": [value]}, "memo": f"memo of {name}"}
         )
     item = get_item(make.owner_seat(study), "acme/rocket#1")
     path = address("item", study.slug, item.pk)

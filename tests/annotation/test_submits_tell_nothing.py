@@ -82,7 +82,7 @@ def given(round_: Round, name: str) -> Assignment:
 
 
 def place_of(assignment: Assignment) -> str:
-    return str(assignment.pk)
+    return assignment.public_id
 
 
 def seen_of_submit(round_: Round, door: str, said: str | None, kind: str) -> dict[str, Any]:

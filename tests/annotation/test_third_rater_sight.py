@@ -198,7 +198,7 @@ def test_the_length_of_a_file_is_hidden_from_whom_its_answers_are_hidden(third: 
     export = Export.objects.create(
         study=third, number=1, rounds=[1], file="none.csv", created_by=make.user("olga"), **made
     )
-    told = {name: Visitor(name).get(BASE, f"exports/{export.pk}/").json() for name in ("olga", "dora")}
+    told = {name: Visitor(name).get(BASE, f"exports/{export.public_id}/").json() for name in ("olga", "dora")}
     lengths = {name: [each["rows"], each["bytes"], each["sha256"]] for name, each in told.items()}
     assert lengths == {"olga": [12, 345, "a" * 64], "dora": [None, None, None]}
     for path in ("studies/third/exports/", "studies/third/exports/1/state/"):

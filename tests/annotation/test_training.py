@@ -194,7 +194,7 @@ def test_an_owner_who_rates_sees_neither_known_answers_nor_others_results_before
 def posted(round_: Round, who: str, number: int, body: dict[str, Any], key: str = "") -> Any:
     client = Client()
     client.force_login(make.user(who))
-    pk = make.assignment(round_, who, number).pk
+    pk = make.assignment(round_, who, number).public_id
     address = f"/studies/{round_.study.slug}/rounds/{round_.number}/label/{pk}/"
     headers = {"Idempotency-Key": key} if key else {}
     return client.post(address, json.dumps(body), content_type="application/json", headers=headers)

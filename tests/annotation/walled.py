@@ -277,6 +277,7 @@ OF_STUDY = {
     "label": each(TWO, "label/"),
     "own_list": each(TWO, "label/mine/"),
     "own_counts": each(TWO, "label/mine/counts/"),
+    "label_of_item": each(TWO, "label/of/?item=acme/rocket%232", "label/of/?item=acme/rocket%235"),
     "earlier_labels": each(TWO, "label/before/1/", "label/before/5/"),
     "label_after": in_study("rounds/2/label/after/{bob 5}/", "rounds/2/label/after/{dan 4}/"),
     "label_one": in_study(
@@ -443,7 +444,7 @@ def ids() -> dict[str, object]:
         found[item.identifier.rpartition("#")[2]] = item.pk
     rows = Assignment.objects.filter(round__study__slug="study").order_by("round")
     for pk, name, item_name in rows.values_list("pk", "rater__user__username", "item__identifier"):
-        found[f"{name} {item_name.rpartition('#')[2]}"] = pk
+        found[f"{name} {item_name.rpartition('#')[2]}"] = Assignment.public_id_of(pk)
     for row in Proposal.objects.filter(round__study__slug="study").order_by("-pk").select_related("item"):
         found[f"proposal {row.item.identifier.rpartition('#')[2]}"] = row.pk
     for member in Study.objects.get(slug="study").memberships.select_related("user"):
@@ -452,7 +453,7 @@ def ids() -> dict[str, object]:
         found[f"line {line.member.user and line.member.user.username}"] = line.pk
     plan = Plan.objects.get()
     uploads = {"import": Workbook.objects.get(study__slug="study").pk, "upload": Workbook.objects.get(study=None).pk}
-    uploads |= {"export": Export.objects.get().pk, "arrival": Arrival.objects.get().pk}
+    uploads |= {"export": Export.objects.get().public_id, "arrival": Arrival.objects.get().pk}
     uploads["deletion"] = Deletion.objects.get().pk
     uploads["invitation"] = Invitation.objects.get().pk
     return found | uploads | {"plan": plan.pk, "plan number": plan.number, "sample": Sample.objects.get().pk}

@@ -56,7 +56,7 @@ def room(page: "Page", live_server: LiveServer, round_: Round) -> "Page":
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
     sign_in(page, live_server, "bob")
-    pk = make.assignment(round_, "bob", 1).pk
+    pk = make.assignment(round_, "bob", 1).public_id
     page.goto(f"{live_server.url}/studies/{round_.study.slug}/rounds/1/label/{pk}/")
     page.wait_for_selector("#announcer:not(:empty)", state="attached")
     yield page

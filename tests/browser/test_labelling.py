@@ -222,7 +222,7 @@ def test_an_answer_whose_reply_was_lost_is_sent_again_and_stored_once(round_: Ro
         else:
             route.continue_()
 
-    page.route(re.compile(r"/label/\d+/$"), lose_the_first_reply)
+    page.route(re.compile(r"/label/[0-9a-f-]{36}/$"), lose_the_first_reply)
     page.keyboard.press("h")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#banner :text('No connection')")
@@ -306,7 +306,7 @@ def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) ->
     page.keyboard.press("Control+Enter")
     on_item(page, 1)
     page.keyboard.press("p")
-    page.wait_for_url(re.compile(r"/label/\d+/$"))
+    page.wait_for_url(re.compile(r"/label/[0-9a-f-]{36}/$"))
     page.wait_for_selector("text=You answered this item")
     assert page.is_checked("text=How-to question")
     page.fill("#memo", "changed my mind")

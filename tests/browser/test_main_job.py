@@ -199,7 +199,7 @@ def label_everything(page: Page, keys_of: dict[str, str], *, memo: str, hidden: 
             page.keyboard.type(memo)
             page.keyboard.press("Control+Enter")
         expect(page.locator("#where strong")).to_have_text(str(n_done + 1))
-        assert len([address for address in sent if re.search(r"/label/\d+/$", address)]) == 1
+        assert len([address for address in sent if re.search(r"/label/[0-9a-f-]{36}/$", address)]) == 1
     assert sorted(seen) == sorted(keys_of)
 
 

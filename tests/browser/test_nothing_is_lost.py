@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
 PASSWORD = "a long password"
-SUBMIT = re.compile(r"/label/\d+/$")
+SUBMIT = re.compile(r"/label/[0-9a-f-]{36}/$")
 Enter = Callable[..., Page]
 
 
@@ -378,7 +378,7 @@ def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_wh
     banner(page, "One answer is kept")
     number = int(first.rpartition("#")[2])
     make.submit(round_, "bob", number, {"kind": ["how-to"]}, memo="from another device")
-    enter(round_, f"{make.assignment(round_, 'bob', number).pk}/", is_ahead=False)
+    enter(round_, f"{make.assignment(round_, 'bob', number).public_id}/", is_ahead=False)
     banner(page, f"Your answer to {first} was not taken. This issue was answered in another tab or on another device")
     assert page.input_value("#memo") == "from this browser"
     assert stored() == [(first, 1, "from another device")]
@@ -557,3 +557,28 @@ def test_a_server_killed_between_storing_and_answering_stores_once(
     assert keys.count(keys[0]) > 1 and len(set(keys)) == 2
     assert Rating.objects.count() == 2
     expect(page.locator("#banner")).to_be_empty()
+
+
+def test_an_answer_that_waits_under_a_number_from_before_the_upgrade_is_sent(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    name = shown(page)
+    page.context.set_offline(True)
+    answer(page, "from before")
+    banner(page, "will be sent")
+    page.evaluate(
+        """() => {
+          for (const key of Object.keys(localStorage).filter((each) => each.endsWith(".submit"))) {
+            const entry = JSON.parse(localStorage.getItem(key));
+            localStorage.removeItem(key);
+            const url = entry.url.replace(/[0-9a-f-]{36}/, "41");
+            const former = JSON.stringify({ ...entry, assignment: 41, url });
+            localStorage.setItem(key.replace(entry.assignment, "41"), former);
+          }
+        }"""
+    )
+    page.goto("about:blank")
+    page.context.set_offline(False)
+    page.go_back()
+    ready(page)
+    on_item(page, 1)
+    assert stored() == [(name, 1, "from before")]

@@ -33,7 +33,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     propose(round_, "bob", 1, "Blocked ring")
     propose(round_, "carol", 1, "blocked-ring")
     propose(round_, "carol", 2, "Too narrow")
-    label = make.assignment(round_, "bob", 2).pk
+    label = make.assignment(round_, "bob", 2).public_id
     bob = visit("bob", f"/studies/study/rounds/1/label/{label}/")
     bob.click("[data-propose]")
     bob.keyboard.type("Deadlock")
@@ -95,7 +95,7 @@ def test_the_pages_of_proposals_pass_axe_and_fit(round_: Round, visit: Visit, wi
     propose(round_, "carol", 1, "ring-stall")
     settled = propose(round_, "bob", 2, "An unusually long name for a category that nobody has thought of yet " * 2)
     settle_proposals(seat=make.owner_seat(round_.study), proposals=[settled.pk], decline="too narrow")
-    label = f"/studies/study/rounds/1/label/{settled.annotation.assignment_id}/"
+    label = f"/studies/study/rounds/1/label/{settled.annotation.assignment.public_id}/"
     for name, path in (("olga", PAGE), ("olga", f"{PAGE}{first.pk}/"), ("bob", PAGE), ("bob", label)):
         page = visit(name, path, width=width, scheme=scheme)
         page.wait_for_load_state("networkidle")

@@ -112,11 +112,11 @@ def turn(folder: Path, seed: int) -> None:
         for thread in (*raters, owner):
             thread.start()
         wanted = rng.randint(5, 60)
-        acknowledged: set[int] = set()
+        acknowledged: set[str] = set()
 
         def enough() -> bool:
             for rater in raters:
-                acknowledged.update(int(stored["id"]) for stored in list(rater.told.acknowledged.values()))
+                acknowledged.update(list(rater.told.acknowledged))
             return len(acknowledged) >= wanted and owner.n_accepted >= 3
 
         wait_until(enough, "people are at work")
@@ -133,14 +133,14 @@ def turn(folder: Path, seed: int) -> None:
     path.unlink()
 
 
-def compare(address: str, data_dir: Path, path: Path, acknowledged: set[int]) -> None:
+def compare(address: str, data_dir: Path, path: Path, acknowledged: set[str]) -> None:
     """Counts, checksums and files as the manifest says, seen without Concord's commands; and nothing is lost."""
     with Archive(path) as backup:
         with closing(psycopg2.connect(address)) as connection:
             connection.autocommit = True
             assert postgres.count_and_sum(connection) == backup.manifest.tables
             assert postgres.objects(connection) == backup.manifest.objects
-            kept = {key for (key,) in postgres.fetched(connection, "SELECT id FROM annotation_annotation")}
+            kept = {key for (key,) in postgres.fetched(connection, "SELECT idempotency_key FROM annotation_annotation")}
             assert acknowledged <= kept
         files = backup.manifest.under(FILES)
         for member in files:

@@ -123,18 +123,18 @@ def _lives(process: psutil.Process) -> bool:
 
 def backed_up_at_work(
     site: Mortal, prepared: dict[str, Any], path: Path, rng: random.Random
-) -> tuple[set[int], dict[str, Any]]:
+) -> tuple[set[str], dict[str, Any]]:
     """What raters were told is stored before a backup began, and what the backup said of itself."""
     raters = [Rater(site.port, prepared["slug"], token, rng.getrandbits(64)) for token in prepared["tokens"]]
     owner = Owner(site, prepared, rng.getrandbits(64), n_issues=5)
     for thread in (*raters, owner):
         thread.start()
-    wanted, n_asked, acknowledged = rng.randint(5, 40), rng.randint(1, 4), set[int]()
+    wanted, n_asked, acknowledged = rng.randint(5, 40), rng.randint(1, 4), set[str]()
 
     def enough() -> bool:
         assert not [rater.told.error for rater in raters if rater.told.error]
         for rater in raters:
-            acknowledged.update(int(stored["id"]) for stored in list(rater.told.acknowledged.values()))
+            acknowledged.update(list(rater.told.acknowledged))
         return len(acknowledged) >= wanted and owner.n_accepted >= n_asked
 
     try:

@@ -82,7 +82,7 @@ def ids_of_other() -> dict[str, str]:
         "invitation": invite(seat=mallory, roles=["reader"], note="a friend")[0],
         "upload of issues": take_upload(user=owner, file=issues, repository="o/r"),
     }  # fmt: skip
-    return {kind: str(each.pk) for kind, each in found.items()}
+    return {kind: str(getattr(each, "public_id", each.pk)) for kind, each in found.items()}
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from annotation.answers import LONGEST_TEXT
 from annotation.consensus import Verdict
 from annotation.deciding import as_value
 from annotation.mentions import marked
-from annotation.models import Assignment, Item, Remark, Round
+from annotation.models import Annotation, Assignment, Item, Remark, Resolution, Round
 from annotation.queries import discussing as queries
 from annotation.queries.discussing import AnswersTable, Discussed, News, People
 from annotation.queries.resolving import Line, Queue
@@ -92,7 +92,7 @@ def _own(
         "revision": own.current.revision,
         "may_change": may_change,
         "may_take": may_change and place is not None and not own.current.skip_reason,
-        "url": reverse("label_one", args=[here.seat.study.slug, here.round.number, own.pk]),
+        "url": reverse("label_one", args=[here.seat.study.slug, here.round.number, own.public_id]),
     }
 
 
@@ -110,7 +110,8 @@ def news(
     sentences = [f"{who} decided “{title}” meanwhile." for who, title in dict.fromkeys(decided)]
     sentences += [f"{taking_part.words(pk)} changed their answer." for pk in dict.fromkeys(changed)]
     mark = sha256(json.dumps([present, sentences]).encode()).hexdigest()[:16]
-    asked = f"after={after}&decided={since.resolution}&answered={since.annotation}&told={mark}"
+    resolution, answer = Resolution.public_id_of(since.resolution), Annotation.public_id_of(since.annotation)
+    asked = f"after={after}&decided={resolution}&answered={answer}&told={mark}"
     return {
         "present": present,
         "meanwhile": sentences,
