@@ -36,6 +36,8 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes that must be free in memory for the data folder to lie there."""
 FOLDER = "concord tests "
+LEFT_SECONDS = 6 * 3600
+"""How old a folder is before it is taken for one that a killed process left: processes in containers are not seen."""
 
 
 def _make_data_dir() -> Path:
@@ -43,7 +45,9 @@ def _make_data_dir() -> Path:
     has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
     if has_room:
         for left in MEMORY.glob(f"{FOLDER}*"):  # by processes that were killed
-            if not psutil.pid_exists(int(left.name.split()[2])):
+            pid = left.name.removeprefix(FOLDER).partition(" ")[0]
+            is_old = left.stat().st_mtime < time.time() - LEFT_SECONDS
+            if is_old and pid.isdigit() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()} ", dir=MEMORY if has_room else None))
 
