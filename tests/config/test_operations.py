@@ -114,7 +114,7 @@ def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
     for n in (1, 12):
         for _ in range(n):
             failed_fetch()
-        with assert_queries(13):
+        with assert_queries(14):
             staff.get("/operations/")
 
 
