@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from accounts.actions import make_token
+from accounts.confirming import Confirmation
 from accounts.models import User
 from annotation.access import get_seat
 from annotation.actions import giving, invitations, joining, leaving, life, own_invitations, studies
@@ -318,7 +319,10 @@ def test_an_invitation_link_is_acceptance_by_itself(study: Study) -> None:
 
 def test_closing_an_account_declines_its_invitations(study: Study) -> None:
     invited(study, "zoe")
-    leaving.close_account(user=make.user("zoe"), typed="zoe")
+    zoe = make.user("zoe")
+    zoe.set_password("a long password of hers")
+    zoe.save()
+    leaving.close_account(user=zoe, typed="zoe", confirmation=Confirmation("a long password of hers"))
     assert states(study)["zoe"] == "declined"
 
 
