@@ -107,7 +107,7 @@ def test_files_of_the_pages_are_lines(study: Study) -> None:
 def test_an_export_is_a_line_each_time_that_it_is_downloaded(study: Study) -> None:
     export = made(study)
     read(page("olga").get(f"/studies/study/exports/{export.number}/download/"))
-    rest("olga")(f"/api/v1/exports/{export.pk}/download/")
+    rest("olga")(f"/api/v1/exports/{export.public_id}/download/")
     found = {"what": "ratings", "format": "csv", "export": export.number}
     assert lines(study) == [("olga", found)] * 2
 

@@ -90,7 +90,7 @@ def test_owners_see_the_day_of_each_raters_last_answer_and_no_time(study: Study)
 def test_the_length_of_another_owners_file_is_hidden_from_raters_of_an_open_round_in_it(study: Study) -> None:
     export = Export.objects.get(study=study)
     assert 2 in export.rounds
-    told = {name: Visitor(name).get(BASE, f"exports/{export.pk}/").json() for name in ("ida", "olga", "sam")}
+    told = {name: Visitor(name).get(BASE, f"exports/{export.public_id}/").json() for name in ("ida", "olga", "sam")}
     assert told["ida"]["rows"] and told["ida"]["bytes"] and told["ida"]["sha256"]
     for name in ("olga", "sam"):
         assert [told[name][key] for key in ("rows", "rows_expected", "bytes", "sha256")] == [None] * 4
