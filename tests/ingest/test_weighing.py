@@ -121,7 +121,7 @@ def test_no_page_leaves_a_word_of_a_hostile_issue_out(client: Client) -> None:
     for name, path in (
         ("olga", "/issues/acme/rocket/1/"),
         ("olga", "/issues/acme/rocket/1/comments/?after=0"),
-        ("bob", f"/studies/study/rounds/1/label/{make.assignment(round_, 'bob', 1).pk}/"),
+        ("bob", f"/studies/study/rounds/1/label/{make.assignment(round_, 'bob', 1).public_id}/"),
     ):
         client.force_login(make.user(name))
         answer: Any = client.get(path, follow=True)
