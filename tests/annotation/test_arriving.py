@@ -119,7 +119,7 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
 
 def test_an_address_that_is_taken_or_none_is_refused() -> None:
     file = brought(small())
-    with pytest.raises(Conflict, match="already"):
+    with pytest.raises(Conflict, match="not available"):
         arriving.bring_study(user=make.user("nina"), file=file)
     with pytest.raises(Invalid):
         arriving.bring_study(user=make.user("nina"), file=file, slug="Not An Address")
@@ -207,7 +207,7 @@ def test_the_job_stores_a_study_once_however_often_it_is_sent_and_says_what_is_w
     Study.objects.filter(slug="again").update(slug="third")
     arriving.take_in(again.pk)
     again.refresh_from_db()
-    assert again.state == Arrival.State.FAILED and "already" in again.error
+    assert again.state == Arrival.State.FAILED and "not available" in again.error
 
 
 def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -> None:

@@ -48,10 +48,11 @@ def test_a_study_takes_only_words_where_words_belong() -> None:
         ({"guidelines": ["x"]}, "guidelines"),
         ({"resolve_when": ["round"]}, "resolve_when"),
         ({"primary": []}, "primary"),
-        ({"slug": "new"}, "slug"),
     ]
     for change, field in cases:
         assert list(olga.refused("POST", "studies/", {**good, **change})) == [field]
+    reserved = olga.send("POST", "studies/", {**good, "slug": "new"})
+    assert reserved.status_code == 409 and reserved.json()["code"] == "slug_taken"
     assert Study.objects.count() == 1
     for name, value in (
         ("title", None),

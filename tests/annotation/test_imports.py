@@ -209,7 +209,7 @@ def test_an_item_is_linked_once_its_issue_is_stored() -> None:
 def test_create_on_a_slug_that_is_taken_is_a_conflict_and_nothing_is_stored() -> None:
     take(long("item bob\n1 crash"), create=True)
     before = everything()
-    with pytest.raises(Conflict, match="already"):
+    with pytest.raises(Conflict, match="not available"):
         take(long("item bob\n2 crash"), create=True)
     assert everything() == before
 

@@ -105,7 +105,7 @@ def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work
 
 CHANGE_NO_STUDY = {
     "add_user", "agreement", "backup", "dump_taxonomy", "export", "fetch", "import_study", "load_taxonomy",
-    "password_link", "restore", "token", "up", "upgrade",
+    "password_link", "restore", "token", "up", "upgrade", "uploads",
 }  # fmt: skip
 """They read studies, make one, work on what stands around them, or take back all there is."""
 
