@@ -119,6 +119,37 @@ class Seat:
         rounds = given.order_by().values_list("round_id", flat=True)
         return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
 
+    @cached_property
+    def sealed_round_ids(self) -> frozenset[int]:
+        """Rounds whose single answers this person does not read: those they are blind in, and those for others only.
+
+        Owners and adjudicators read answers of open rounds, raters of a round once it is over, everyone else once it is
+        closed. One query more than `blind_round_ids`, none for owners and adjudicators.
+        """
+        if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
+            return self.blind_round_ids
+        rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=self.membership)
+        not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
+        rounds = Round.objects.filter(not_closed, study=self.study).order_by()
+        return self.blind_round_ids | frozenset(rounds.values_list("pk", flat=True))
+
+    def require_answers(self, round_: Round) -> None:
+        """Raises Blind or Forbidden where this person does not read the single answers of this round."""
+        self.require_sight(round_)
+        if round_.pk in self.sealed_round_ids:
+            raise Forbidden(
+                f"Round {round_.number} is {round_.state}. Until it is closed, only owners and adjudicators read its "
+                "answers."
+            )
+
+    def seals_labels(self, round_: Round) -> bool:
+        """Whether its agreed labels are hidden: from its blind raters, and while it is open from other raters, too.
+
+        They show what each rater said, and whoever only rates in the study may be the next rater of the round.
+        """
+        reads = self.has_role(OWNER, ADJUDICATOR, READER) or self.user.is_staff
+        return round_.pk in self.blind_round_ids or (round_.state == Round.State.OPEN and not reads)
+
     def require_sight(self, round_: Round) -> None:
         """Raises Blind when the person rates in this round while it is open."""
         if round_.pk in self.blind_round_ids:
@@ -164,6 +195,10 @@ class Seat:
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
         return round_.pk in self.blind_round_ids or (round_.pk, item) in self.arbitrated
+
+    def hides_answers(self, round_: Round, item: int) -> bool:
+        """Whether single answers on this item (its id) in this round must not reach this person yet."""
+        return round_.pk in self.sealed_round_ids or self.hides(round_, item)
 
     def require_sight_of(self, round_: Round, item: Item) -> None:
         """Raises Blind where the round is hidden, or where the person is yet to answer this item as its arbiter."""

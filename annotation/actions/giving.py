@@ -173,7 +173,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     is_unblinded = member.pk in unblinded_among(round_, [member])
     if is_unblinded and not unblinded:
         raise Conflict(
-            f"{member} is not blind in round {number} any more: as owner or adjudicator they could read its answers. "
+            f"{member} is not blind in round {number} any more: their role let them read its answers. "
             "Choose another rater, or add them as an unblinded rater, whose answers never count as before discussion.",
             code="not_blind_any_more",
         )

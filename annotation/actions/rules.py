@@ -20,8 +20,8 @@ def ask_third_rater(
 ) -> Assignment:
     """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
 
-    They answer it like any other, blind to the others until then. Somebody who could read the answers as owner or
-    adjudicator is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
+    They answer it like any other, blind to the others until then. Somebody whose role let them read the answers
+    is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
     Conflict, WrongState, Forbidden, Blind.
     """
     if not isinstance(unblinded, bool | None):
@@ -51,7 +51,7 @@ def ask_third_rater(
             raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
         if chosen.pk in could_read and not unblinded:
             raise Conflict(
-                f"{chosen} was not asked: as owner or adjudicator they could read the answers. Choose someone else, or "
+                f"{chosen} was not asked: their role let them read the answers. Choose someone else, or "
                 "ask them as an unblinded rater, whose answer never counts as before discussion.",
                 code="not_blind_any_more",
             )

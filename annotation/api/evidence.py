@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.actions.downloads import filters_of, record_download
+from annotation.actions.reading import FILE, REST, note_reading
 from annotation.api.reading import number_in_address, page_size, seat_of, word_in_address
 from annotation.api.results import (
     DIMENSION,
@@ -51,6 +52,7 @@ class EvidenceOfStudy(APIView):
             "dimension": word_in_address(request, "dimension") or None,
             "rater": word_in_address(request, "rater") or None,
         }
+        note_reading(seat, rows.read_by(seat, asked["round_number"]), "evidence", FILE if format else REST)
         found = rows.evidence(seat, **asked, after=(0, 0) if format else cursor_of(request))
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))

@@ -16,6 +16,7 @@ from accounts.api import scope
 from annotation.access import OWNER, Seat, get_export
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, note_reading
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
@@ -25,7 +26,7 @@ from annotation.exports.options import REVISIONS, SHAPES
 from annotation.exports.writers import CONTENT_TYPES
 from annotation.models import Export
 from annotation.package.papers import LICENCES, TEXTS
-from annotation.queries.exports import exports_of, require_download, why_hidden
+from annotation.queries.exports import exports_of, require_download, rounds_held, why_hidden
 
 
 class ExportBody(serializers.Serializer[Any]):
@@ -180,6 +181,7 @@ class DownloadExport(APIView):
     def get(self, request: Request, pk: UUID) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)
+        note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
         answer = handed_out(export)
         record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
         return answer

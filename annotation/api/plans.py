@@ -155,7 +155,7 @@ class PlanItems(APIView):
         require_all_answers(seat)
         plan = get_plan(seat, plan_id)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
-        why, shows_values = word_in_address(request, "why"), not seat.blind_round_ids
+        why, shows_values = word_in_address(request, "why"), not seat.sealed_round_ids
         if plan.worklist_id and plan.state not in Plan.AT_WORK:
             given = listing.worklist_items(plan, after=after, size=size)
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]

@@ -14,11 +14,12 @@ from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.faults import propose_category
 from annotation.actions.proposals import settle_proposals
+from annotation.actions.reading import REST, note_reading
 from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of, text, word_in_address
 from annotation.api.results import round_for
 from annotation.api.studies import PAGE, pages_of
 from annotation.errors import Invalid, Stale
-from annotation.models import ProposalOutcome
+from annotation.models import ProposalOutcome, Round
 from annotation.queries import proposals as queries
 from annotation.queries.proposals import get_proposal
 
@@ -114,6 +115,7 @@ class Proposals(APIView):
         number = number_in_address(request, "round")
         if number is not None:
             get_round(seat, number)
+        note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         rows = queries.narrowed(
             visible, state=state, round_number=number, dimension=word_in_address(request, "dimension")
         )

@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
+from annotation.actions.reading import FILE, REST, note_reading
 from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import (
     SHEET_FORM,
@@ -160,6 +161,7 @@ class Ratings(APIView):
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
+        note_reading(seat, rows.read_by(seat, asked["round_number"]), "ratings", FILE if format else REST)
         if format:
             answer = rows.streamed(seat, "ratings", format, options=asked)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))
@@ -195,7 +197,10 @@ class Disagreements(APIView):
         if not seat.user.is_staff:
             seat.require(ADJUDICATOR, OWNER)
         round_ = round_in_address(request, seat)
+        if round_ is not None:
+            seat.require_answers(round_)
         rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+        note_reading(seat, rounds, "disagreements", REST)
         found = results.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",

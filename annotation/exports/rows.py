@@ -65,14 +65,14 @@ def ratings(
     version: int | None = None,
     after: results.Place = (0, 0),
 ) -> Found:
-    """What raters gave: a rater's own, others' where that may be seen; in a blind round one's own.
+    """What raters gave: a rater's own, others' where that may be seen; of a blind or sealed round one's own.
 
-    As given, or in terms of a version. Raises NotFound, and Invalid for a version that the taxonomy has not.
+    As given, or in terms of a version. Raises NotFound, Forbidden, and Invalid for a version that the taxonomy has not.
     """
     told_in = _told_in(seat, version, round_number)
-    rounds = counting(seat, round_number)
+    rounds = read_by(seat, round_number)
     is_own = own_only(seat)
-    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
     found = results.ratings(
         rounds,
         dimension=dimension,
@@ -112,9 +112,9 @@ def rating_batches(
     `whole_only` leaves out blind rounds, one's own answers there too.
     """
     told_in = _told_in(seat, version, round_number)
-    rounds = in_sight(seat, round_number) if whole_only else counting(seat, round_number)
+    rounds = in_sight(seat, round_number) if whole_only else read_by(seat, round_number)
     is_own = own_only(seat)
-    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
     return of_ratings(
         rounds,
         dimension=dimension,
@@ -165,9 +165,9 @@ def evidence(
     `whole_only` leaves out blind rounds, one's own answers there too.
     """
     is_own = own_only(seat)
-    own_rounds = frozenset() if is_own else seat.blind_round_ids
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
     found = evidence_rows(
-        in_sight(seat, round_number) if whole_only else counting(seat, round_number),
+        in_sight(seat, round_number) if whole_only else read_by(seat, round_number),
         dimension=dimension,
         rater=rater,
         own=seat.user.pk if is_own or own_rounds else None,
@@ -242,12 +242,23 @@ def _told_in(seat: Seat, version: int | None, round_number: int | None) -> Taxon
 
 
 def in_sight(seat: Seat, number: int | None) -> list[Round]:
-    """Rounds of every kind that count and are not blind. Raises Blind for one that was asked for and is."""
+    """Rounds of every kind that count and whose labels are not hidden. Raises Blind or Forbidden for one asked for."""
     rounds = counting(seat, number)
     if number is not None:
         for round_ in rounds:
-            seat.require_sight(round_)
-    return [round_ for round_ in rounds if round_.pk not in seat.blind_round_ids]
+            if seat.seals_labels(round_):
+                seat.require_answers(round_)
+    return [round_ for round_ in rounds if not seat.seals_labels(round_)]
+
+
+def read_by(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds of which this person reads single answers, all or their own. Raises Forbidden for one that they don't."""
+    rounds = counting(seat, number)
+    if number is not None and not own_only(seat):
+        for round_ in rounds:
+            if round_.pk not in seat.blind_round_ids:
+                seat.require_answers(round_)
+    return rounds
 
 
 def counting(seat: Seat, number: int | None) -> list[Round]:

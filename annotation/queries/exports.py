@@ -8,12 +8,21 @@ from annotation.models import Export, Round, Study
 
 WHOLE = "study"
 """The kind of file that holds a whole study, and what of it only its maker may see."""
+SINGLE_ANSWERS = ("ratings", "evidence", "package", WHOLE)
+"""The kinds of files that hold what each rater gave."""
 
 
 def exports_of(study: Study) -> QuerySet[Export]:
     """The exports of a study, the newest first, without those that were removed before they had a file."""
     rows = Export.objects.filter(study=study).exclude(state=Export.State.REMOVED, sha256="")
     return rows.select_related("study", "created_by").order_by("-number")
+
+
+def rounds_held(export: Export) -> list[Round]:
+    """The rounds of which a file holds what each rater gave; none for a file of labels or numbers."""
+    if export.what not in SINGLE_ANSWERS:
+        return []
+    return list(Round.objects.filter(study=export.study_id, number__in=export.rounds).order_by("number"))
 
 
 def require_download(seat: Seat, export: Export) -> None:
@@ -30,6 +39,8 @@ def require_download(seat: Seat, export: Export) -> None:
         raise Forbidden("A whole study is taken home by who had it made; make a whole export of your own.")
     if why := why_hidden(seat, export):
         raise Blind(why)
+    for round_ in rounds_held(export):
+        seat.require_answers(round_)
 
 
 def why_hidden(seat: Seat, export: Export) -> str:

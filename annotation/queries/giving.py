@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, IntegerField, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.access import ADJUDICATOR, OWNER, RATER
+from annotation.access import ADJUDICATOR, OWNER, RATER, READER
 from annotation.assigning import given_on
 from annotation.models import Annotation, Assignment, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from annotation.queries.verdicts import code_order
@@ -248,9 +248,9 @@ def unblinded_among(
 ) -> set[int]:
     """The ids of those who held a role that could read the round's answers, at a time when others had answered.
 
-    Owners and adjudicators read them, except while they rate in the round: from when they joined until they left it
-    without an answer (with one they stay blind), or until it is over. Whoever was marked before stays so. `in_round`
-    are the raters of the round, where they were read. Three queries at most, none where nobody ever had such a role.
+    Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
+    when they joined until they left it without an answer (with one they stay blind), or until it is over. Whoever was
+    marked before stays so. `in_round` are the raters of the round, where they were read. Three queries at most.
     """
     everybody = list(members)
     if in_round is None:
@@ -278,4 +278,4 @@ def unblinded_among(
 
 
 def _reads_open_answers(member: Membership) -> bool:
-    return member.user_id is not None and member.has_role(OWNER, ADJUDICATOR)
+    return member.user is not None and (member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff)

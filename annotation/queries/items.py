@@ -85,7 +85,11 @@ class PartLines:
 
 @dataclass(frozen=True)
 class ItemInRound:
-    """An item in a round. Hidden: this person rates there, and others' answers stay away from them until it is over."""
+    """An item in a round.
+
+    Hidden: this person rates there, and others' answers stay away from them until it is over. Sealed: only owners and
+    adjudicators read its answers yet.
+    """
 
     round: Round
     n_done: int
@@ -97,6 +101,7 @@ class ItemInRound:
     own_assignment: str | None = None
     is_training: bool = False
     is_owed: bool = False
+    is_sealed: bool = False
 
     @property
     def is_disputed(self) -> bool:
@@ -126,6 +131,11 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
     is_hidden, is_owed = seat.hides(round_, item.pk), item.pk in seat.owed_in(round_)
+    is_sealed = not is_hidden and seat.hides_answers(round_, item.pk)
+    if is_sealed:
+        return ItemInRound(
+            round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_sealed=True
+        )
     if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
         return ItemInRound(
             round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_owed=is_owed

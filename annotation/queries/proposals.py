@@ -87,8 +87,8 @@ def with_states(proposals: QuerySet[Proposal]) -> Any:
 def visible_proposals(seat: Seat) -> Any:
     """The proposals that this person may read, with their states, in the order of their making.
 
-    The owner, adjudicators and staff read all but those of rounds they are blind in, and of items that they are yet to
-    answer as a third rater; whoever rates reads their own.
+    The owner and adjudicators read all but those of rounds they are blind in, and of items that they are yet to answer
+    as a third rater; the staff those of closed rounds; whoever rates reads their own.
     What was said again in the same words in a later revision stands there alone. Raises Forbidden for others.
     """
     if not seat.user.is_staff:
@@ -102,7 +102,7 @@ def visible_proposals(seat: Seat) -> Any:
     own = Q(proposed_by=seat.membership) if seat.membership else Q(pk__in=[])
     may_read = own
     if reads_all(seat):
-        may_read |= ~Q(round__in=seat.blind_round_ids) & seat.not_owed()
+        may_read |= ~Q(round__in=seat.sealed_round_ids) & seat.not_owed()
     rows = rows.filter(may_read)
     return with_states(rows).select_related(*FULL).order_by("pk")
 

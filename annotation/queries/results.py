@@ -368,7 +368,7 @@ def resolvable_rounds(seat: Seat) -> list[Round]:
     if seat.study.is_resolved_by_item:
         states.append(Round.State.OPEN)
     rounds = Round.objects.filter(study=seat.study, state__in=states).select_related("taxonomy_version")
-    return [round_ for round_ in rounds.order_by("number") if round_.pk not in seat.blind_round_ids]
+    return [round_ for round_ in rounds.order_by("number") if round_.pk not in seat.sealed_round_ids]
 
 
 def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:

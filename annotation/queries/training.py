@@ -271,7 +271,7 @@ def training_results(seat: Seat, round_: Round) -> list[Trained]:
     first = Annotation.objects.filter(
         assignment__round=round_, assignment__item__in=list(known), revision=1
     ).select_related("assignment__rater__user")
-    if (not seat.has_role(OWNER) and not seat.user.is_staff) or round_.pk in seat.blind_round_ids:
+    if (not seat.has_role(OWNER) and not seat.user.is_staff) or round_.pk in seat.sealed_round_ids:
         first = first.filter(assignment__rater__user=seat.user)
     answers = list(first.order_by("pk"))
     tree = published_version(round_.taxonomy_version_id)

@@ -26,8 +26,8 @@ class Labelled:
     """Agreed labels as columns, with repository, year, round and imported attributes, and which labels they are.
 
     `rounds` are those that count, `versions` by round number the version in whose terms its labels stand (`told_in`
-    where one was asked for). `hidden` are rounds in which this person is blind, `n_waiting` the items that raters are
-    not done with, `n_hidden` those that this person is yet to answer as a third rater.
+    where one was asked for). `hidden` are rounds whose labels this person may not see yet, `n_waiting` the items that
+    raters are not done with, `n_hidden` those that this person is yet to answer as a third rater.
     """
 
     columns: Columns
@@ -69,7 +69,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         also=also,
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
-    hidden = [each for each in every if each.pk in seat.blind_round_ids]
+    hidden = [each for each in every if seat.seals_labels(each)]
     return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden)
 
 

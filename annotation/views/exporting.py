@@ -14,12 +14,13 @@ from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import filters_of, record_download
+from annotation.actions.reading import FILE, note_reading
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.exports import COLUMNS, FORMATS, rows
 from annotation.exports.handing import handed_out
 from annotation.exports.kinds import KINDS
 from annotation.models import Export, Membership, Round
-from annotation.queries.exports import exports_of, require_download, why_hidden
+from annotation.queries.exports import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.views.exported import FILES, FORMAT_WORDS, OPTION_WORDS, TOLD
@@ -151,6 +152,8 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     }
     if what == "labels" and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
+    if what in SINGLE_ANSWERS:
+        note_reading(seat, rows.read_by(seat, asked["round_number"]), what, FILE)
     answer = rows.streamed(seat, what, format, options=asked)
     record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
     return answer
@@ -192,6 +195,7 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     seat = get_seat(me(request), slug)
     export = get_export_at(seat, number)
     require_download(seat, export)
+    note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
     answer = handed_out(export)
     record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
     return answer

@@ -385,9 +385,11 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))
     is_over = found.state not in (Plan.State.PREVIEWED, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the worklist", [], 0, ""
-    shows_values = not seat.blind_round_ids
-    if not shows_values and query.get("category"):
+    shows_values = not seat.sealed_round_ids
+    if seat.blind_round_ids and query.get("category"):
         raise Blind("You rate in an open round, so what was said of single items stays hidden until it is over.")
+    if not shows_values and query.get("category"):
+        raise Forbidden("Until every round is closed, only owners and adjudicators read what was said of single items.")
     try:
         if is_over:
             rows = listing.worklist_items(found, after=after) if found.worklist_id else []

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.proposals import settle_proposals
+from annotation.actions.reading import PAGE, note_reading
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries import proposals as queries
@@ -53,6 +54,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "").replace("\x00", "")
     round_number = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else None
     rows = queries.narrowed(visible, round_number=round_number, dimension=dimension)
+    note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", PAGE)
     context: dict[str, Any] = {
         "rounds": list(seat.study.rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE]).order_by("number")),
         "is_filtered": bool(round_number is not None or dimension),

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
+from annotation.actions.reading import PAGE, note_reading
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.items import value_words
@@ -180,7 +181,11 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     seat = reading_seat(request, slug)
     seat.require_reading()
     asked, round_, links = asked_for(request, seat)
-    rounds = [round_] if round_ else visible_rounds(seat)
+    every = [round_] if round_ else visible_rounds(seat)
+    rounds = [each for each in every if each.pk not in seat.sealed_round_ids]
+    if every and not rounds:
+        seat.require_answers(every[0])
+    note_reading(seat, rounds, "items behind agreement", PAGE)
     behind = Behind.read({name: str(value) for name, value in request.GET.items()})
     found = units_behind(seat, rounds, asked, behind)
     names = Names(found.across)

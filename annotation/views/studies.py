@@ -16,6 +16,7 @@ from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
+from annotation.actions.reading import PAGE, note_reading
 from annotation.calibration_forms import ReasonForm
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.forms import (
@@ -473,6 +474,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found: Item = get_item_at(seat, pk)
     issue = found.issue
     rounds = item_queries.item_rounds(seat, found)
+    note_reading(seat, [each.round for each in rounds if each.parts], "item", PAGE)
     return study_page(
         request,
         seat,

@@ -108,3 +108,22 @@ def test_that_a_third_rater_was_asked_shows_in_no_count_of_an_open_round() -> No
 
 def _items_of(round_: Round, name: str) -> list[int]:
     return list(Assignment.objects.filter(round=round_, rater__user__username=name).values_list("item", flat=True))
+
+
+@pytest.mark.parametrize("name", ["rea", "carol", "stan"])
+def test_who_does_not_decide_is_told_no_answer_of_an_open_round_they_do_not_rate_in(study: Study, name: str) -> None:
+    """A reader, a rater of another round, and somebody of the staff who is no member.
+
+    The title of an analysis that an owner saved is no answer, and readers see the reasons of decisions.
+    """
+    make.user("stan", staff=True)
+    answers = {word: OF_OPEN[word] for word in OF_OPEN if word != "rationale" or name == "carol"}
+    found = _walk(Visitor(name), answers)
+    assert not [each for each in found if not each.startswith("/studies/study/analysis/")]
+
+
+@pytest.mark.parametrize("name", ["rea", "stan"])
+def test_readers_and_staff_are_told_no_answer_of_a_round_that_is_being_resolved(study: Study, name: str) -> None:
+    make.user("stan", staff=True)
+    answers = {each: OF_ROUND_1[each] for each in ("memo", "quote", "proposal", "remark")}
+    assert not _walk(Visitor(name), answers)

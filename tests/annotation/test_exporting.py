@@ -138,7 +138,10 @@ def test_who_may_have_files_made_and_take_them_home(study: Study) -> None:
         assert Script("olga").send("GET", f"exports/{nonsense}/").status_code == 404
     assert Client().get(f"/api/v1/exports/{export.public_id}/download/").status_code == 401
     make.user("stan", staff=True)
-    assert Script("stan").send("GET", f"exports/{export.public_id}/download/").status_code == 200
+    assert Script("stan").send("GET", f"exports/{export.public_id}/download/").status_code == 403
+    labels = made(study, "labels")
+    assert Script("stan").send("GET", f"exports/{labels.public_id}/download/").status_code == 200
+    Export.objects.filter(pk=labels.pk).delete()
     assert Script("stan").send("DELETE", f"exports/{export.public_id}/").status_code == 403
     assert Export.objects.get().state == "done"
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import ruling
-from annotation.access import get_item
-from annotation.actions import giving, leaving, studies
+from annotation import exporting, ruling
+from annotation.access import get_item, get_whole_study
+from annotation.actions import giving, leaving, rounds, studies
+from annotation.actions.exporting import request_export
+from annotation.exports import rows
 from annotation.models import Assignment, AuditEvent, RoundRater, Study
 from tests import builders as make
 from tests.scripts import Script
@@ -71,7 +73,7 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     roles = {"olga": ["owner", "rater"], "ada": ["adjudicator", "rater"]}[name]
     studies.add_member(seat=make.owner_seat(study), username=name, roles=roles)
     assert len(read_by(name).json()["results"]) == 4
-    assert "could read its answers" in rejected(add(name))
+    assert "let them read its answers" in rejected(add(name))
     assert not RoundRater.objects.filter(rater__user__username=name).exists()
     made = add(name, unblinded=True)
     assert (made.status_code, made.json()["unblinded"], made.json()["n_assigned"]) == (201, True, 4)
@@ -94,13 +96,13 @@ def test_answers_of_an_unblinded_rater_count_nowhere_before_discussion_and_every
     assert before()["units"] == 0
     after = before("agreement/?round=1&when=after")
     assert (after["units"], after["raters"]) == (4, 2)
-    rows = read_by("olga").json()["results"]
-    assert {(row["rater"], row["revision"]) for row in rows} == {("R1", "blind"), ("R3", "current")}
+    given = read_by("olga").json()["results"]
+    assert {(row["rater"], row["revision"]) for row in given} == {("R1", "blind"), ("R3", "current")}
     blind = read_by("olga", "ratings/?round=1&revision=blind").json()["results"]
     assert {row["rater"] for row in blind} == {"R1"}
     make.submit(round_, "ada", 3, {"symptom": ["crash"]})
-    rows = read_by("olga").json()["results"]
-    assert {(row["rater"], row["revision"]) for row in rows} == {("R1", "blind"), ("R3", "current")}
+    given = read_by("olga").json()["results"]
+    assert {(row["rater"], row["revision"]) for row in given} == {("R1", "blind"), ("R3", "current")}
     open_now = Script("ada").send("GET", "studies/study/disagreements/").json()["results"]
     assert [row["item"] for row in open_now] == ["acme/rocket#4"]
     labels = read_by("olga", "labels/?round=1").json()["results"]
@@ -232,3 +234,99 @@ def test_by_hand_somebody_who_could_read_the_answers_is_asked_by_name_and_marked
     assert given.blind is None and given.current is not None
     found = read_by("olga", "agreement/methods/").json()
     assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
+
+
+# Who reads single answers of a round that is not closed
+
+
+def in_state(state: str) -> Study:
+    study = make.study(raters=("bob", "carol", "dan"))
+    make.user("stan", staff=True)
+    round_ = make.open_round(study, 2, kind="main")
+    make.rate(round_, "item bob\n1 hang\n2 hang" if state == "open" else "item bob carol\n1 hang crash\n2 hang hang")
+    if state == "closed":
+        rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    return study
+
+
+@pytest.mark.parametrize(("state", "status"), [("open", 403), ("resolving", 403), ("closed", 200)])
+@pytest.mark.parametrize("name", ["rea", "stan"])
+def test_readers_and_staff_read_ratings_of_closed_rounds_only(state: str, status: int, name: str) -> None:
+    in_state(state)
+    assert read_by(name).status_code == status
+    assert bool(read_by(name, "ratings/").json()["results"]) == (state == "closed")
+    assert read_by(name, "evidence/?round=1").status_code == status
+    assert read_by(name, "labels/?round=1").status_code == 200
+    assert read_by("dan", "labels/?round=1").status_code == (403 if state == "open" else 200)
+    if name == "stan":
+        assert read_by(name, "disagreements/?round=1&state=all").status_code == status
+        assert bool(read_by(name, "disagreements/?state=all").json()["results"]) == (state == "closed")
+    for other in ("olga", "ada"):
+        assert read_by(other, "ratings/").json()["results"]
+    if status == 403:
+        assert "only owners and adjudicators read its answers" in read_by(name).json()["message"]
+
+
+def test_staff_do_not_download_a_file_with_answers_of_an_open_round() -> None:
+    study = in_state("open")
+    export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    exporting.work(export.pk)
+    path = f"exports/{export.public_id}/download/"
+    assert Script("stan").send("GET", path).status_code == 403
+    assert Script("olga").send("GET", path).status_code == 200
+    make.rate(study.rounds.get(), "item carol\n1 hang\n2 hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    assert Script("stan").send("GET", path).status_code == 200
+
+
+# The audit log
+
+
+def reads() -> list[tuple[str, str, str]]:
+    lines = AuditEvent.objects.filter(verb="open answers read").order_by("pk")
+    assert all(line.detail["round"] == 1 and line.user for line in lines)
+    return [(line.user.username, line.detail["door"], line.detail["what"]) for line in lines if line.user]
+
+
+def test_each_reading_of_open_answers_leaves_one_line_for_person_round_door_and_hour() -> None:
+    study = in_state("open")
+    for path in ("ratings/", "ratings/?round=1", "evidence/"):
+        assert read_by("ada", path).status_code == 200
+    assert reads() == [("ada", "REST", "ratings")]
+    assert list(read_by("ada", "ratings/?format=csv").streaming_content)
+    ada = Client()
+    ada.force_login(make.user("ada"))
+    for _ in range(2):
+        assert ada.get("/studies/study/agreement/items/?dimension=symptom").status_code == 200
+    assert reads()[1:] == [("ada", "file", "ratings"), ("ada", "page", "items behind agreement")]
+    assert read_by("olga", "ratings/").status_code == 200
+    assert reads()[3:] == [("olga", "REST", "ratings")]
+    for name in ("bob", "carol", "dan", "rea", "stan"):
+        read_by(name, "ratings/")
+    assert len(reads()) == 4
+    export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    exporting.work(export.pk)
+    Script("olga").send("GET", f"exports/{export.public_id}/download/")
+    assert reads()[4:] == [("olga", "file", f"export {export.number}")]
+
+
+def test_readings_of_closed_rounds_and_by_the_shell_leave_no_line() -> None:
+    study = in_state("resolving")
+    assert read_by("ada", "ratings/").json()["results"]
+    assert read_by("ada", "disagreements/").json()["results"]
+    assert [row for _, row in rows.ratings(get_whole_study(study.slug))]
+    assert reads() == []
+
+
+def test_an_owner_who_rates_does_not_see_who_read_the_answers_of_their_round() -> None:
+    study = make.study()
+    studies.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = make.open_round(study, 2, raters=("bob", "olga"))
+    make.rate(round_, "item bob\n1 hang")
+    assert read_by("ida", "ratings/").json()["results"] and len(reads()) == 1
+    for name, is_seen in (("ida", True), ("olga", False)):
+        visitor = Client()
+        visitor.force_login(make.user(name))
+        lines = b"".join(visitor.get("/studies/study/audit/audit.csv").streaming_content)
+        assert (b"open answers read" in lines) == is_seen

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_round, get_seat
+from annotation.actions.reading import PAGE, note_reading
 from annotation.models import Resolution, Round
 from annotation.queries import resolving as queries
 from annotation.queries.resolving import Narrowed, Queue, queue_of
@@ -71,6 +72,7 @@ def here_at(request: HttpRequest, slug: str, number: int) -> Here:
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_round(seat, number)
     seat.require_discussion(round_)
+    note_reading(seat, [round_], "answers on the resolving pages", PAGE)
     tree = published_version(round_.taxonomy_version_id)
     dimension = request.GET.get("dimension", "")
     narrowed = Narrowed(dimension, request.GET.get("clash", "")) if dimension in tree.by_key else Narrowed()
