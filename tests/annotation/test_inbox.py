@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 
 from annotation.access import get_item, get_round
-from annotation.actions import rounds, studies
+from annotation.actions import giving, rounds, studies
 from annotation.actions.discussing import write_remark
+from annotation.actions.taking import take_next
 from annotation.models import Assignment, InboxLine, Item, Round, Study
 from annotation.queries.inbox import lines_of, n_unread
 from tests import builders as make
@@ -101,6 +102,28 @@ def test_a_mention_of_somebody_blind_comes_when_the_round_is_over() -> None:
     assert Script("bob").send("POST", "inbox/read/", {"ids": [str(line.pk)]}).json() == {"n_read": 0, "n_unread": 0}
     make.rate(round_, "item bob carol\n2 crash crash")
     assert kinds("bob") == ["mention"] and n_unread(make.user("bob")) == 1
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str) -> None:
+    study = make.study(resolve_when="item")
+    studies.add_member(seat=make.owner_seat(study), username=make.user("arat").username, roles=["adjudicator", "rater"])
+    names = ("bob", "carol") if mode == "planned" else ("bob", "carol", "arat")
+    round_ = make.open_round(study, 2, raters=names, mode=mode, raters_per_item=2, kind="main")
+    if mode == "planned":
+        giving.add_rater(seat=make.owner_seat(study), number=1, user="arat")
+    for name, said in (("bob", "crash"), ("carol", "hang")):
+        if mode == "pool":
+            take_next(seat=make.seat(study, name), round_=round_)
+        make.submit(round_, name, 1, {"symptom": [said]})
+    InboxLine.objects.all().delete()
+    assert not Assignment.objects.filter(round=round_, rater__user__username="arat").exists()
+    say("ada", "@arat look at the trace")
+    assert InboxLine.objects.filter(kind="mention").count() == 1
+    assert kinds("arat") == [] and "the trace" not in words("arat")
+    assert Script("arat").send("GET", "inbox/").json()["results"] == []
+    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
+    assert kinds("arat") == ["mention"] and "the trace" in words("arat")
 
 
 def test_an_owner_who_rates_is_told_of_decisions_when_they_are_not_blind(over: Round) -> None:

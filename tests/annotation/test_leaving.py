@@ -211,6 +211,17 @@ def test_an_account_that_an_invitation_to_another_study_created_is_not_this_owne
     assert "not created by an invitation to this study" in refused(study, "olga", "nora")
 
 
+def test_an_account_that_was_there_before_the_link_of_an_invitation_is_not_the_owners(study: Study) -> None:
+    make.user("nora")
+    link = invitations.invite(seat=make.owner_seat(study), roles=["rater"])[1]
+    page = Visitor("nora").client
+    assert page.post(f"/invitations/{link}/").status_code == 302
+    assert "not created by an invitation to this study" in refused(study, "olga", "nora")
+    path = f"/studies/study/members/{make.member(study, 'nora').pk}/password-link/"
+    assert Visitor("olga").client.post(path).status_code == 403
+    assert not PasswordLink.objects.exists()
+
+
 @pytest.mark.parametrize("how", ["member", "invited", "left", "declined"])
 def test_an_account_that_is_or_was_in_another_study_is_nobodys(study: Study, how: str) -> None:
     newcomer(study)
@@ -299,6 +310,14 @@ def test_who_rates_in_the_same_open_round_gets_no_link_staff_included(study: Stu
     for name in ("olga", "sam"):
         assert "you both rate in round 1" in refused(study, name, "nora")
     make_password_link(seat=make.owner_seat(study), member=make.member(study, "nell"))
+
+
+def test_who_rates_in_the_same_pool_gets_no_link_before_either_has_an_item(study: Study) -> None:
+    make.user("sam", staff=True)
+    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+    make.open_round(study, 2, raters=("bob", "sam"), mode="pool", raters_per_item=2)
+    assert not Assignment.objects.exists()
+    assert "you both rate in round 1" in refused(study, "sam", "bob")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 HTML = b"<html><body><h1>Unicorn!</h1></body></html>"
 FAULTS = (
     *("close", "cut", "truncated", "html", "html_502", "status_500", "secondary", "secondary_silent", "forbidden"),
-    *("timeout", "partial", "rate_limited", "rate_limit", "resources", "secondary_200"),  # these at /graphql alone
+    # These at /graphql alone.
+    *("timeout", "partial", "rate_limited", "rate_limit", "resources", "secondary_200", "no_graphql"),
 )
 ENTERPRISE_PATH = "/api/v3"
 GRAPHQL_PATHS = ("/graphql", "/api/graphql")
@@ -307,6 +308,8 @@ def _spoil(reply: Reply, fault: str | None) -> None:
         reply.headers["Retry-After"] = "60"
     elif fault == "forbidden":
         reply.become(403, message("Resource protected by organization SAML.", 403))
+    elif fault == "no_graphql":
+        reply.become(404, message("Not Found", 404))
     elif fault == "timeout":
         text = "Something went wrong while executing your query. This may be the result of a timeout, or it could be a"
         text += " GitHub bug. Please include `0000:00000:0000000` when reporting this issue."

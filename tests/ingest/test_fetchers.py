@@ -127,16 +127,22 @@ def test_what_became_private_is_not_fetched_again(world: World, fetch: Fetch, ev
     assert Issue.objects.count() == 1
 
 
+@pytest.mark.parametrize("way", WAYS)
 def test_a_run_that_goes_on_looks_again_whether_the_repository_is_public(
-    world: World, github: GitHub, eve: User
+    world: World, github: GitHub, eve: User, way: str
 ) -> None:
     """It waited for a limit after its first page; meanwhile the repository became private."""
     home = world.repository("o/r")
-    for _ in range(60):
+    for _ in range(60 if way == "graphql" else 120):
         home.issue()
-    github.fault("secondary", "/graphql", skip=1)
+    if way == "rest":
+        github.fault("no_graphql", "/graphql")
+        github.fault("secondary", "/o/r/issues", skip=2)  # after the page of comments and the first page of issues
+    else:
+        github.fault("secondary", "/graphql", skip=1)
     run = worked(start_fetch(user=eve, repository="o/r", send=False))
     assert run.state == "waiting"
+    assert run.cursor.get("way") == (None if way == "graphql" else "listings")
     n_stored = Issue.objects.count()
     home.private = True
     FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
