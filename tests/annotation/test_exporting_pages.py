@@ -7,6 +7,7 @@ from django.test import Client
 
 from annotation import exporting
 from annotation.actions.exporting import cancel_export, request_export
+from annotation.actions.rounds import close_round
 from annotation.actions.studies import add_member
 from annotation.models import Export, Study
 from tests import builders as make
@@ -101,6 +102,8 @@ def test_who_sees_files_and_who_may_do_what(study: Study) -> None:
     assert olga.get(f"{PAGE}make/").status_code == olga.get(f"{PAGE}1/cancel/").status_code == 405
     assert Client().get(f"{PAGE}1/download/").status_code == 302
     stan = visitor("stan", staff=True)
+    assert "Download" not in page(stan) and stan.get(f"{PAGE}1/download/").status_code == 403
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     assert "study-ratings-1" not in page(stan) and "Download" in page(stan) and "Make the file" not in page(stan)
     assert stan.get(f"{PAGE}1/download/").status_code == 200
     assert stan.post(f"{PAGE}1/remove/").status_code == 403

@@ -310,6 +310,36 @@ def test_each_reading_of_open_answers_leaves_one_line_for_person_round_door_and_
     assert reads()[4:] == [("olga", "file", f"export {export.number}")]
 
 
+@pytest.mark.parametrize(
+    ("door", "path"),
+    [
+        ("REST", "evidence/"),
+        ("REST", "disagreements/"),
+        ("REST", "proposals/"),
+        ("file", "exports/ratings.csv"),
+        ("file", "exports/1/download/"),
+        ("page", "rounds/1/resolve/"),
+        ("page", "rounds/1/resolve/{item}/"),
+        ("page", "rounds/1/discuss/"),
+        ("page", "items/{item}/"),
+        ("page", "proposals/"),
+    ],
+)
+def test_every_door_to_open_answers_leaves_its_line(door: str, path: str) -> None:
+    study = make.study(raters=("bob", "carol"), resolve_when="item")
+    make.rate(make.open_round(study, 2, kind="main"), "item bob carol\n1 hang crash")
+    exporting.work(request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False).pk)
+    place = f"studies/study/{path.format(item=get_item(make.owner_seat(study), 'acme/rocket#1').pk)}"
+    if door == "REST":
+        answer = Script("olga").send("GET", place)
+    else:
+        client = Client()
+        client.force_login(make.user("olga"))
+        answer = client.get(f"/{place}")
+    assert answer.status_code == 200
+    assert [(who, by) for who, by, _ in reads()] == [("olga", door)]
+
+
 def test_readings_of_closed_rounds_and_by_the_shell_leave_no_line() -> None:
     study = in_state("resolving")
     assert read_by("ada", "ratings/").json()["results"]

@@ -204,3 +204,12 @@ def test_the_length_of_a_file_is_hidden_from_whom_its_answers_are_hidden(third: 
     for path in ("studies/third/exports/", "studies/third/exports/1/state/"):
         assert "a" * 64 in words_of(Visitor("olga").get(PAGES, path))
         assert "a" * 64 not in (words := words_of(Visitor("dora").get(PAGES, path))) and "12 rows" not in words
+
+
+def test_how_far_a_file_is_shows_only_to_whom_its_answers_show(third: Study) -> None:
+    at_work = {"what": "ratings", "format": "csv", "state": "running", "n_rows": 1234, "n_expected": 5678}
+    Export.objects.create(study=third, number=1, rounds=[1], created_by=make.user("olga"), **at_work)
+    for path in ("studies/third/exports/", "studies/third/exports/1/state/"):
+        assert "1,234" in words_of(Visitor("olga").get(PAGES, path))
+        words = words_of(Visitor("dora").get(PAGES, path))
+        assert "running" in words and "1,234" not in words and "5678" not in words
