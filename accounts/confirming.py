@@ -1,6 +1,7 @@
 """Confirmation: a signed-in person shows again who they are before an account could change hands.
 
-A session that somebody else took over is then not enough for a new e-mail address, a token or the end of the account.
+A session that someone else took over is then not enough for a new e-mail address, a token, another way to sign in or
+the end of the account.
 """
 
 import time

@@ -86,6 +86,10 @@ class ProfileForm(ConfirmedForm):
     password = own_password("Only for a new e-mail address.", required=False)
 
 
+class ConnectForm(ConfirmedForm):
+    password = own_password("To connect a provider.")
+
+
 class PasswordForm(forms.Form):
     old = forms.CharField(
         label="Present password",

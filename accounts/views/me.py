@@ -5,20 +5,21 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from accounts import actions
 from accounts.access import get_own_token, get_used_link, who
-from accounts.confirming import confirmation_of
+from accounts.confirming import confirmation_of, require_confirmed
 from accounts.errors import ConcordError, Invalid
-from accounts.forms import FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
+from accounts.forms import ConnectForm, FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
 from accounts.known_browsers import remember
-from accounts.providers import providers
+from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
+from accounts.views.providers import onward
 
 
 @login_required
@@ -124,6 +125,23 @@ def end_other_sessions(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+@never_cache
+def connect(request: HttpRequest, key: str) -> HttpResponse:
+    """Leads on to a provider by which the person wants to sign in from now on, once they confirmed who they are."""
+    provider, user = get_provider(key), who(request)
+    form = ConnectForm(request.POST, has_password=user.has_usable_password())
+    if form.is_valid():
+        try:
+            require_confirmed(user, confirmation_of(request, form.own_password))
+        except Invalid as error:
+            explain(form, error)
+        else:
+            return onward(request, provider.key, CONNECT, resolve_url("me"))
+    return _page(request, connecting=form)
+
+
+@login_required
+@require_POST
 def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
     try:
         actions.disconnect_provider(user=who(request), account_id=account_id)
@@ -182,12 +200,13 @@ def _page(
     password: forms.Form | None = None,
     token: forms.Form | None = None,
     keys: forms.Form | None = None,
+    connecting: forms.Form | None = None,
     plaintext: str = "",
     status: int = 0,
 ) -> HttpResponse:
     user = who(request)
     has_password = user.has_usable_password()
-    refused = any(form is not None and form.errors for form in (profile, password, token, keys))
+    refused = any(form is not None and form.errors for form in (profile, password, token, keys, connecting))
     connections = connections_of(user)
     connected = {each.key for each in connections}
     context = {
@@ -198,6 +217,7 @@ def _page(
         "sessions": sessions_of(user, request.session.session_key),
         "unconnected": [each for each in providers() if each.key not in connected],
         "connections": connections,
+        "connecting": connecting or ConnectForm(has_password=has_password),
         "links": password_links_of(user),
         "token": token or TokenForm(has_password=has_password),
         "sign_in_again": [] if has_password else [each for each in providers() if each.key in connected],

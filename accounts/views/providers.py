@@ -4,7 +4,6 @@ import logging
 
 from allauth.socialaccount.providers.github.views import oauth2_callback as github_callback
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -14,7 +13,7 @@ from requests import RequestException
 
 from accounts import openid
 from accounts.limits import LINKS, require_room
-from accounts.providers import CONNECT, INVITATION, LOGIN, get_provider, refusal, way_to
+from accounts.providers import INVITATION, LOGIN, get_provider, refusal, way_to
 
 logger = logging.getLogger(__name__)
 UNREADABLE = (RequestException, OAuth2Error, LookupError, ValueError, TypeError, AttributeError)
@@ -32,18 +31,11 @@ def sign_in_with(request: HttpRequest, key: str) -> HttpResponse:
         after = ""
     if not after.startswith("/invitations/"):
         request.session.pop(INVITATION, None)
-    return _onward(request, key, LOGIN, after or resolve_url("home"))
+    return onward(request, key, LOGIN, after or resolve_url("home"))
 
 
-@login_required
-@require_POST
-@never_cache
-def connect(request: HttpRequest, key: str) -> HttpResponse:
-    """The same for who is signed in, and wants to sign in by the provider from now on."""
-    return _onward(request, key, CONNECT, resolve_url("me"))
-
-
-def _onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResponse:
+def onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResponse:
+    """Answers with the page that leads on to a provider."""
     provider = get_provider(key)
     require_room(request, LINKS)
     try:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 HERE = "http://testserver"
 BACK = "/sign-in/with/oidc/back/"
+CONNECTING = {"start": "/me/providers/oidc/connect/", "password": "a long password"}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def refused(answer: Any, *words: str, status: int = 403) -> None:
 def test_whoever_connected_an_account_signs_in_by_it_and_is_where_they_wanted_to_go(provider: Provider) -> None:
     client, user = Client(), make.user("bob", password="a long password")
     client.force_login(user)
-    assert through(client, start="/me/providers/oidc/connect/")["Location"] == "/me/"
+    assert through(client, **CONNECTING)["Location"] == "/me/"
     assert "You can sign in by Uni now." in client.get("/me/").content.decode()
     client.post("/sign-out/")
     assert not is_signed_in(client)
@@ -99,6 +100,19 @@ def test_whoever_connected_an_account_signs_in_by_it_and_is_where_they_wanted_to
     assert list(verbs) == ["provider connected", "provider disconnected"]
 
 
+def test_a_session_alone_connects_no_provider(provider: Provider) -> None:
+    client, user = Client(), make.user("bob", password="a long password")
+    client.force_login(user)
+    for password, sentence in (("", "Enter your password to confirm this."), ("wrong", "This is not your password.")):
+        answer = client.post("/me/providers/oidc/connect/", {"password": password})
+        assert answer.status_code == 422 and sentence in answer.content.decode()
+    assert provider.asked == [] and not SocialAccount.objects.exists()
+    without_password = Client()
+    without_password.force_login(make.user("zoe"))
+    answer = without_password.post("/me/providers/oidc/connect/")
+    assert answer.status_code == 422 and "Sign in by your provider once more" in answer.content.decode()
+
+
 def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> None:
     User.objects.create_user("ada.l", email=ADA["email"], password="a long password")
     client = Client()
@@ -109,8 +123,8 @@ def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> No
 def test_an_account_at_a_provider_is_one_persons(provider: Provider) -> None:
     connected("bob")
     client = Client()
-    client.force_login(make.user("mallory"))
-    through(client, start="/me/providers/oidc/connect/")
+    client.force_login(make.user("mallory", password="a long password"))
+    through(client, **CONNECTING)
     assert "belongs to somebody else here" in client.get("/me/").content.decode()
     assert SocialAccount.objects.get().user.username == "bob"
 
@@ -177,8 +191,8 @@ def test_whoever_turns_back_at_the_provider_is_told_that_nothing_happened(provid
     provider.fault = "access_denied"
     refused(through(Client()), "You turned back at Uni", "nothing was changed")
     client = Client()
-    client.force_login(make.user("bob"))
-    refused(through(client, start="/me/providers/oidc/connect/"), "Not connected", "My settings")
+    client.force_login(make.user("bob", password="a long password"))
+    refused(through(client, **CONNECTING), "Not connected", "My settings")
 
 
 def test_a_state_that_is_not_this_browsers_counts_for_nothing(provider: Provider) -> None:
@@ -270,6 +284,8 @@ def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer
     page.get_by_label("Password").fill("a long password")
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("heading", name="My settings").wait_for()
+    connecting = page.locator("form", has=page.get_by_role("button", name="Connect Uni"))
+    connecting.get_by_label("Your password").fill("a long password")
     page.get_by_role("button", name="Connect Uni").click()
     page.get_by_text("You can sign in by Uni now.").wait_for()
     page.locator("[data-menu] summary").click()
