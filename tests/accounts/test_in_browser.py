@@ -69,7 +69,7 @@ def test_the_menu_signs_out_and_closes_by_escape(page: "Page", live_server: Live
 def test_the_first_error_has_the_focus(page: "Page", live_server: LiveServer) -> None:
     sign_in(page, live_server)
     page.get_by_role("button", name="Make a token").click()
-    page.locator(".error").wait_for()
+    page.locator(".error").first.wait_for()
     assert page.evaluate("document.activeElement.name") == "name"
 
 

@@ -76,7 +76,10 @@ def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study) -> None:
 
 def test_blind_rounds_are_left_out_and_said_so_and_refused_when_asked_for(study: Study) -> None:
     shown = words_of(get("bob", f"{ANALYSIS}counts/"))
-    assert "You rate in round 2, so its labels stay hidden" in shown and "rounds 1 and 2" not in shown
+    assert (
+        "The labels of round 2 stay hidden from you until it is over: you rate there." in shown
+        and "rounds 1 and 2" not in shown
+    )
     for address in (f"{ANALYSIS}counts/?round=2", f"{ITEMS}?label=kind:fault&round=2"):
         assert "stays hidden until the round is over" in words_of(get("bob", address, 403))
     assert "rounds 1 and 2" in words_of(get("rea", f"{ANALYSIS}counts/"))

@@ -29,6 +29,8 @@ WITHOUT = {
     "plans.preview_plan": NOTHING_LASTS,
     "reader_links.open_reader_link": NOTHING_LASTS,
     "screening.screening_version": ELSEWHERE,
+    "own_invitations.decline": ELSEWHERE,
+    "studies.ask_in": ELSEWHERE,
     "studies.record": "it is the line",
     "taking.take_next": "the assignment says it",
     "training.passed_gate": NOTHING_LASTS,

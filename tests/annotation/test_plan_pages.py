@@ -328,9 +328,9 @@ def test_an_items_page_tells_each_label_through_the_versions(study: Study) -> No
     worklist = study.rounds.get(number=2)
     for name in ("bob", "carol"):
         make.submit(worklist, name, 2, {"symptom": ["early-hang"]})
-    rea = visitor("rea")
+    ada = visitor("ada")
     pages = {
-        number: words(rea.get(f"/studies/study/items/{study.items.get(identifier=f'acme/rocket#{number}').pk}/"))
+        number: words(ada.get(f"/studies/study/items/{study.items.get(identifier=f'acme/rocket#{number}').pk}/"))
         for number in (1, 2, 3)
     }
     assert "Symptom R1 Hang (round 1, version 1) → Early hang (round 2, version 2)" in pages[2]

@@ -79,7 +79,7 @@ def labels(study: Study, **asked: Any) -> dict[int, Any]:
 
 
 def ratings(study: Study, **asked: Any) -> dict[tuple[int, str], Any]:
-    found = rows.ratings(make.seat(study, "rea"), **asked)
+    found = rows.ratings(make.seat(study, "ada"), **asked)
     return {(issue(row), row.rater): row for _, here in found for row in here}
 
 

@@ -54,7 +54,7 @@ def test_pages_without_charts_load_nothing_for_them(study: Study, visit: Visit) 
 
 
 def test_a_click_on_a_cell_opens_its_items(study: Study, visit: Visit) -> None:
-    page = drawn(visit("rea", f"{AGREEMENT}?round=1"))
+    page = drawn(visit("ada", f"{AGREEMENT}?round=1"))
     cells = page.locator("[data-chart=map]").first.locator("svg text", has_text=re.compile("^4$"))
     cells.first.scroll_into_view_if_needed()
     box = cells.first.bounding_box()
@@ -67,7 +67,7 @@ def test_a_click_on_a_cell_opens_its_items(study: Study, visit: Visit) -> None:
 
 
 def test_cells_are_gone_through_by_keyboard(study: Study, visit: Visit) -> None:
-    page = drawn(visit("rea", f"{AGREEMENT}?round=1"))
+    page = drawn(visit("ada", f"{AGREEMENT}?round=1"))
     page.locator("#symptom .talk a").first.focus()
     chart = page.get_by_role("group", name=re.compile("^Confusion of categories in Symptom"))
     for _ in range(40):
@@ -86,7 +86,7 @@ def test_cells_are_gone_through_by_keyboard(study: Study, visit: Visit) -> None:
 
 
 def test_behind_each_chart_stands_its_table(study: Study, visit: Visit) -> None:
-    page = drawn(visit("rea", AGREEMENT))
+    page = drawn(visit("ada", AGREEMENT))
     page.get_by_text("The trend as a table").click()
     expect(page.get_by_role("region", name="Table: trend over rounds")).to_be_visible()
     page.get_by_text("The confusion matrix as a table").click()

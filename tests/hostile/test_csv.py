@@ -199,6 +199,8 @@ def test_every_csv_of_a_hostile_study_reads_as_its_json_lines_do(tmp_path: Path)
         answer = visitor.get(base, path)
         if not answer.headers.get("Content-Type", "").startswith("text/csv") or answer.status_code != 200:
             continue
+        if "/audit/" in path:  # each download is a line of it, so the second file has one line more
+            continue
         sent = body_of(answer)
         cells_of(sent)
         n_files += 1

@@ -39,7 +39,7 @@ ALIVE = """
 
 
 WITHOUT = {
-    "/deleted-studies/", "/inbox/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
+    "/deleted-studies/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
     "/sign-in/lost-password/", "/studies/import/", "/studies/import/whole/",
 }  # fmt: skip
 """Pages on which nobody's words stand, for who is the first to see them; on every other one there are some."""

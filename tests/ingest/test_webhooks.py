@@ -300,7 +300,9 @@ def test_every_recorded_message_is_taken_in_without_a_refusal(hook):
         payload = json.loads(path.read_text())
         name = payload["repository"]["full_name"].split("/")
         number = payload["repository"]["id"]
-        Repository.objects.get_or_create(owner=name[0], name=name[1], defaults={"github_id": number})
+        Repository.objects.get_or_create(
+            owner=name[0], name=name[1], defaults={"github_id": number, "private": payload["repository"]["private"]}
+        )
         event = path.parent.name
         answer = hook.send(event, payload, guid=str(path.relative_to(RECORDED)))
         assert answer.status_code == (200 if event == "milestone" or answer.json()["run"] is None else 202), path
