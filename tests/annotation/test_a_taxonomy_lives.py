@@ -63,6 +63,7 @@ def olga() -> Script:
         mapping={"item": "item_url", "part": "unit"},
         dimensions=DIMENSIONS,
         create=True,
+        adds_accounts=True,
     )
     assert (report.n_refused, [each.state for each in report.rounds]) == (0, ["resolving"])
     return Script("olga")

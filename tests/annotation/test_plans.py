@@ -77,8 +77,8 @@ def given_out(plan: Plan) -> dict[str, list[str]]:
     """Item → names of the raters who have it in the worklist."""
     found: dict[str, list[str]] = {}
     rows = Assignment.objects.filter(round=plan.worklist).order_by("item", "slot")
-    for item, name in rows.values_list("item__identifier", "rater__user__username"):
-        found.setdefault(item.rpartition("#")[2], []).append(name)
+    for item, user, name in rows.values_list("item__identifier", "rater__user__username", "rater__name"):
+        found.setdefault(item.rpartition("#")[2], []).append(user or name)
     return found
 
 
@@ -255,6 +255,16 @@ def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Stud
     assert given_out(plan) == {"2": ["bob"], "3": ["bob"], "4": ["bob"]}
     undo_plan(seat=make.owner_seat(study), plan=plan)
     make.studies.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
+    assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
+
+
+def test_an_invited_rater_stands_in_before_they_accept(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    carol = make.member(study, "carol")
+    carol.roles = ["reader"]
+    carol.save()
+    make.studies.set_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
 
 
