@@ -168,7 +168,7 @@ def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, stu
     assert "came back" not in text(enter("carol").get("/"))
     label = "/studies/study/rounds/1/label/"
     assert "2 of your items came back" in text(bob.get(label))
-    page = text(bob.get(f"{label}{first.annotation.assignment_id}/"))
+    page = text(bob.get(f"{label}{first.annotation.assignment.public_id}/"))
     assert "the owner mapped it to Hang" in page
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert "1 of your items came back" in text(bob.get("/"))
@@ -201,7 +201,7 @@ def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) ->
             bob.get("/")
 
 
-OWNERS, RATERS, HOME = 13, 8, 9
+OWNERS, RATERS, HOME = 14, 11, 10
 
 
 def test_what_a_sheet_called_pending_is_grouped_by_its_memo_and_never_taken_together_unasked(round_: Round) -> None:

@@ -232,11 +232,15 @@ def test_an_item_page_hides_what_others_said_from_a_rater_of_the_open_round(stud
     for name in ("bob", "carol"):
         seen = text_of(signed_in(name).get(path))
         assert "secret" not in seen and "Slow" not in seen and "stays hidden until it is over" in seen
-    for name in ("olga", "ada", "rea"):
+    reader = text_of(signed_in("rea").get(path))
+    assert "secret" not in reader and "Slow" not in reader and "Only owners and adjudicators read" in reader
+    for name in ("olga", "ada"):
         seen = text_of(signed_in(name).get(path))
         assert "carols secret" in seen and "Slow" in seen
     rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
     assert "carols secret" in text_of(signed_in("bob").get(path))
+    rounds.close_round(seat=make.owner_seat(study), number=2, leave_open=True)
+    assert "carols secret" in text_of(signed_in("rea").get(path))
 
 
 def test_an_owner_who_rates_is_as_blind_as_any_rater() -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, transaction
 
 from annotation.models import Assignment, Item, Membership, Round
 from tests.annotation import walled
@@ -26,11 +26,16 @@ def steady_table() -> list[Address]:
 
 
 def walked(visitor: Visitor, table: Sequence[Address]) -> dict[str, str]:
-    """What somebody is answered at each address: status, head and body, without what changes with the minute."""
+    """What somebody is answered at each address: status, head and body, without what changes with the minute.
+
+    What a request writes (that it read open answers, that it downloaded) is taken back, so that no later one shows it.
+    """
     found = {}
     for _, base, path in table:
-        answer = visitor.get(base, path)
-        found[base + path] = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+        with transaction.atomic():
+            answer = visitor.get(base, path)
+            found[base + path] = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+            transaction.set_rollback(True)
     return found
 
 

@@ -46,7 +46,8 @@ ELSEWHERE = {
 NO_PAGES = {
     "choose_keys", "choose_theme", "connect_provider", "disconnect_provider", "end_other_sessions", "end_session",
     "github_callback", "openid_connect_callback", "sign_in_with",
-    "cancel_fetch", "change_password", "change_profile", "continue_fetch", "copy_taxonomy_draft",
+    "cancel_fetch", "change_password", "change_profile", "change_visibility", "confirm_password_link",
+    "continue_fetch", "copy_taxonomy_draft",
     "discard_taxonomy_draft", "fetch_progress", "fetch_repository", "healthz", "image", "issue_comments", "make_token",
     "metrics", "publish_taxonomy_version", "readyz", "refusals", "retire_taxonomy_version", "revoke_token",
     "server_audit_file", "sign_in_again", "sign_out", "start_taxonomy_draft", "taxonomy_appendix", "taxonomy_document",

@@ -156,7 +156,7 @@ def open_a_round(page: Page) -> list[str]:
         for each in ("owner", "adjudicator", "rater", "reader"):
             adding.get_by_role("checkbox", name=re.compile(f"^{each}")).set_checked(each == role)
         adding.get_by_role("button", name="Add member").click()
-        expect(page.get_by_text(f"{name} is {role} now.")).to_be_visible()
+        expect(page.get_by_text(f"{name} is invited as {role}, and can be named in rounds.")).to_be_visible()
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name="Draw a sample").click()
     page.get_by_label("Repositories").fill("acme/engine")
@@ -173,6 +173,10 @@ def open_a_round(page: Page) -> list[str]:
     page.get_by_role("button", name="Open round 1").click()
     expect(page.get_by_text("0 of 10 answers are in")).to_be_visible()
     return items
+
+
+def accept_the_invitation(page: Page) -> None:
+    page.get_by_role("button", name="Accept the invitation to Faults of the engine").click()
 
 
 def label_everything(page: Page, keys_of: dict[str, str], *, memo: str, hidden: str) -> None:
@@ -275,16 +279,19 @@ def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
 
     said = {same: "fcy", theirs: "fhy", third: "fcn", question: "h", skipped: "s"}
     bob = sign_in("bob")
+    accept_the_invitation(bob)
     label_everything(bob, said, memo="says bob", hidden="says carol")
     expect(bob.get_by_role("heading", name="You have answered all 5 items")).to_be_visible()
     olga.reload()
     expect(olga.get_by_text("5 of 10 answers are in")).to_be_visible()
     carol = sign_in("carol")
+    accept_the_invitation(carol)
     label_everything(carol, {**said, theirs: "fcy", third: "fhn", skipped: "fcy"}, memo="says carol", hidden="says bob")
     expect(carol.get_by_role("heading", name="Round 1 is being resolved")).to_be_visible()
     assert Annotation.objects.count() == 10
 
     ada = sign_in("ada")
+    accept_the_invitation(ada)
     decisions = {(theirs, "Symptom"): "R1", (third, "Symptom"): "slow"}
     decisions |= {(skipped, title): "R2" for title in ("Kind of issue", "Symptom", "Fix patterns", "Only distributed")}
     decide_everything(ada, decisions, why="We read it again.")

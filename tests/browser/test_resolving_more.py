@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from annotation import ruling
 from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.proposals import settle_proposals
@@ -117,6 +118,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
     press(dave, "f", "h", "4", "y", "Control+Enter")
     dave.wait_for_selector("#room.is-over", state="attached")
     assert Assignment.objects.get(slot=None).state == Assignment.State.SUBMITTED
+    ruling.rule_answers(crossed.pk)
     page.goto(page.url.split("?")[0] + "?place=1.symptom")
     assert "by a rule of the study, third rater" in page.inner_text(".resolve-told")
     assert "R3" in page.inner_text(".resolve-options")

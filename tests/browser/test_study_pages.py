@@ -44,7 +44,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     for name in ("bob", "carol"):
         page.get_by_label("User name").fill(name)
         page.get_by_role("button", name="Add member").click()
-        expect(page.get_by_text(f"{name} is rater now.")).to_be_visible()
+        expect(page.get_by_text(f"{name} is invited as rater, and can be named in rounds.")).to_be_visible()
 
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name="Draw a sample").click()
