@@ -99,3 +99,10 @@ def empty(connection: Any) -> None:
         (large,) = cursor.fetchone()
     if large:
         call_command("flush", verbosity=0, interactive=False, database=connection.alias)
+
+
+def empty_within(connection: Any) -> None:
+    """Deletes every row for as long as the transaction lasts that is under way, with the triggers in force again."""
+    with connection.cursor() as cursor:
+        cursor.execute(EMPTY)
+        cursor.execute("SET LOCAL session_replication_role = origin")

@@ -36,8 +36,7 @@ def labelled(study: Study, labels: dict[int, dict[str, Any]], *, first: int = 1)
             make.submit(round_, name, number, said)
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 is being resolved and agreed on; round 2 is open, bob and carol rate in it."""
     made = make.study(text=make.FAULTS)
     labelled(made, LABELS)

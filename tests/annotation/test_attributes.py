@@ -36,8 +36,7 @@ def attributes() -> dict[str, dict[str, str]]:
     return dict(Item.objects.order_by("pk").values_list("identifier", "attributes"))
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

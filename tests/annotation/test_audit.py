@@ -21,8 +21,7 @@ pytestmark = pytest.mark.django_db
 PAGE = "/studies/study/audit/"
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.django_db
 REST = "/api/v1/studies/study"
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """A round that is over, in which Bob and Carol differ once."""
     study = make.study()
     round_ = make.open_round(study, 2)

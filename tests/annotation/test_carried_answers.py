@@ -56,8 +56,7 @@ dimensions:
 FAULT = {"kind": ["fault"], "symptom": ["hang"], "fixes": ["config", "code"], "distributed": True}
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study(text=make.FAULTS)
     make.open_round(made)
     return made

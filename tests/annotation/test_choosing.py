@@ -42,8 +42,7 @@ class Caller:
         )
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.issues(30)
     make.issues(6, "acme/boat")

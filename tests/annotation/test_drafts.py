@@ -15,8 +15,7 @@ pytestmark = pytest.mark.django_db
 KNOWN = {"acme/rocket#3": {"labels": {"symptom": ["crash"]}, "why": ""}}
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.issues(3)
     return made

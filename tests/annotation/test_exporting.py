@@ -36,8 +36,7 @@ def own_folder(tmp_path: Path, settings: LazySettings) -> Path:
     return folder
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Two items that bob and carol rated, of the second differently."""
     made = make.study()
     make.rate(make.open_round(made, 2), "item bob carol\n1 crash crash\n2 crash hang")

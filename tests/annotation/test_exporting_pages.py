@@ -19,8 +19,7 @@ PAGE = "/studies/study/exports/"
 __all__ = ["own_folder"]
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.rate(make.open_round(made, 2), "item bob carol\n1 crash crash\n2 crash hang")
     return made

@@ -41,8 +41,7 @@ def lines_of(sent: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(sent.decode(), newline="")))
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 is being resolved with one decision, round 2 is open: bob has answered one item."""
     made = make.study(text=make.FAULTS)
     round_ = make.open_round(made, 2)

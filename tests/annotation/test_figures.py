@@ -14,8 +14,7 @@ FIGURE = "/studies/study/agreement/figure/"
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Three raters; rounds 1 and 2 are being resolved, in round 3 bob and carol rate."""
     raters = ("bob", "carol", "dan")
     made = make.study(raters=raters, primary={"symptom": {"coefficient": "fleiss_kappa", "threshold": 0.8}})

@@ -23,8 +23,7 @@ PASSWORD = "a long password"
 MEMBERS = "/studies/study/members/"
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     cache.clear()
     return make.study()
 

@@ -43,8 +43,7 @@ def turn(response: Any) -> dict[str, Any] | None:
     return found
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study(text=make.FAULTS)
 
 

@@ -28,8 +28,7 @@ from tests.scripts import Script
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     cache.clear()
     return make.study(raters=("bob", "carol", "dan"))
 

@@ -42,8 +42,7 @@ def behind(study: Study, because: str = "", **words: str) -> list[str]:
     return [f"{line.item.identifier.rpartition('#')[2]}.{line.part}" for line in found.lines]
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """1 alike, 2 skipped by one, 3 a question to one, 4 answered by one, 5 in parts by one, 6 proposed by one."""
     made = make.study(text=make.FAULTS)
     round_ = make.open_round(made, 6)

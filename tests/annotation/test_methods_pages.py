@@ -55,8 +55,7 @@ def rest(name: str, status: int = 200) -> Any:
     return response.json()
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1, a pilot, is being resolved: item 2 is decided; round 2 is open and bob and carol rate in it."""
     made = make.study(primary={"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8}})
     table = "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang\n4 slow hang\n5 slow slow\n6 - crash"

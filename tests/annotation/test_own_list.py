@@ -33,8 +33,7 @@ def turn(response: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

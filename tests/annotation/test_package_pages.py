@@ -20,8 +20,7 @@ def visitor(name: str, *, staff: bool = False) -> Client:
     return client
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.rate(make.open_round(made, 2), "item bob carol\n1 crash hang\n2 crash crash")
     return made

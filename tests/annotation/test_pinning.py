@@ -33,8 +33,7 @@ def visitor(name: str) -> Client:
     return client
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

@@ -51,8 +51,7 @@ def words(response: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Version 1 with three labelled items, resolved; version 2 is published."""
     made = make.study()
     make.rate(make.open_round(made), ANSWERS)

@@ -53,8 +53,7 @@ TABLE = """
 """
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.django_db
 PLANS = "studies/study/plans/"
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.rate(make.open_round(made, 5), TABLE)
     make.next_version(made, SECOND)

@@ -31,8 +31,7 @@ def text(answer: Any) -> str:
     return " ".join(answer.content.decode().split())
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study()
 
 

@@ -33,8 +33,7 @@ HELD_BACK += ["exports/package/", "rounds/new/", "rounds/1/label/", "rounds/1/re
 EARLIER, LATER = "zqclosed", "zqopen"
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 is closed; round 2, of other items, is open and done by bob."""
     study = make.study()
     first = make.open_round(study, 2)

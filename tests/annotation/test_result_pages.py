@@ -43,8 +43,7 @@ def items_of(response: Any) -> list[int]:
     return [int(number) for number in re.findall(r"#round-\d+\">acme/rocket#(\d+)</a>", body)]
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 is being resolved, round 2 is open and bob and carol rate in it."""
     made = make.study(primary={"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8}})
     table = (

@@ -22,8 +22,7 @@ MEMBERS, OTHERS = ["olga", "ada", "bob", "rea", "sam"], ["nina", "nick", "eve"]
 """Of the study, or staff; and an owner and a rater of another one, and a newcomer."""
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     screening(made, 2, reasons=REASONS)
     make.study("elsewhere", text=ELSEWHERE, owner="nina", raters=["nick"])

@@ -35,8 +35,7 @@ def lines(seat: Seat, what: str, **options: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(written(seat, what, "csv", **options).decode(), newline="")))
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Three issues under every kind of dimension; the third one's kind is open."""
     made = make.study(text=make.FAULTS)
     round_ = make.open_round(made, 3)

@@ -39,8 +39,7 @@ def text_of(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 is being resolved (item 2 disputed), round 2 open, round 3 a draft."""
     made = make.study()
     make.rate(

@@ -22,8 +22,7 @@ CRASH = {"labels": {"symptom": ["crash"]}, "why": "It stops with a trace."}
 HANG = {"labels": {"symptom": ["hang"]}, "why": ""}
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.issues(8)
     return made

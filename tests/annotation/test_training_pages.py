@@ -21,8 +21,7 @@ OTHERS = [("ada", 403), ("bob", 403), ("rea", 403), ("nina", 404)]
 """Who is no owner of the study; nina owns another one."""
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     made = make.study()
     make.issues(4)
     make.study("elsewhere", text=make.SYMPTOMS.replace("slug: symptoms", "slug: other"), owner="nina", raters=["nick"])

@@ -56,8 +56,7 @@ dimensions:
 FAULT = {"kind": ["fault"], "symptom": ["crash"], "fixes": ["config"], "distributed": True}
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     """Round 1 under version 1 is closed; version 2 renames, splits, version 3 merges, retires and adds."""
     made = make.study()
     round_ = make.rate(

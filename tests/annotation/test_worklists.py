@@ -29,8 +29,7 @@ SPLIT = make.FAULTS.replace(
 ).replace("{key: code, name: Code}", "{key: patch, name: Patch, was: [code]}")
 
 
-@pytest.fixture
-def study() -> Study:
+def build_study() -> Study:
     return make.study(text=make.FAULTS)
 
 
