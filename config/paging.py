@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
 from accounts.errors import Unreadable
+from accounts.public_ids import public_id, row_number_of
 
 
 class Pages(BasePagination):
@@ -22,7 +23,8 @@ class Pages(BasePagination):
 
     The view's `ordering` names columns that are never null and together unique (default `("pk",)`; `-` for
     descending; `__` follows relations that are already selected). A plain sequence is paged by position. `?page_size=`
-    takes up to 1000. Cost: one query of page_size + 1 rows.
+    takes up to 1000. Numbers stand encrypted in the cursor, for each list otherwise. Cost: one query of page_size + 1
+    rows.
     """
 
     page_size = 100
@@ -32,11 +34,13 @@ class Pages(BasePagination):
         self.address = request.build_absolute_uri()
         self.size = self._size(request)
         self.next: str | None = None
-        after = self._cursor(request)
         if not isinstance(queryset, QuerySet):
-            return self._slice(queryset, after)
+            self.list = "places"
+            return self._slice(queryset, self._cursor(request))
         ordering = getattr(view, "ordering", None) or ("pk",)
         self.ordering = (ordering,) if isinstance(ordering, str) else tuple(ordering)
+        self.list = f"{queryset.model._meta.label} by {' '.join(self.ordering)}"
+        after = self._cursor(request)
         rows: Any = queryset.order_by(*self.ordering)
         if after is not None:
             if len(after) != len(self.ordering):
@@ -82,9 +86,10 @@ class Pages(BasePagination):
             cursor = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
         except (binascii.Error, ValueError) as error:
             raise Unreadable("The cursor can't be read.", code="bad_cursor") from error
-        if not isinstance(cursor, list) or not all(isinstance(part, (str, int, float)) for part in cursor):
+        if not isinstance(cursor, list) or not all(isinstance(part, str) for part in cursor):
             raise Unreadable("The cursor can't be read.", code="bad_cursor")
-        return cursor
+        numbers = [row_number_of(f"cursor of {self.list}", part) for part in cursor]
+        return [part if number is None else number for part, number in zip(cursor, numbers, strict=True)]
 
     def _slice(self, rows: Sequence[Any], after: list[Any] | None) -> list[Any]:
         start = after[0] if after else 0
@@ -95,9 +100,8 @@ class Pages(BasePagination):
         return list(rows[start : start + self.size])
 
     def _point(self, cursor: list[Any]) -> None:
-        text = json.dumps(
-            cursor, default=lambda value: value.isoformat() if hasattr(value, "isoformat") else str(value)
-        )
+        kind = f"cursor of {self.list}"
+        text = json.dumps([public_id(kind, part) if isinstance(part, int) else str(part) for part in cursor])
         encoded = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         self.next = replace_query_param(self.address, "cursor", encoded)
 

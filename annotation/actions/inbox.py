@@ -10,11 +10,15 @@ from annotation.models import InboxLine, Membership, Round
 from annotation.queries.inbox import lines_of
 
 
-def read_lines(*, user: User, lines: Sequence[int] | None = None) -> int:
-    """Marks inbox lines of a person as read, all that they may see where none are named; how many were unread."""
+def read_lines(*, user: User, lines: Sequence[object] | None = None) -> int:
+    """Marks inbox lines of a person as read, all that they may see where none are named; how many were unread.
+
+    Lines are named by public ID; IDs of lines that this person may not see are passed over.
+    """
     unread = lines_of(user).filter(read_at__isnull=True)
     if lines is not None:
-        unread = unread.filter(pk__in=list(lines))
+        numbers = [InboxLine.number_of(each) for each in lines]
+        unread = unread.filter(pk__in=[number for number in numbers if number is not None])
     found = list(unread.values_list("pk", flat=True))
     return InboxLine.objects.filter(pk__in=found, read_at__isnull=True).update(read_at=timezone.now())
 

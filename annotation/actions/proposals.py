@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts.storable import check_storable
-from annotation.access import OWNER, Seat, row_number
+from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.models import Proposal, ProposalOutcome, Round
@@ -64,16 +64,16 @@ def settle_proposals(
     decline: object = None,
     expected: Collection[object] = (),
 ) -> list[ProposalOutcome]:
-    """Gives proposals (by id, of one dimension) the same answer, and hands back the answers, in the order of the ids.
+    """Gives proposals (by public ID, of one dimension) the same answer; returns the answers, the oldest proposal first.
 
     Just one of: `accept`, a category {"name", and optionally "key", "definition", "parent", "include", "exclude",
     "examples"} for the newest draft of the study's taxonomy, or for a new draft where there is none; `map_to`, the key
     (or name, or path) of a category of the round's version, the newest published one or the draft; `decline`, a reason.
 
-    `expected` holds the ids of the answers that were seen: where a proposal has another one, this raises Stale with the
-    newer. The same answer again changes nothing. An answer given anew is appended; a category that was accepted stays
-    in the draft. Raises NotFound, Forbidden, Blind, WrongState where the rater took the proposal back, Invalid with the
-    fields.
+    `expected` holds the public IDs of the answers that were seen: where a proposal has another one, this raises Stale
+    with the newer. The same answer again changes nothing. An answer given anew is appended; a category that was
+    accepted stays in the draft. Raises NotFound, Forbidden, Blind, WrongState where the rater took the proposal back,
+    Invalid with the fields.
     """
     seat.require(OWNER)
     _check_one_answer(accept, map_to, decline)
@@ -107,7 +107,7 @@ def _rows(seat: Seat, ids: Collection[int]) -> Any:
 
 def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
     """The proposals as they stand, held until the commit: who answers one of them at the same time waits."""
-    numbers = {number for each in proposals if (number := row_number(each)) is not None}
+    numbers = {number for each in proposals if (number := Proposal.number_of(each)) is not None}
     if not proposals or len(proposals) > MOST:
         raise Invalid(NOT_TAKEN, fields={"also": [f"Answer at least one proposal, and at most {MOST} at once."]})
     list(Proposal.objects.select_for_update().filter(pk__in=numbers).order_by("pk").values_list("pk"))
@@ -126,9 +126,9 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
 
 def _check_seen(found: Sequence[Told], expected: Collection[object]) -> None:
     """Raises Stale where one was answered otherwise than the caller knows."""
-    seen = {str(each) for each in expected}
+    seen = {ProposalOutcome.number_of(each) for each in expected}
     for each in found:
-        if each.outcome is not None and str(each.outcome.pk) not in seen:
+        if each.outcome is not None and each.outcome.pk not in seen:
             raise _stale(each.name, each.outcome)
 
 
@@ -137,7 +137,7 @@ def _stale(name: str, outcome: ProposalOutcome) -> Stale:
     return Stale(
         f"{who} answered “{name}” meanwhile ({outcome.outcome}); look at that answer before you change it.",
         newer={
-            "id": str(outcome.pk),
+            "id": outcome.public_id,
             "outcome": outcome.outcome,
             "version": outcome.version_number,
             "category": outcome.category_key or None,

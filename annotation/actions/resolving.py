@@ -41,8 +41,9 @@ def resolve(
     """Appends the decision on one part and dimension of an item.
 
     `values` are as in an answer: a list of keys, or a JSON scalar (alone or in a list); an empty list says that the
-    part has no value there. `expected` names the resolution that the adjudicator saw, None for none: raises Stale with
-    the newer one where somebody was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
+    part has no value there. `expected` is the public ID of the resolution that the adjudicator saw, None for none:
+    raises Stale with the newer one where somebody was quicker. Raises Invalid with the fields, Blind, Forbidden,
+    WrongState.
     """
     standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
@@ -154,10 +155,9 @@ def _check_rationale(rationale: object, fields: dict[str, list[str]]) -> None:
 
 def _check_seen(newest: Resolution | None, expected: object, tree: VersionTree) -> None:
     """Raises Stale unless this is what the adjudicator saw; a place that was reopened may be taken for undecided."""
-    seen = str(expected if expected is not None else "")
-    if newest is not None and newest.method == Resolution.Method.REOPENED and not seen:
+    if (newest is None or newest.method == Resolution.Method.REOPENED) and expected in (None, ""):
         return
-    if str(newest.pk if newest else "") != seen:
+    if newest is None or Resolution.number_of(expected) != newest.pk:
         raise _stale(newest, tree)
 
 
@@ -195,7 +195,7 @@ def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
     return Stale(
         f"{who} {verb} this meanwhile; look at that before you change it.",
         newer={
-            "id": str(newest.pk),
+            "id": newest.public_id,
             "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),
             "method": newest.method,
             "rationale": newest.rationale,

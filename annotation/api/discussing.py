@@ -1,6 +1,7 @@
 """Remarks on items and the inbox over REST."""
 
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -9,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import get_item, get_round, row_number
+from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
 from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
@@ -23,7 +24,7 @@ from annotation.queries.inbox import lines_of, n_unread, with_places
 class RemarkShape(serializers.Serializer[Any]):
     """A remark; `dimension` is null where it is about the whole item. `author` is a code, or a name without one."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     round = serializers.IntegerField()
     item = serializers.CharField()
     part = serializers.IntegerField()
@@ -46,7 +47,7 @@ class RemarkBody(serializers.Serializer[Any]):
 class InboxLineShape(serializers.Serializer[Any]):
     """A line of one's inbox; `remark` where somebody mentions the caller."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     kind = serializers.ChoiceField(InboxLine.Kind.choices)
     study = serializers.CharField()
     round = serializers.IntegerField()
@@ -60,7 +61,7 @@ class InboxLineShape(serializers.Serializer[Any]):
 class ReadBody(serializers.Serializer[Any]):
     """The lines that were read; without ids, all of them."""
 
-    ids = serializers.ListField(child=serializers.CharField(), required=False)
+    ids = serializers.ListField(child=serializers.UUIDField(), required=False)
 
 
 class ReadShape(serializers.Serializer[Any]):
@@ -137,20 +138,23 @@ class InboxRead(APIView):
     @extend_schema(request=ReadBody, responses={200: ReadShape, 422: OpenApiResponse(description="No list of ids.")})
     def post(self, request: Request) -> Response:
         ids = body_of(request).get("ids")
-        numbers = None
-        if ids is not None:
-            numbers = [row_number(each) for each in ids] if isinstance(ids, list) else [None]
-            if None in numbers:
-                raise Invalid("The lines could not be read.", fields={"ids": ["Give a list of ids."]})
-        named = None if numbers is None else [each for each in numbers if each is not None]
-        n_read = read_lines(user=caller(request), lines=named)
+        if ids is not None and not (isinstance(ids, list) and all(map(_is_id, ids))):
+            raise Invalid("The lines could not be read.", fields={"ids": ["Give a list of IDs."]})
+        n_read = read_lines(user=caller(request), lines=ids)
         return Response({"n_read": n_read, "n_unread": n_unread(caller(request))})
+
+
+def _is_id(given: object) -> bool:
+    try:
+        return isinstance(given, str) and bool(UUID(given))
+    except ValueError:
+        return False
 
 
 def remark_answer(remark: Remark) -> dict[str, Any]:
     """A remark in the shape of the contract: raters as codes."""
     return {
-        "id": str(remark.pk),
+        "id": remark.public_id,
         "round": remark.round.number,
         "item": remark.item.identifier,
         "part": remark.part,
@@ -164,7 +168,7 @@ def remark_answer(remark: Remark) -> dict[str, Any]:
 def line_answer(line: InboxLine) -> dict[str, Any]:
     """A line of the inbox in the shape of the contract."""
     return {
-        "id": str(line.pk),
+        "id": line.public_id,
         "kind": line.kind,
         "study": line.round.study.slug,
         "round": line.round.number,

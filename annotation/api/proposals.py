@@ -1,6 +1,7 @@
 """What raters proposed over REST, and the owner's answers to it."""
 
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -27,7 +28,7 @@ from annotation.queries.proposals import get_proposal
 class OutcomeShape(serializers.Serializer[Any]):
     """What was answered; `category` by key, with the version that has it."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     outcome = serializers.ChoiceField(ProposalOutcome.Outcome.values)
     category = serializers.CharField(allow_null=True)
     category_name = serializers.CharField(allow_null=True)
@@ -39,7 +40,7 @@ class OutcomeShape(serializers.Serializer[Any]):
 class ProposalShape(serializers.Serializer[Any]):
     """A proposal; open ones of near-identical names have the same `group`, and `near` names categories there are."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     item = serializers.CharField()
     part = serializers.IntegerField()
     round = serializers.IntegerField()
@@ -52,7 +53,7 @@ class ProposalShape(serializers.Serializer[Any]):
     memo = serializers.CharField()
     state = serializers.ChoiceField(queries.STATES)
     outcome = OutcomeShape(allow_null=True)
-    group = serializers.CharField(allow_null=True)
+    group = serializers.UUIDField(allow_null=True)
     near = serializers.ListField(child=serializers.CharField())
     proposed_at = serializers.DateTimeField()
 
@@ -86,9 +87,9 @@ class SettleBody(serializers.Serializer[Any]):
     accept = AcceptedCategory(required=False)
     map_to = serializers.CharField(required=False)
     decline = serializers.CharField(required=False)
-    also = serializers.ListField(child=serializers.CharField(), required=False)
+    also = serializers.ListField(child=serializers.UUIDField(), required=False)
     expected = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Ids of the answers that were seen, to change them."
+        child=serializers.UUIDField(), required=False, help_text="IDs of the answers that were seen, to change them."
     )
 
 
@@ -142,7 +143,7 @@ class Proposals(APIView):
             memo=body.get("memo", ""),
             part=body.get("part", 1),
         )
-        return Response(proposal_answer(seat, get_proposal(seat, made.pk), groups_of(seat)), status=201)
+        return Response(proposal_answer(seat, get_proposal(seat, made.public_id), groups_of(seat)), status=201)
 
 
 class OneProposal(APIView):
@@ -151,7 +152,7 @@ class OneProposal(APIView):
     permission_classes = [scope("manage")]
 
     @extend_schema(responses=ProposalShape)
-    def get(self, request: Request, slug: str, pk: str) -> Response:
+    def get(self, request: Request, slug: str, pk: UUID) -> Response:
         seat = seat_of(request, slug)
         return Response(proposal_answer(seat, get_proposal(seat, pk), groups_of(seat)))
 
@@ -160,7 +161,7 @@ class OneProposal(APIView):
         responses={200: ProposalShape, 409: OpenApiResponse(OpenApiTypes.OBJECT, description="Stale.")},
         operation_id="studies_proposals_settle",
     )
-    def post(self, request: Request, slug: str, pk: str) -> Response:
+    def post(self, request: Request, slug: str, pk: UUID) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(OWNER)
         try:
@@ -178,7 +179,7 @@ class OneProposal(APIView):
         return Response(proposal_answer(seat, get_proposal(seat, pk), groups_of(seat)))
 
 
-Groups = dict[int, tuple[int, list[str]]]
+Groups = dict[int, tuple[str, list[str]]]
 
 
 def groups_of(seat: Seat) -> Groups:
@@ -188,7 +189,7 @@ def groups_of(seat: Seat) -> Groups:
     """
     waiting = queries.told(queries.narrowed(queries.visible_proposals(seat), state="open"))
     return {
-        each.id: (group.id, [category.key for category in group.near])
+        each.id: (group.public_id, [category.key for category in group.near])
         for group in queries.grouped(waiting, queries.newest_tree(seat))
         for each in group.proposals
     }
@@ -199,7 +200,7 @@ def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str
     group, near = groups.get(found.id, (None, []))
     is_own = seat.membership is not None and seat.membership.code == found.rater
     return {
-        "id": str(found.id),
+        "id": found.public_id,
         "item": found.item.identifier,
         "part": found.part,
         "round": found.round.number,
@@ -210,7 +211,7 @@ def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str
         "memo": found.memo,
         "state": found.state,
         "outcome": outcome_answer(found.outcome) if found.outcome else None,
-        "group": None if group is None else str(group),
+        "group": group,
         "near": near,
         "proposed_at": found.proposed_at,
     }
@@ -219,7 +220,7 @@ def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str
 def outcome_answer(outcome: ProposalOutcome) -> dict[str, Any]:
     """What was answered to a proposal, in the shape of the contract."""
     return {
-        "id": str(outcome.pk),
+        "id": outcome.public_id,
         "outcome": outcome.outcome,
         "category": outcome.category_key or None,
         "category_name": outcome.category_name or None,

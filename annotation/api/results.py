@@ -1,7 +1,5 @@
 """What came out over REST: ratings, disagreements and their resolutions, agreed labels, agreement."""
 
-import base64
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +15,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
@@ -60,6 +59,7 @@ from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 
 PAGE, MOST_PER_PAGE = 500, 5000
+CURSOR_OF_ITEMS = "cursor of items"
 ROUND = OpenApiParameter("round", int, description="Only this round.")
 DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
 VERSION = OpenApiParameter(
@@ -89,7 +89,8 @@ def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[An
 
 
 def encoded(place: results.Place) -> str:
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+    """A place as a cursor, from which nothing can be read: the number of its round above the position in it."""
+    return public_id(CURSOR_OF_ITEMS, place[0] << 32 | place[1])
 
 
 def cursor_of(request: Request) -> results.Place:
@@ -97,11 +98,10 @@ def cursor_of(request: Request) -> results.Place:
     given = request.query_params.get("cursor")
     if not given:
         return (0, 0)
-    try:
-        round_number, position = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
-        return int(round_number), int(position)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise Unreadable("The cursor can't be read.", code="bad_cursor") from error
+    number = row_number_of(CURSOR_OF_ITEMS, given)
+    if number is None:
+        raise Unreadable("The cursor can't be read.", code="bad_cursor")
+    return number >> 32, number & 0xFFFFFFFF
 
 
 def format_of(request: Request) -> str | None:
@@ -226,13 +226,13 @@ class ResolutionBody(serializers.Serializer[Any]):
         [method for method in Resolution.Method.values if method not in ("imported", "reopened")], required=False
     )
     rationale = serializers.CharField(required=False)
-    expected = serializers.CharField(allow_null=True, required=False)
+    expected = serializers.UUIDField(allow_null=True, required=False)
 
 
 class ResolutionShape(serializers.Serializer[Any]):
     """A decision that was taken."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     item = serializers.CharField()
     part = serializers.IntegerField()
     round = serializers.IntegerField()
@@ -314,7 +314,7 @@ def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Ro
 def resolution_answer(made: Resolution) -> dict[str, Any]:
     tree = published_version(made.round.taxonomy_version_id)
     return {
-        "id": str(made.pk),
+        "id": made.public_id,
         "item": made.item.identifier,
         "part": made.part,
         "round": made.round.number,

@@ -62,7 +62,7 @@ class GivenShape(serializers.Serializer[Any]):
 class DecisionShape(serializers.Serializer[Any]):
     """The resolution that stands."""
 
-    id = serializers.CharField()
+    id = serializers.UUIDField()
     values = ValuesField()
     method = serializers.CharField()
     rationale = serializers.CharField()

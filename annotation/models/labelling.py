@@ -108,7 +108,7 @@ class Annotation(Public, models.Model):
         ]
 
 
-class Proposal(models.Model):
+class Proposal(Public, models.Model):
     """A category asked for, because the taxonomy has no place for what was found: in an answer, or while resolving.
 
     `annotation` is the answer that asks for it; none where an adjudicator found the taxonomy at fault.

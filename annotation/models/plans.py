@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotation.models.labelling import Proposal
+from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Study
 
@@ -68,7 +69,7 @@ class Plan(models.Model):
         return f"Plan {self.number}"
 
 
-class ProposalOutcome(models.Model):
+class ProposalOutcome(Public, models.Model):
     """What was answered to a proposal; only ever appended, and the newest revision counts."""
 
     class Outcome(models.TextChoices):

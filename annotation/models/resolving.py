@@ -73,7 +73,7 @@ class PartMatch(models.Model):
         ]
 
 
-class Remark(models.Model):
+class Remark(Public, models.Model):
     """A line in the discussion of one item of a round, about one dimension or about the item; only ever appended."""
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="remarks")
@@ -91,7 +91,7 @@ class Remark(models.Model):
         indexes = [models.Index(fields=["round", "item"], name="remarks_of_an_item")]
 
 
-class InboxLine(models.Model):
+class InboxLine(Public, models.Model):
     """Something that a member is told: they are mentioned, or something was assigned to them.
 
     It is shown only while its reader is not blind in its round.

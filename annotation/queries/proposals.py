@@ -23,7 +23,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from accounts.models import User
-from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, row_number
+from annotation.access import ADJUDICATOR, OWNER, RATER, Seat
 from annotation.consensus import PENDING
 from annotation.errors import NotFound
 from annotation.models import Assignment, Item, PartMatch, Plan, Proposal, ProposalOutcome, Resolution, Round
@@ -141,6 +141,10 @@ class Told:
     proposed_at: datetime
 
     @property
+    def public_id(self) -> str:
+        return Proposal.public_id_of(self.id)
+
+    @property
     def is_open(self) -> bool:
         return self.state == OPEN
 
@@ -197,8 +201,8 @@ def told(rows: Iterable[Proposal]) -> list[Told]:
 
 
 def get_proposal(seat: Seat, identifier: object) -> Told:
-    """A proposal that this person may read, by what stands in an address; raises NotFound, Forbidden. Two queries."""
-    number = row_number(identifier)
+    """A proposal that this person may read, by its public ID; raises NotFound, Forbidden. Two queries."""
+    number = Proposal.number_of(identifier)
     found = [] if number is None else told(visible_proposals(seat).filter(pk=number))
     if not found:
         raise NotFound(f"The study “{seat.study.slug}” has no proposal {str(identifier)[:40]}.")
@@ -343,9 +347,9 @@ class Group:
     near: Sequence[TreeCategory]
 
     @property
-    def id(self) -> int:
+    def public_id(self) -> str:
         """That of its first proposal."""
-        return self.proposals[0].id
+        return self.proposals[0].public_id
 
     @property
     def names(self) -> list[str]:
@@ -389,7 +393,7 @@ def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group
             for places in near_identical(names)
             if places[0] < len(here)
         ]
-        found += sorted(groups, key=lambda group: (group.is_nameless, -len(group.proposals), group.id))
+        found += sorted(groups, key=lambda group: (group.is_nameless, -len(group.proposals), group.proposals[0].id))
     return found
 
 

@@ -352,7 +352,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
         "resolution": None
         if decision is None
         else {
-            "id": str(decision.id),
+            "id": Resolution.public_id_of(decision.id),
             "values": list(decision.values),
             "method": decision.method,
             "rationale": decision.rationale,

@@ -39,6 +39,7 @@ from annotation.models import (
     Spelling,
     Study,
 )
+from annotation.models.public import Public
 
 TRAVELS: tuple[type[Model], ...] = (
     Membership,
@@ -92,7 +93,7 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
 }
 """Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server
 alone, or accounts that were invited and are no members."""
-NUMBERED: tuple[type[Model], ...] = (Annotation, Assignment, Export)
+NUMBERED: tuple[type[Model], ...] = tuple(model for model in TRAVELS if issubclass(model, Public))
 """Rows that a file calls by numbers of its own, from 1: how far apart their ids are tells what came between them."""
 
 

@@ -17,7 +17,7 @@ from annotation.access import get_item_at, get_round, get_seat, row_number
 from annotation.actions.discussing import take_over, write_remark
 from annotation.answers import LONGEST_TEXT
 from annotation.errors import Invalid, Stale, WrongState
-from annotation.models import Annotation, Item, Resolution, Round
+from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.queries import discussing as queries
 from annotation.queries.discussing import News
 from annotation.queries.verdicts import round_verdicts
@@ -41,6 +41,11 @@ def _number(given: Mapping[str, Any], name: str) -> int:
     return row_number(given.get(name, "")) or 0
 
 
+def _seen(given: Mapping[str, Any]) -> int:
+    """The last remark that the page has; 0 where it has none."""
+    return Remark.number_of(given.get("after", "")) or 0
+
+
 @login_required
 @never_cache
 @require_safe
@@ -53,7 +58,7 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         Resolution.number_of(request.GET.get("decided", "")) or 0,
         Annotation.number_of(request.GET.get("answered", "")) or 0,
     )
-    after = _number(request.GET, "after")
+    after = _seen(request.GET)
     taking_part = queries.people(here.seat.study, here.round)
     said = list(queries.remarks(here.round, item, after=after))
     meanwhile = queries.meanwhile(here.seat, here.round, item, since)
@@ -93,13 +98,14 @@ def say(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         if not is_part:
             messages.error(request, " ".join(each for sentences in error.fields.values() for each in sentences))
             return redirect(here.item_url(item.pk, place=wanted))
-        wrong = form | {"wrong": error.fields, "typed": typed, "after": _number(request.POST, "after")}
+        wrong = form | {"wrong": error.fields, "typed": typed, "after": request.POST.get("after", "")}
         return render(request, "annotation/resolving/_thread_form.html", wrong | here.context, status=422)
     if not is_part:
-        return redirect(here.item_url(item.pk, place=wanted) + f"#remark-{made.pk}")
+        return redirect(here.item_url(item.pk, place=wanted) + f"#remark-{made.public_id}")
     taking_part = queries.people(here.seat.study, here.round)
-    said = queries.remarks(here.round, item, after=_number(request.POST, "after"))
-    told = {"remarks": [discussion.remark(here, each, taking_part) for each in said], "after": made.pk, "is_news": True}
+    said = queries.remarks(here.round, item, after=_seen(request.POST))
+    shown = [discussion.remark(here, each, taking_part) for each in said]
+    told = {"remarks": shown, "after": made.public_id, "is_news": True}
     return render(request, "annotation/resolving/_thread_said.html", here.context | form | told)
 
 

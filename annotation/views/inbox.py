@@ -1,5 +1,7 @@
 """The inbox: who mentions somebody, and what waits for them."""
 
+from uuid import UUID
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -28,13 +30,13 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
-def open_line(request: HttpRequest, pk: int) -> HttpResponse:
+def open_line(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Goes to what a line tells of; from then on it is read."""
-    line = with_places(lines_of(me(request))).filter(pk=pk).first()
+    line = with_places(lines_of(me(request))).filter(pk=InboxLine.number_of(pk) or 0).first()
     if line is None:
         raise NotFound("There is no such line in your inbox, or it is not shown while you rate in its round.")
     if request.method == "GET" and line.read_at is None:
-        read_lines(user=me(request), lines=[line.pk])
+        read_lines(user=me(request), lines=[line.public_id])
     return redirect(address_of(line))
 
 
@@ -54,7 +56,7 @@ def address_of(line: InboxLine) -> str:
     if line.kind == InboxLine.Kind.MENTION and line.remark is not None:
         about = line.remark.dimension
         wanted = f"?place={line.remark.part}.{about.key}" if about else ""
-        return reverse("resolve_item", args=[*place, line.remark.item_id]) + wanted + f"#remark-{line.remark.pk}"
+        return reverse("resolve_item", args=[*place, line.remark.item_id]) + wanted + f"#remark-{line.remark.public_id}"
     if line.kind == InboxLine.Kind.ARBITER and line.item_id is not None:
         own = Assignment.objects.filter(round=line.round, item=line.item, rater=line.member).first()
         if own is not None:

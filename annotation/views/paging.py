@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+
+from accounts.public_ids import public_id, row_number_of
 
 Row = TypeVar("Row", bound=Model)
 
@@ -22,12 +24,13 @@ class PageOf(Generic[Row]):
 def page_of(request: HttpRequest, rows: QuerySet[Row], *, key: str = "pk", size: int = 50) -> PageOf[Row]:
     """The page that `?after=` or `?before=` points to, by a unique whole number; one query.
 
-    `key` is its column, with `-` for descending.
+    `key` is its column, with `-` for descending. It stands in the address encrypted, for each table otherwise.
 
-    A key that is no number is passed over, so a mangled address gives the first page.
+    What is no such key is passed over, so a mangled address gives the first page.
     """
     column, descending = key.lstrip("-"), key.startswith("-")
-    after, before = _number(request, "after"), _number(request, "before")
+    kind = f"page of {rows.model._meta.label} by {column}"
+    after, before = (row_number_of(kind, request.GET.get(name, "")) for name in ("after", "before"))
     backwards = before is not None and after is None
     edge = before if backwards else after
     if edge is not None:
@@ -41,19 +44,14 @@ def page_of(request: HttpRequest, rows: QuerySet[Row], *, key: str = "pk", size:
     has_next = has_more or backwards
     return PageOf(
         found,
-        _address(request, "before", getattr(found[0], column)) if found and has_previous else "",
-        _address(request, "after", getattr(found[-1], column)) if found and has_next else "",
+        _address(request, "before", public_id(kind, getattr(found[0], column))) if found and has_previous else "",
+        _address(request, "after", public_id(kind, getattr(found[-1], column))) if found and has_next else "",
     )
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
-    given = request.GET.get(name, "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None
-
-
-def _address(request: HttpRequest, name: str, value: Any) -> str:
+def _address(request: HttpRequest, name: str, value: str) -> str:
     query = request.GET.copy()
     for each in ("after", "before"):
         query.pop(each, None)
-    query[name] = str(value)
+    query[name] = value
     return f"{request.path}?{query.urlencode()}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -16,7 +17,7 @@ from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.proposals import settle_proposals
 from annotation.actions.reading import PAGE, note_reading
 from annotation.errors import Invalid
-from annotation.models import Round
+from annotation.models import Proposal, Round
 from annotation.queries import proposals as queries
 from annotation.queries.proposals import Group, Told, get_proposal
 from annotation.views.paging import page_of
@@ -39,7 +40,7 @@ class Typed:
     definition: str = ""
     map_to: str = ""
     decline: str = ""
-    left_out: frozenset[int] = frozenset()
+    left_out: frozenset[str] = frozenset()
     wrong: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
 
@@ -99,7 +100,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def proposal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     """One proposal with all answers to it; a POST answers it and those that were chosen with it."""
     seat = get_seat(me(request), slug)
     if request.method == "POST":
@@ -158,7 +159,7 @@ def typed_before(group: Group) -> Typed:
     if outcome is not None and outcome.category_name:
         near = near or outcome.category_key
     if group.is_nameless:
-        left_out = frozenset(each.id for each in group.proposals if len(group.proposals) > 1)
+        left_out = frozenset(each.public_id for each in group.proposals if len(group.proposals) > 1)
         return Typed("map_to" if near else "accept", map_to=near, left_out=left_out)
     reason = next((each.memo for each in group.proposals if each.memo and each.called == each.name), "")
     return Typed("map_to" if near else "accept", name=group.names[0], definition=reason, map_to=near)
@@ -191,11 +192,11 @@ def _from(request: HttpRequest, start: int) -> str:
     return f"{request.path}?{query.urlencode()}"
 
 
-def _settle(request: HttpRequest, seat: Seat, pk: int) -> HttpResponse:
+def _settle(request: HttpRequest, seat: Seat, pk: UUID) -> HttpResponse:
     seat.require(OWNER)
-    get_proposal(seat, pk)
-    members = list(dict.fromkeys([pk, *_numbers(request, "member")]))
-    chosen = [each for each in _numbers(request, "chosen") if each in members]
+    found = get_proposal(seat, pk)
+    members = list(dict.fromkeys([found.public_id, *request.POST.getlist("member")]))
+    chosen = [each for each in request.POST.getlist("chosen") if each in members]
     typed = _typed(request, frozenset(set(members) - set(chosen)))
     settled: list[Any] = []
     try:
@@ -218,7 +219,7 @@ def _settle(request: HttpRequest, seat: Seat, pk: int) -> HttpResponse:
             "proposal",
             status=422,
             proposal=found,
-            history=queries.history_of(pk),
+            history=queries.history_of(found.id),
             group=group,
             typed=typed,
             **_room(seat, queries.newest_tree(seat)),
@@ -228,14 +229,14 @@ def _settle(request: HttpRequest, seat: Seat, pk: int) -> HttpResponse:
 
 
 def _group_parts(
-    request: HttpRequest, seat: Seat, members: list[int], chosen: list[int], typed: Typed, is_settled: bool
+    request: HttpRequest, seat: Seat, members: list[str], chosen: list[str], typed: Typed, is_settled: bool
 ) -> HttpResponse:
     """The group as it stands now: what was settled in one line, and what is left of it with its form."""
     newest = queries.newest_tree(seat)
     told = _told(seat, members)
     if is_settled:
-        left = [each for each in told if each.is_open and each.id not in chosen]
-        done = [each for each in told if each.id in chosen]
+        left = [each for each in told if each.is_open and each.public_id not in chosen]
+        done = [each for each in told if each.public_id in chosen]
         groups = [(group, typed_before(group)) for group in queries.grouped(left, newest)]
     else:
         done = []
@@ -244,17 +245,13 @@ def _group_parts(
     return render(request, "annotation/proposals/_after.html", context, status=200 if is_settled else 422)
 
 
-def _told(seat: Seat, ids: Sequence[int]) -> list[Told]:
-    return queries.told(queries.visible_proposals(seat).filter(pk__in=ids))
-
-
-def _numbers(request: HttpRequest, name: str) -> list[int]:
-    given = request.POST.getlist(name)
-    return [int(each) for each in given if each.isascii() and each.isdigit() and len(each) < 19]
+def _told(seat: Seat, ids: Sequence[str]) -> list[Told]:
+    numbers = [number for each in ids if (number := Proposal.number_of(each)) is not None]
+    return queries.told(queries.visible_proposals(seat).filter(pk__in=numbers))
 
 
 def _typed(
-    request: HttpRequest, left_out: frozenset[int], wrong: Mapping[str, str] | None = None, message: str = ""
+    request: HttpRequest, left_out: frozenset[str], wrong: Mapping[str, str] | None = None, message: str = ""
 ) -> Typed:
     sent = request.POST
     answer = sent.get("answer", "")

@@ -194,4 +194,4 @@ def settle(study: Study, round_: Round, draw: Random) -> None:
                 )
                 decided = resolve(**place, values=values, rationale="as bob and @octocat said")
                 if draw.random() < 0.2:
-                    reopen(**place, expected=decided.pk)
+                    reopen(**place, expected=decided.public_id)

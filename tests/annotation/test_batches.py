@@ -173,7 +173,7 @@ class Busy:
                     try:
                         made = resolve(values=given[verdict.dimension], method="discussion", **asked)
                         if self.draw.random() < 0.2:
-                            reopen(**{**asked, "expected": str(made.pk)})
+                            reopen(**{**asked, "expected": made.public_id})
                     except ConcordError:
                         continue
 
@@ -250,7 +250,11 @@ def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: A
         elif "_resolutionvalue" in sql and len(written) == 1:
             written.append(
                 resolve(
-                    **place, round_=Round.objects.get(pk=round_.pk), values=["there"], rationale="no", expected=first.pk
+                    **place,
+                    round_=Round.objects.get(pk=round_.pk),
+                    values=["there"],
+                    rationale="no",
+                    expected=first.public_id,
                 )
             )
         return read(sql, *more)

@@ -47,7 +47,13 @@ def test_what_was_decided_tells_who_was_right_and_unanimous_items_agree_by_thems
     assert by_rater(study)["R1"] == (4, 0.75, 3, pytest.approx(2 / 3))
     item = Item.objects.get(identifier="acme/rocket#4")
     made = Resolution.objects.get(item=item)
-    place: dict[str, Any] = {"item": item, "part": 1, "dimension": "symptom", "rationale": "", "expected": str(made.pk)}
+    place: dict[str, Any] = {
+        "item": item,
+        "part": 1,
+        "dimension": "symptom",
+        "rationale": "",
+        "expected": made.public_id,
+    }
     reopen(seat=make.owner_seat(study), round_=round_, **place)
     assert by_rater(study) == {"R1": (3, 1, 2, 1), "R2": (3, pytest.approx(1 / 3), 2, 0)}
     assert set(by_rater(study, raters="R1,R2")) == {"R1", "R2"}

@@ -1,19 +1,47 @@
-"""The numbers of assignments, annotations and exports leave nowhere: no page, answer, file or address has one."""
+"""The numbers of rows that answers make leave nowhere: no page, answer, cursor, file or address has one."""
 
+import base64
 import io
 import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 import pytest
+from django.apps import apps
 from django.db import connection, transaction
 from django.test import Client
 
 from annotation import exporting
 from annotation.actions.exporting import request_export
-from annotation.models import Annotation, Assignment, Export, Study
+from annotation.models import (
+    Analysis,
+    Annotation,
+    Arrival,
+    Assignment,
+    Deletion,
+    Export,
+    InboxLine,
+    Invitation,
+    InvitationUse,
+    Item,
+    Membership,
+    Plan,
+    Proposal,
+    ProposalOutcome,
+    ReaderLink,
+    Remark,
+    Resolution,
+    Round,
+    Sample,
+    Spelling,
+    Study,
+    Workbook,
+)
+from annotation.models.public import Public
 from tests import builders as make
 from tests.annotation import walled
 from tests.annotation.walled import Visitor, words_of
@@ -21,9 +49,20 @@ from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
-FIRST = {Assignment: 7_700_001, Annotation: 8_800_001, Export: 9_900_001}
-NUMBER = re.compile(r"(?<![0-9a-zA-Z.])(?:770|880|990)\d{4}(?![0-9a-zA-Z])")
-"""What numbers begin with here, so that they are found wherever they stand."""
+OF_THE_OWNER = (
+    Study, Membership, ReaderLink, Invitation, InvitationUse, Sample, Item, Round, Plan, Workbook, Spelling, Analysis,
+    Arrival, Deletion,
+)  # fmt: skip
+"""Rows that an owner makes by hand: no answer, rule or remark adds one, so their numbers tell nothing of labels."""
+MODELS = [each for each in apps.get_app_config("annotation").get_models() if each not in OF_THE_OWNER]
+FIRST = {model: 770_000_001 + 100_000 * place for place, model in enumerate(MODELS, start=1)}
+NUMBER = re.compile(r"(?<![0-9a-zA-Z.])77\d{2}0\d{4}(?![0-9a-zA-Z])")
+"""Where rows are counted from here, so that their numbers are found wherever they stand."""
+PUBLIC: list[Any] = [model for model in MODELS if issubclass(model, Public)]
+_OF_PUBLIC = "|".join(str(FIRST[each] // 100_000) for each in PUBLIC)
+NUMBER_OF_PUBLIC = re.compile(rf"(?<![0-9a-zA-Z.])(?:{_OF_PUBLIC})\d{{5}}(?![0-9a-zA-Z])")
+OWNERS = ("api_plans", "api_plan", "api_samples", "api_sample", "api_invitations")
+"""Where the IDs of rows that an owner makes by hand are numbers."""
 MOST_PATHS = 3
 """So many paths are asked of each address: what stands in an answer does not depend on the round."""
 
@@ -42,15 +81,76 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
         transaction.set_rollback(True)
 
 
+def ids_in(answer: object) -> Iterator[str]:
+    """What fields called `id` hold, wherever they stand in an answer."""
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            if name == "id" and value is not None:
+                yield str(value)
+            yield from ids_in(value)
+    elif isinstance(answer, list):
+        for each in answer:
+            yield from ids_in(each)
+
+
+def is_uuid(given: str) -> bool:
+    try:
+        return str(UUID(given)) == given
+    except ValueError:
+        return False
+
+
 @pytest.mark.parametrize("name", ["ada", "dan"])
 def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: str) -> None:
-    visitor, found, n_asked = Visitor(name), [], Counter[str]()
+    visitor, found, n_asked, n_ids = Visitor(name), [], Counter[str](), 0
     for address, base, path in walled.table():
         n_asked[address] += 1
         if n_asked[address] > MOST_PATHS:
             continue
-        found += [f"{base}{path}: {each}" for each in NUMBER.findall(words_of(visitor.get(base, path)))]
+        answer = visitor.get(base, path)
+        found += [f"{base}{path}: {each}" for each in NUMBER.findall(words_of(answer))]
+        if base == walled.BASE and answer.headers.get("Content-Type") == "application/json" and address not in OWNERS:
+            ids = list(ids_in(answer.json()))
+            n_ids += len(ids)
+            found += [f"{base}{path}: {each} is no UUID" for each in ids if not is_uuid(each)]
     assert not found
+    assert n_ids >= (10 if name == "ada" else 3)
+
+
+@pytest.mark.parametrize("name", ["ada", "dan", "zoe"])
+def test_no_number_can_be_read_in_a_cursor(study: Study, name: str) -> None:
+    visitor, seen = Visitor(name), set()
+    lists = {address: path for address, base, path in reversed([*walled.table()]) if base == walled.BASE}
+    for address, path in lists.items():
+        path = "".join((path, "&" if "?" in path else "?", "page_size=1"))
+        answer = visitor.get(walled.BASE, path)
+        is_list = answer.headers.get("Content-Type") == "application/json" and answer.status_code == 200
+        shown = answer.json() if is_list else {}
+        following = isinstance(shown, dict) and shown.get("next")
+        if isinstance(following, str) and "cursor=" in following:
+            seen.add(address)
+            [cursor] = parse_qs(urlsplit(following).query)["cursor"]
+            padded = cursor + "=" * (-len(cursor) % 4)
+            plain = cursor if is_uuid(cursor) else base64.urlsafe_b64decode(padded).decode()
+            assert not any(map(str.isdecimal, re.findall(r'[^\[\], "]+', plain))), (path, plain)
+            more = visitor.get("", urlsplit(following).path + "?" + urlsplit(following).query)
+            assert more.status_code == 200 and more.json()["results"] != shown["results"], path
+    assert {"api_proposals", "api_remarks", "api_labels"} <= seen if name == "ada" else seen, seen
+
+
+def test_an_address_of_a_further_page_holds_no_number(study: Study) -> None:
+    ada = make.member(study, "ada")
+    line = {"member": ada, "kind": InboxLine.Kind.GIVEN, "round": study.rounds.get(number=2), "n_items": 1}
+    InboxLine.objects.bulk_create(InboxLine(**line) for _ in range(60))
+    visitor, seen = Visitor("ada"), []
+    path = "inbox/"
+    for name in ("after", "before"):
+        seen += re.findall(rf'href="/inbox/\?{name}=([^"]+)"', words_of(visitor.get("/", path)))
+        path = f"inbox/?{name}={seen[-1]}"
+    assert len(seen) == 2 and all(map(is_uuid, seen))
+    former = f"inbox/?after={InboxLine.objects.latest('pk').pk - 20}"
+    shown = [re.findall(r"/inbox/([^/?\"]+)/", words_of(visitor.get("/", each))) for each in ("inbox/", path, former)]
+    assert len(set(shown[0])) > 45 and shown[0] == shown[1] == shown[2]
 
 
 @pytest.mark.parametrize(
@@ -68,16 +168,15 @@ def test_no_file_holds_such_a_number(study: Study, what: str, format: str | None
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = {name: archive.read(name) for name in archive.namelist()}
-    found = {
-        name: each[:5] for name, text in names.items() if (each := NUMBER.findall(text.decode("utf-8", "replace")))
-    }
-    assert not found
+    texts = {name: text.decode("utf-8", "replace") for name, text in names.items()}
+    assert not {name: each[:5] for name, text in texts.items() if (each := NUMBER_OF_PUBLIC.findall(text))}
+    public = [each.public_id for model in PUBLIC for each in model.objects.all()]
+    assert len(public) > 60
+    assert not [each for each in public if any(each in text for text in texts.values())]
     if what == "study":
         rows = names["tables/assignment.jsonl"].splitlines()
         assert b'"id":1,' in rows[0] and len(rows) > 9
         assert b"request_digest" not in names["tables/annotation.jsonl"]
-        for public in (each.public_id for each in Assignment.objects.filter(round__study=study)):
-            assert not any(public.encode() in text for text in names.values())
 
 
 def test_ids_of_a_pool_do_not_tell_how_many_assignments_were_made_in_between() -> None:
@@ -118,3 +217,52 @@ def test_the_number_of_a_row_is_no_id_at_any_door() -> None:
     assert browser.get(f"/studies/numbered/rounds/1/label/{own.pk}/").status_code == 404
     assert browser.get(f"/studies/numbered/rounds/1/label/{own.public_id}/").status_code == 200
     assert not Annotation.objects.filter(assignment=own).exists()
+
+
+def test_numbers_of_proposals_lines_remarks_and_resolutions_are_no_ids_at_any_door() -> None:
+    study = make.study("differing", text=make.SYMPTOMS.replace("slug: symptoms", "slug: differing"))
+    round_ = make.open_round(study, 2)
+    make.rate(round_, "item bob carol\n1 crash hang")
+    proposed = {"symptom": {"name": "New", "memo": "none fits"}}
+    make.submit(round_, "bob", 2, {}, proposals=proposed)
+    make.submit(round_, "carol", 2, {"symptom": ["crash"]})
+    ada, olga, carol, browser = Script("ada"), Script("olga"), Script("carol"), Client()
+    proposal = Proposal.objects.get(round=round_)
+    assert olga.send("GET", f"studies/differing/proposals/{proposal.pk}/").status_code == 404
+    assert olga.send("GET", f"studies/differing/proposals/{proposal.public_id}/").json()["id"] == proposal.public_id
+    settled = olga.send("POST", f"studies/differing/proposals/{proposal.public_id}/", {"map_to": "hang"}).json()
+    again, outcome = {"decline": "No."}, ProposalOutcome.objects.get(proposal=proposal)
+    for seen, status in ((str(outcome.pk), 409), (settled["outcome"]["id"], 200)):
+        body = {**again, "expected": [seen]}
+        assert olga.send("POST", f"studies/differing/proposals/{proposal.public_id}/", body).status_code == status
+    body = {"item": "acme/rocket#1", "round": 1}
+    said = ada.send("POST", "studies/differing/remarks/", {**body, "text": "@carol look"}).json()
+    assert Remark.number_of(said["id"]) == Remark.objects.get(round=round_).pk
+    line = InboxLine.objects.get(kind="mention", round=round_)
+    for named, n in ((str(line.pk), None), (line.public_id, 1)):
+        answer = carol.send("POST", "inbox/read/", {"ids": [named]})
+        assert (answer.status_code, answer.json().get("n_read")) == (200 if n else 422, n)
+    browser.force_login(make.user("carol"))
+    assert browser.get(f"/inbox/{line.pk}/").status_code == 404
+    assert said["id"] in browser.get(f"/inbox/{line.public_id}/")["Location"]
+    decided = {**body, "dimension": "symptom", "values": ["crash"]}
+    first = ada.send("POST", "studies/differing/resolutions/", {**decided, "expected": None}).json()
+    number = Resolution.number_of(first["id"])
+    shown = ada.send("GET", "studies/differing/disagreements/?state=all&round=1").json()["results"][0]
+    assert shown["resolution"]["id"] == first["id"]
+    for seen, status in ((str(number), 409), (number, 409), (first["id"], 201)):
+        answer = ada.send("POST", "studies/differing/resolutions/", {**decided, "expected": seen})
+        assert answer.status_code == status
+        assert status == 201 or answer.json()["resolution"]["id"] == first["id"]
+
+
+def test_ids_of_ones_own_proposals_do_not_tell_whether_others_proposed_in_between() -> None:
+    study = make.study("proposing", text=make.SYMPTOMS.replace("slug: symptoms", "slug: proposing"))
+    round_ = make.open_round(study, 6)
+    for number, others in enumerate((0, 1, 0, 1, 1, 0), start=1):
+        for name in ("bob", "carol")[: 1 + others]:
+            make.submit(round_, name, number, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
+    shown = Script("bob").send("GET", "studies/proposing/proposals/").json()["results"]
+    assert [each["item"].rpartition("#")[2] for each in shown] == list("123456")
+    ids = [each["id"] for each in shown]
+    assert all(map(is_uuid, ids)) and ids != sorted(ids)

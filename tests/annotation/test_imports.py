@@ -324,7 +324,7 @@ def test_a_later_final_value_is_a_further_revision_but_never_over_a_decision_mad
     take(head + "a,final,1,symptom,slow\n")
     assert verdicts()["a", 1, "symptom"] == ("resolved", "differ", ("slow",))
     seat = make.owner_seat(study)
-    expected = Resolution.objects.get(revision=2).pk
+    expected = Resolution.objects.get(revision=2).public_id
     item = Item.objects.get(identifier="a")
     Round.objects.update(state="resolving")
     resolve(

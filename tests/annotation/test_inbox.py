@@ -72,9 +72,9 @@ def test_a_mention_is_told_once_and_leads_to_the_words(over: Round) -> None:
     page = words("carol")
     assert "R1 mentions you on acme/rocket#1" in page and "see the trace" in page and "1 unread" in page
     line = InboxLine.objects.get(kind="mention")
-    answer = client("carol").get(f"/inbox/{line.pk}/")
+    answer = client("carol").get(f"/inbox/{line.public_id}/")
     assert answer.status_code == 302
-    place = f"/studies/study/rounds/1/resolve/{item().pk}/?place=1.symptom#remark-{line.remark_id}"
+    place = f"/studies/study/rounds/1/resolve/{item().pk}/?place=1.symptom#remark-{line.remark.public_id}"
     assert answer["Location"] == place
     assert "unread" not in words("carol").replace("is-unread", "")
 
@@ -97,9 +97,9 @@ def test_a_mention_of_somebody_blind_comes_when_the_round_is_over() -> None:
     assert kinds("bob") == [] and n_unread(make.user("bob")) == 0
     assert "the trace" not in words("bob") and "unread" not in words("bob")
     line = InboxLine.objects.get(kind="mention")
-    assert client("bob").get(f"/inbox/{line.pk}/").status_code == 404
+    assert client("bob").get(f"/inbox/{line.public_id}/").status_code == 404
     assert Script("bob").send("GET", "inbox/").json()["results"] == []
-    assert Script("bob").send("POST", "inbox/read/", {"ids": [str(line.pk)]}).json() == {"n_read": 0, "n_unread": 0}
+    assert Script("bob").send("POST", "inbox/read/", {"ids": [line.public_id]}).json() == {"n_read": 0, "n_unread": 0}
     make.rate(round_, "item bob carol\n2 crash crash")
     assert kinds("bob") == ["mention"] and n_unread(make.user("bob")) == 1
 
@@ -148,7 +148,8 @@ def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(ove
     assert "You are asked as a third rater" in page and "it crashes" in page and "it hangs" not in page
     assert n_unread(make.user("dave")) == 2
     line = InboxLine.objects.get(kind="arbiter")
-    assert client("dave").get(f"/inbox/{line.pk}/")["Location"] == f"/studies/study/rounds/1/label/{asked.public_id}/"
+    answer = client("dave").get(f"/inbox/{line.public_id}/")
+    assert answer["Location"] == f"/studies/study/rounds/1/label/{asked.public_id}/"
     Assignment.objects.filter(pk=asked.pk).update(state="skipped")
     assert "it hangs" in words("dave")
 
@@ -164,10 +165,10 @@ def test_lines_belong_to_one_person_alone(over: Round) -> None:
     line = InboxLine.objects.get(kind="mention")
     make.user("mallory")
     for name in ("bob", "mallory", "olga"):
-        assert client(name).get(f"/inbox/{line.pk}/").status_code == 404
-        assert Script(name).send("POST", "inbox/read/", {"ids": [str(line.pk)]}).json()["n_read"] == 0
+        assert client(name).get(f"/inbox/{line.public_id}/").status_code == 404
+        assert Script(name).send("POST", "inbox/read/", {"ids": [line.public_id]}).json()["n_read"] == 0
     assert client(None).get("/inbox/").status_code == 302
-    assert client(None).get(f"/inbox/{line.pk}/").status_code == 302
+    assert client(None).get(f"/inbox/{line.public_id}/").status_code == 302
     assert client(None).post("/inbox/read/").status_code == 302
     assert client("bob").get("/inbox/read/").status_code == 405
     assert client("bob").get("/inbox/99999/").status_code == 404
@@ -189,7 +190,7 @@ def test_all_lines_are_marked_as_read_at_once(over: Round) -> None:
 def test_a_look_by_head_reads_nothing(over: Round) -> None:
     say("bob", "@carol look")
     line = InboxLine.objects.get(kind="mention")
-    assert client("carol").head(f"/inbox/{line.pk}/").status_code == 302
+    assert client("carol").head(f"/inbox/{line.public_id}/").status_code == 302
     assert n_unread(make.user("carol")) == 1
 
 

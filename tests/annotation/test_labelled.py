@@ -181,7 +181,15 @@ def decided(round_: Round, draw: random.Random) -> None:
         values |= {"distributed": True, "hours": 7, "sure": "so"}
         made = resolve(seat=seat, round_=round_, item=place.item, part=1, dimension=key, values=values[key])
         if draw.random() < 0.3:
-            reopen(seat=seat, round_=round_, item=place.item, part=1, dimension=key, rationale="no", expected=made.pk)
+            reopen(
+                seat=seat,
+                round_=round_,
+                item=place.item,
+                part=1,
+                dimension=key,
+                rationale="no",
+                expected=made.public_id,
+            )
 
 
 @pytest.mark.parametrize("seed", [1, 2])

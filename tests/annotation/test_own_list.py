@@ -142,7 +142,7 @@ def test_an_item_whose_proposal_was_answered_is_found_under_what_came_back(round
     make.submit(round_, "bob", 1, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
     make.submit(round_, "bob", 2, {"symptom": ["crash"]})
     settle_proposals(
-        seat=make.owner_seat(round_.study), proposals=[Proposal.objects.get().pk], decline="It is a crash."
+        seat=make.owner_seat(round_.study), proposals=[Proposal.objects.get().public_id], decline="It is a crash."
     )
     text = visitor("bob").get(address(round_, "mine/?show=back")).content.decode()
     assert lines(text) == [1] and "Came back" in text

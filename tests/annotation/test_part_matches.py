@@ -114,7 +114,7 @@ def test_a_decided_bug_is_not_moved_until_it_is_reopened(crossed) -> None:
     first = resolve(values=["crash"], part=1, **place)
     with pytest.raises(Conflict, match="decided on bug 1. Reopen it first"):
         match(crossed, [2, 1])
-    reopen(part=1, expected=first.pk, **place)
+    reopen(part=1, expected=first.public_id, **place)
     match(crossed, [2, 1])
 
 

@@ -60,7 +60,7 @@ def test_neither_ones_own_place_nor_what_was_reopened_is_a_precedent(first) -> N
     made = decide(first, 2, "hang")
     seat = make.seat(first.study, "ada")
     place = {"seat": seat, "round_": get_round(seat, 1), "item": made.item, "part": 1, "dimension": "symptom"}
-    reopen(expected=made.pk, **place)
+    reopen(expected=made.public_id, **place)
     assert [each.resolution.item.identifier[-1] for each in before(first, 2).found] == ["1"]
     assert not before(first, 1).found
 

@@ -49,17 +49,18 @@ def test_who_sees_the_pages_of_proposals(round_: Round) -> None:
     assert "Accept it as a new category" not in text(enter("ada").get(PAGE))
     page = text(enter("bob").get(PAGE))
     assert "Ring stall" in page and "Deadlock" not in page and ">R2<" not in page
-    assert enter("bob").get(f"{PAGE}{carols.pk}/").status_code == 404
-    assert enter("bob").get(f"{PAGE}{bobs.pk}/").status_code == 200
+    assert enter("bob").get(f"{PAGE}{carols.public_id}/").status_code == 404
+    assert enter("bob").get(f"{PAGE}{bobs.public_id}/").status_code == 200
     assert enter("rea").get(PAGE).status_code == 403
     assert enter("otto").get(PAGE).status_code == 404
     assert Client().get(PAGE).status_code == 302
     assert enter("olga").get(f"{PAGE}999999/").status_code == 404
     assert enter("olga").get(f"{PAGE}{'9' * 30}/").status_code == 404
     for name in ("bob", "ada", "rea"):
-        sent = enter(name).post(f"{PAGE}{bobs.pk}/", {"chosen": bobs.pk, "answer": "map_to", "map_to": "hang"})
+        body = {"chosen": bobs.public_id, "answer": "map_to", "map_to": "hang"}
+        sent = enter(name).post(f"{PAGE}{bobs.public_id}/", body)
         assert sent.status_code == 403
-    assert enter("otto").post(f"{PAGE}{bobs.pk}/", {"chosen": bobs.pk}).status_code == 404
+    assert enter("otto").post(f"{PAGE}{bobs.public_id}/", {"chosen": bobs.public_id}).status_code == 404
     assert not ProposalOutcome.objects.exists()
 
 
@@ -72,17 +73,18 @@ def test_an_owner_who_rates_sees_only_their_own_of_the_round_they_are_blind_in(s
     propose(round_, "olga", 2, "Deadlock")
     page = text(enter("olga").get(PAGE))
     assert "Deadlock" in page and "Ring stall" not in page and "is left out until it is over" in page
-    assert enter("olga").get(f"{PAGE}{bobs.pk}/").status_code == 404
+    assert enter("olga").get(f"{PAGE}{bobs.public_id}/").status_code == 404
 
 
 def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: Round) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "carol", 1, "ring-stall")
     olga = enter("olga")
     assert text(olga.get(PAGE)).count("proposal-group") == 1
-    sent = {"member": [first.pk, second.pk], "chosen": [second.pk], "answer": "accept", "name": "Ring stall"}
-    answer = olga.post(f"{PAGE}{first.pk}/", sent, headers=HTMX)
+    sent: dict[str, object] = {"member": [first.public_id, second.public_id], "chosen": [second.public_id]}
+    sent |= {"answer": "accept", "name": "Ring stall"}
+    answer = olga.post(f"{PAGE}{first.public_id}/", sent, headers=HTMX)
     assert answer.status_code == 200
-    assert "into version 2 as Ring stall" in text(answer) and f'id="group-{first.pk}"' in text(answer)
+    assert "into version 2 as Ring stall" in text(answer) and f'id="group-{first.public_id}"' in text(answer)
     assert ProposalOutcome.objects.get().proposal == second
     assert "Ring stall" in text(olga.get(PAGE)) and "Settled" in text(olga.get(PAGE))
 
@@ -100,20 +102,20 @@ def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: R
 )
 def test_what_is_wrong_stands_in_the_form_with_what_was_typed(round_: Round, sent: dict[str, str], words: str) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    body = {"member": proposal.pk, "chosen": proposal.pk, **sent}
+    body = {"member": proposal.public_id, "chosen": proposal.public_id, **sent}
     for headers in (HTMX, {}):
-        answer = enter("olga").post(f"{PAGE}{proposal.pk}/", body, headers=headers)
+        answer = enter("olga").post(f"{PAGE}{proposal.public_id}/", body, headers=headers)
         assert answer.status_code == 422 and words in text(answer)
         assert ("<html" in text(answer)) == (not headers)
-    none = enter("olga").post(f"{PAGE}{proposal.pk}/", {"member": proposal.pk, **sent}, headers=HTMX)
+    none = enter("olga").post(f"{PAGE}{proposal.public_id}/", {"member": proposal.public_id, **sent}, headers=HTMX)
     assert none.status_code == 422 and "Choose at least one" in text(none)
     assert not ProposalOutcome.objects.exists()
 
 
 def test_without_scripts_the_owner_comes_back_to_the_list_and_can_answer_anew(round_: Round) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    olga, path = enter("olga"), f"{PAGE}{proposal.pk}/"
-    body = {"member": proposal.pk, "chosen": proposal.pk}
+    olga, path = enter("olga"), f"{PAGE}{proposal.public_id}/"
+    body = {"member": proposal.public_id, "chosen": proposal.public_id}
     answer = olga.post(path, {**body, "answer": "accept", "name": "Ring stall", "definition": "It waits."}, follow=True)
     assert answer.redirect_chain[0][0] == PAGE and "accepted into version 2" in text(answer)
     page = text(olga.get(path))
@@ -121,14 +123,14 @@ def test_without_scripts_the_owner_comes_back_to_the_list_and_can_answer_anew(ro
     outcome = ProposalOutcome.objects.get()
     unseen = olga.post(path, {**body, "answer": "decline", "decline": "no"})
     assert unseen.status_code == 409
-    olga.post(path, {**body, "answer": "decline", "decline": "it is a hang", "expected": outcome.pk})
+    olga.post(path, {**body, "answer": "decline", "decline": "it is a hang", "expected": outcome.public_id})
     assert "it is a hang" in text(olga.get(path)) and ProposalOutcome.objects.count() == 2
     assert TaxonomyVersion.objects.filter(state="draft").count() == 1
 
 
 def test_what_is_typed_is_shown_as_text(round_: Round) -> None:
     proposal = propose(round_, "bob", 1, "<b>Ring</b>", "<script>alert(1)</script>")
-    for path in (PAGE, f"{PAGE}{proposal.pk}/"):
+    for path in (PAGE, f"{PAGE}{proposal.public_id}/"):
         page = enter("olga").get(path).content.decode()
         assert "<b>Ring" not in page and "<script>alert" not in page
 
@@ -161,8 +163,8 @@ def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, stu
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
     bob = enter("bob")
     assert "came back" not in text(bob.get("/"))
-    settle_proposals(seat=make.owner_seat(study), proposals=[first.pk], map_to="hang")
-    settle_proposals(seat=make.owner_seat(study), proposals=[second.pk], decline="too narrow")
+    settle_proposals(seat=make.owner_seat(study), proposals=[first.public_id], map_to="hang")
+    settle_proposals(seat=make.owner_seat(study), proposals=[second.public_id], decline="too narrow")
     assert "2 of your items came back" in text(bob.get("/"))
     assert "came back" not in text(enter("carol").get("/"))
     label = "/studies/study/rounds/1/label/"
@@ -175,7 +177,7 @@ def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, stu
 
 def test_what_came_back_in_a_study_that_is_archived_is_nobodys_work(round_: Round, study: Study) -> None:
     found = propose(round_, "bob", 1, "Ring stall")
-    settle_proposals(seat=make.owner_seat(study), proposals=[found.pk], decline="too narrow")
+    settle_proposals(seat=make.owner_seat(study), proposals=[found.public_id], decline="too narrow")
     Round.objects.filter(pk=round_.pk).update(state=Round.State.RESOLVING)
     assert "came back" in text(enter("bob").get("/"))
     archive_study(seat=make.owner_seat(study))
@@ -188,7 +190,7 @@ def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) ->
         round_ = make.open_round(study, n)
         for number in range(1, n + 1):
             propose(round_, "bob", number, f"Name number {chr(64 + number)}")
-        pks = list(Proposal.objects.filter(outcomes=None).values_list("pk", flat=True))
+        pks = [each.public_id for each in Proposal.objects.filter(outcomes=None)]
         settle_proposals(seat=make.owner_seat(study), proposals=pks[: n // 3], map_to="hang")
         for client in (olga, bob):
             client.get(PAGE)
@@ -213,8 +215,9 @@ def test_what_a_sheet_called_pending_is_grouped_by_its_memo_and_never_taken_toge
     assert places == sorted(places)
     assert 'name="name" maxlength="200" value="horovod build"' in page and 'value="PENDING"' not in page
     for each in nameless:
-        assert f'name="chosen" value="{each.pk}"> ' in page  # not ticked
-    sent = enter("olga").post(f"{PAGE}{nameless[0].pk}/", {"member": [nameless[1].pk], "answer": "accept", "name": "X"})
+        assert f'name="chosen" value="{each.public_id}"> ' in page  # not ticked
+    body = {"member": [nameless[1].public_id], "answer": "accept", "name": "X"}
+    sent = enter("olga").post(f"{PAGE}{nameless[0].public_id}/", body)
     assert sent.status_code == 422 and "Choose at least one of them." in text(sent)
 
 
@@ -223,7 +226,7 @@ def test_a_proposal_goes_into_a_coming_version_until_a_plan_has_moved_the_study_
     proposal = propose(round_, "bob", 1, "Ring stall")
     make.submit(round_, "carol", 1, {"symptom": ["hang"]})
     seat = make.owner_seat(study)
-    settle_proposals(seat=seat, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    settle_proposals(seat=seat, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     coming = "1 of your proposals goes into a coming version"
     assert coming in text(enter("bob").get("/"))
     publish_version(user=study.created_by, version=TaxonomyVersion.objects.get(state="draft"))

@@ -48,7 +48,7 @@ def owner(study: Study) -> Seat:
 
 
 def state_of(seat: Seat, proposal: Proposal) -> str:
-    return queries.get_proposal(seat, proposal.pk).state
+    return queries.get_proposal(seat, proposal.public_id).state
 
 
 def draft_names(study: Study) -> list[str]:
@@ -62,7 +62,7 @@ def draft_names(study: Study) -> list[str]:
 def test_an_accepted_category_stands_in_a_new_draft_and_in_no_published_version(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall", "no progress, no error")
     spec = {"name": " Ring  stall ", "definition": "The ring waits."}
-    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], accept=spec)
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.public_id], accept=spec)
     assert (outcome.outcome, outcome.version_number, outcome.category_key) == ("accepted", 2, "ring-stall")
     assert draft_names(owner.study) == ["Crash", "Hang", "Slow", "Ring stall"]
     draft = TaxonomyVersion.objects.get(state="draft")
@@ -75,8 +75,10 @@ def test_accepting_goes_into_the_draft_that_there_is_and_below_a_parent(study: S
     round_ = make.open_round(study, 2)
     draft = taxonomy_actions.start_draft(user=owner.user, taxonomy=study.taxonomy)
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
-    settle_proposals(seat=owner, proposals=[first.pk], accept={"name": "Ring stall", "parent": "hang"})
-    settle_proposals(seat=owner, proposals=[second.pk], accept={"name": "Deadlock", "parent": "Hang / Ring stall"})
+    settle_proposals(seat=owner, proposals=[first.public_id], accept={"name": "Ring stall", "parent": "hang"})
+    settle_proposals(
+        seat=owner, proposals=[second.public_id], accept={"name": "Deadlock", "parent": "Hang / Ring stall"}
+    )
     draft.refresh_from_db()
     assert TaxonomyVersion.objects.filter(state="draft").count() == 1 and draft.revision == 3
     [dimension] = document(draft).dimensions
@@ -85,9 +87,9 @@ def test_accepting_goes_into_the_draft_that_there_is_and_below_a_parent(study: S
 
 
 def test_a_group_gets_one_answer_and_one_category(round_: Round, owner: Seat) -> None:
-    pks = [propose(round_, "bob", 1, "Ring stall").pk, propose(round_, "carol", 1, "ring-stall").pk]
-    outcomes = settle_proposals(seat=owner, proposals=pks, accept={"name": "Ring stall"})
-    assert [each.proposal_id for each in outcomes] == pks
+    asked = [propose(round_, "bob", 1, "Ring stall"), propose(round_, "carol", 1, "ring-stall")]
+    outcomes = settle_proposals(seat=owner, proposals=[each.public_id for each in asked], accept={"name": "Ring stall"})
+    assert [each.proposal for each in outcomes] == asked
     assert {each.category_key for each in outcomes} == {"ring-stall"}
     assert draft_names(owner.study).count("Ring stall") == 1
 
@@ -95,8 +97,8 @@ def test_a_group_gets_one_answer_and_one_category(round_: Round, owner: Seat) ->
 def test_the_same_category_accepted_twice_is_added_once(round_: Round, owner: Seat) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "ring stall")
     for _ in range(2):
-        settle_proposals(seat=owner, proposals=[first.pk], accept={"name": "Ring stall"})
-    settle_proposals(seat=owner, proposals=[second.pk], accept={"name": "ring stall"})
+        settle_proposals(seat=owner, proposals=[first.public_id], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[second.public_id], accept={"name": "ring stall"})
     assert draft_names(owner.study) == ["Crash", "Hang", "Slow", "Ring stall"]
     assert ProposalOutcome.objects.count() == 2
 
@@ -105,7 +107,9 @@ def test_a_key_is_made_that_nobody_had_before(study: Study, round_: Round, owner
     text = make.SYMPTOMS.replace("      - {key: hang, name: Hang}\n", "")
     taxonomy_actions.new_draft(user=owner.user, taxonomy=study.taxonomy, text=text)
     proposals = [propose(round_, "bob", number, name) for number, name in enumerate(("Hang", "死锁", "Ring"), start=1)]
-    outcomes = [settle_proposals(seat=owner, proposals=[each.pk], accept={"name": each.name})[0] for each in proposals]
+    outcomes = [
+        settle_proposals(seat=owner, proposals=[each.public_id], accept={"name": each.name})[0] for each in proposals
+    ]
     assert [each.category_key for each in outcomes] == ["hang-2", "category", "ring"]
 
 
@@ -114,7 +118,7 @@ def test_a_key_that_an_earlier_version_retired_is_not_made_again(study: Study, r
     without = make.SYMPTOMS.replace("      - {key: slow, name: Slow}\n", "")
     make.next_version(study, without)
     make.next_version(study, without)
-    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Slow"})
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Slow"})
     assert outcome.category_key == "slow-2"
     [round_back] = queries.came_back(make.user("bob"))
     assert (round_back.items, round_back.n_waiting) == ([], 1)
@@ -127,7 +131,7 @@ def test_a_key_that_names_something_else_by_now_is_mapped_to_what_it_names_now(
     without = make.SYMPTOMS.replace("      - {key: slow, name: Slow}\n", "")
     make.next_version(study, without)
     make.next_version(study, without + "      - {key: slow, name: Slow start}\n")
-    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], map_to="slow")
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="slow")
     assert (outcome.version_number, outcome.category_name) == (3, "Slow start")
     [round_back] = queries.came_back(make.user("bob"))
     assert (round_back.items, round_back.n_waiting) == ([], 1)
@@ -136,19 +140,19 @@ def test_a_key_that_names_something_else_by_now_is_mapped_to_what_it_names_now(
 def test_mapping_names_the_rounds_own_version_first_so_that_it_can_be_chosen(round_: Round, owner: Seat) -> None:
     first = propose(round_, "bob", 1, "Blocked")
     second = propose(round_, "carol", 1, "Ring stall")
-    settle_proposals(seat=owner, proposals=[second.pk], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[second.public_id], accept={"name": "Ring stall"})
     taxonomy_actions.publish_version(user=owner.user, version=TaxonomyVersion.objects.get(state="draft"))
     third = propose(round_, "bob", 2, "Ring is stuck")
-    [own] = settle_proposals(seat=owner, proposals=[first.pk], map_to="hang")
-    [later] = settle_proposals(seat=owner, proposals=[third.pk], map_to="Ring stall")
+    [own] = settle_proposals(seat=owner, proposals=[first.public_id], map_to="hang")
+    [later] = settle_proposals(seat=owner, proposals=[third.public_id], map_to="Ring stall")
     assert (own.outcome, own.version_number, own.category_name) == ("mapped", 1, "Hang")
     assert (later.version_number, later.category_key) == (2, "ring-stall")
 
 
 def test_a_category_of_the_draft_can_be_mapped_to(round_: Round, owner: Seat) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Stalled ring")
-    settle_proposals(seat=owner, proposals=[first.pk], accept={"name": "Ring stall"})
-    [outcome] = settle_proposals(seat=owner, proposals=[second.pk], map_to="ring-stall")
+    settle_proposals(seat=owner, proposals=[first.public_id], accept={"name": "Ring stall"})
+    [outcome] = settle_proposals(seat=owner, proposals=[second.public_id], map_to="ring-stall")
     assert (outcome.outcome, outcome.version_number) == ("mapped", 2)
 
 
@@ -177,7 +181,7 @@ def test_an_answer_that_cannot_be_taken_says_which_field_is_wrong_and_changes_no
 ) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     with pytest.raises(Invalid) as caught:
-        settle_proposals(seat=owner, proposals=[proposal.pk], **answer)
+        settle_proposals(seat=owner, proposals=[proposal.public_id], **answer)
     assert words in " ".join(caught.value.fields[field])
     assert not ProposalOutcome.objects.exists()
     assert not TaxonomyVersion.objects.filter(state="draft").exists()
@@ -189,7 +193,7 @@ def test_a_category_that_only_groups_is_not_mapped_to() -> None:
     asked = {"symptom": {"name": "Ring stall", "memo": ""}}
     make.submit(round_, "bob", 1, {"kind": ["fault"], "distributed": True}, proposals=asked)
     with pytest.raises(Invalid) as caught:
-        settle_proposals(seat=make.owner_seat(study), proposals=[Proposal.objects.get().pk], map_to="failure")
+        settle_proposals(seat=make.owner_seat(study), proposals=[Proposal.objects.get().public_id], map_to="failure")
     assert "only groups others" in caught.value.fields["map_to"][0]
 
 
@@ -199,7 +203,9 @@ def test_proposals_of_two_dimensions_get_no_common_answer() -> None:
     asked = {"symptom": {"name": "A"}, "fixes": {"name": "B"}}
     make.submit(round_, "bob", 1, {"kind": ["fault"], "distributed": True}, proposals=asked)
     with pytest.raises(Invalid):
-        settle_proposals(seat=make.owner_seat(study), proposals=[p.pk for p in Proposal.objects.all()], decline="no")
+        settle_proposals(
+            seat=make.owner_seat(study), proposals=[p.public_id for p in Proposal.objects.all()], decline="no"
+        )
     assert not ProposalOutcome.objects.exists()
 
 
@@ -207,22 +213,22 @@ def test_an_owner_who_does_not_maintain_the_taxonomy_is_told_and_can_still_map(r
     owner.study.taxonomy.maintainers.clear()
     proposal = propose(round_, "bob", 1, "Ring stall")
     with pytest.raises(Forbidden, match="only its maintainers write"):
-        settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
-    settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+        settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     assert state_of(owner, proposal) == "mapped"
 
 
 def test_nothing_of_an_annotation_is_written_by_an_answer(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     before = [list(model.objects.order_by("pk").values()) for model in (Annotation, Rating, Proposal)]
-    settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     assert before == [list(model.objects.order_by("pk").values()) for model in (Annotation, Rating, Proposal)]
 
 
 def test_changing_ones_mind_appends_and_what_was_accepted_stays_in_the_draft(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    [first] = settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
-    settle_proposals(seat=owner, proposals=[proposal.pk], decline="it is a hang", expected=[first.pk])
+    [first] = settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[proposal.public_id], decline="it is a hang", expected=[first.public_id])
     assert [each.outcome for each in queries.history_of(proposal.pk)] == ["declined", "accepted"]
     assert state_of(owner, proposal) == "declined"
     assert "Ring stall" in draft_names(owner.study)
@@ -231,31 +237,31 @@ def test_changing_ones_mind_appends_and_what_was_accepted_stays_in_the_draft(rou
 def test_an_answer_that_names_a_draft_goes_with_the_draft(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Stall"}})
-    settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     taxonomy_actions.discard_draft(user=owner.user, version=TaxonomyVersion.objects.get(state="draft"))
     assert state_of(owner, proposal) == "open" and n_open_proposals(round_) == 2
-    [outcome] = settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    [outcome] = settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     assert state_of(owner, proposal) == "accepted"
     assert TaxonomyVersion.objects.get(state="draft").number == outcome.version_number == 3
 
 
 def test_an_answer_that_somebody_else_gave_meanwhile_is_not_written_over(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    [first] = settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+    [first] = settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     for answer in ({"decline": "no"}, {"accept": {"name": "Ring stall"}}, {"map_to": "slow"}):
         with pytest.raises(Stale) as caught:
-            settle_proposals(seat=owner, proposals=[proposal.pk], **answer)
-        assert caught.value.newer["id"] == str(first.pk)
+            settle_proposals(seat=owner, proposals=[proposal.public_id], **answer)
+        assert caught.value.newer["id"] == first.public_id
     assert not TaxonomyVersion.objects.filter(state="draft").exists()
-    settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+    settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     assert ProposalOutcome.objects.count() == 1
 
 
 def test_an_accepted_proposal_is_not_accepted_otherwise_unseen(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring stall"})
+    settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     with pytest.raises(Stale):
-        settle_proposals(seat=owner, proposals=[proposal.pk], accept={"name": "Ring blocked"})
+        settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring blocked"})
     assert "Ring blocked" not in draft_names(owner.study)
 
 
@@ -264,7 +270,7 @@ def test_what_the_rater_took_back_is_not_answered(round_: Round, owner: Seat) ->
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert state_of(owner, proposal) == "withdrawn"
     with pytest.raises(WrongState):
-        settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+        settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
 
 
 def test_only_the_owner_answers_and_not_in_a_round_they_are_blind_in(study: Study, owner: Seat) -> None:
@@ -275,24 +281,24 @@ def test_only_the_owner_answers_and_not_in_a_round_they_are_blind_in(study: Stud
     proposal = propose(round_, "bob", 1, "Ring stall")
     for name in ("bob", "ada", "rea"):
         with pytest.raises(Forbidden):
-            settle_proposals(seat=make.seat(study, name), proposals=[proposal.pk], map_to="hang")
+            settle_proposals(seat=make.seat(study, name), proposals=[proposal.public_id], map_to="hang")
     with pytest.raises(Blind):
-        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], map_to="hang")
+        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
     make.submit(round_, "olga", 1, {"symptom": ["hang"]})
-    settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], map_to="hang")
+    settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
 
 
 def test_another_studys_proposal_is_not_found(round_: Round) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     other = make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
-    for ids in ([proposal.pk], ["999999"], ["x"], [2**70]):
+    for ids in ([proposal.public_id], [proposal.pk], [str(proposal.pk)], ["x"], [2**70]):
         with pytest.raises(NotFound):
             settle_proposals(seat=make.owner_seat(other), proposals=ids, map_to="hang")
 
 
 def test_the_audit_says_what_was_answered_but_not_to_who_is_blind(round_: Round, owner: Seat, study: Study) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+    settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     event = AuditEvent.objects.get(verb="proposal mapped")
     assert event.detail["names"] == ["Ring stall"] and event.detail["category"] == "hang"
     assert event.detail["items"] == ["acme/rocket#1"] and event.detail["round"] == 1
@@ -310,7 +316,9 @@ def test_two_owners_at_once_lose_no_category_and_make_one_draft() -> None:
     def accept(proposal: Proposal) -> None:
         try:
             together.wait(20)
-            settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], accept={"name": proposal.name})
+            settle_proposals(
+                seat=make.owner_seat(study), proposals=[proposal.public_id], accept={"name": proposal.name}
+            )
         except BaseException as error:
             wrong.append(error)
         finally:
@@ -335,7 +343,7 @@ def test_of_two_owners_who_answer_the_same_proposal_at_once_the_second_is_told()
 
     def decline() -> None:
         try:
-            settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], decline="no")
+            settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], decline="no")
         except Stale as stale:
             told.append(stale)
         finally:
@@ -343,7 +351,7 @@ def test_of_two_owners_who_answer_the_same_proposal_at_once_the_second_is_told()
 
     second = threading.Thread(target=decline)
     with transaction.atomic():
-        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], map_to="hang")
+        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
         second.start()
         wait_until_somebody_waits_for_a_lock()
     second.join(60)
@@ -360,7 +368,7 @@ def test_an_answer_a_resolution_and_a_revision_each_settle(round_: Round, owner:
     revised = propose(round_, "bob", 3, "Silence")
     make.rate(round_, "item carol\n1 hang\n2 hang\n3 hang")
     assert n_open_proposals(round_) == 3
-    settle_proposals(seat=owner, proposals=[answered.pk], decline="no")
+    settle_proposals(seat=owner, proposals=[answered.public_id], decline="no")
     assert n_open_proposals(round_) == 2
     round_.refresh_from_db()
     item = resolved.annotation.assignment.item
@@ -388,7 +396,7 @@ def test_a_round_closes_when_its_proposals_are_answered_and_its_places_decided(r
     make.rate(round_, "item bob\n2 hang\n3 hang")
     with pytest.raises(Conflict):
         rounds.close_round(seat=owner, number=1)
-    settle_proposals(seat=owner, proposals=[proposal.pk], map_to="hang")
+    settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert rounds.close_round(seat=owner, number=1).state == "closed"
 
@@ -397,7 +405,7 @@ def test_the_same_words_in_a_later_revision_keep_their_answer_and_other_words_ar
     round_: Round, owner: Seat
 ) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall", "why")
-    settle_proposals(seat=owner, proposals=[proposal.pk], decline="no")
+    settle_proposals(seat=owner, proposals=[proposal.public_id], decline="no")
     propose(round_, "bob", 1, "Ring stall", "why", confidence=1)
     assert n_open_proposals(round_) == 0
     assert [each.state for each in queries.told(queries.visible_proposals(owner))] == ["declined"]
@@ -430,9 +438,9 @@ def test_an_item_comes_back_when_its_proposal_was_answered_until_it_is_answered_
     third = propose(round_, "bob", 3, "Silence")
     carols = propose(round_, "carol", 1, "Ring stalled")
     assert queries.came_back(make.user("bob")) == []
-    settle_proposals(seat=owner, proposals=[first.pk, carols.pk], map_to="hang")
-    settle_proposals(seat=owner, proposals=[second.pk], decline="too narrow")
-    settle_proposals(seat=owner, proposals=[third.pk], accept={"name": "Silence"})
+    settle_proposals(seat=owner, proposals=[first.public_id, carols.public_id], map_to="hang")
+    settle_proposals(seat=owner, proposals=[second.public_id], decline="too narrow")
+    settle_proposals(seat=owner, proposals=[third.public_id], accept={"name": "Silence"})
     [back] = queries.came_back(make.user("bob"))
     assert {name for _, name in back.items} == {"acme/rocket#1", "acme/rocket#2"} and back.n_waiting == 1
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
@@ -447,7 +455,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
     told = []
     for number, answer in enumerate(({"map_to": "hang"}, {"decline": "too narrow"}, {"accept": {"name": "X"}}), 1):
         proposal = propose(round_, "bob", number, "Ring stall")
-        settle_proposals(seat=owner, proposals=[proposal.pk], **answer)  # type: ignore[arg-type]
+        settle_proposals(seat=owner, proposals=[proposal.public_id], **answer)  # type: ignore[arg-type]
         [each] = queries.answered_in(proposal.annotation_id, tree)
         told.append((each.words, each.take))
     assert told == [
@@ -463,7 +471,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
 
 def test_outcomes_are_found_for_many_annotations_at_once(round_: Round, owner: Seat) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
-    settle_proposals(seat=owner, proposals=[first.pk], map_to="hang")
+    settle_proposals(seat=owner, proposals=[first.public_id], map_to="hang")
     with assert_queries(2):
         found = queries.outcomes_of([first.annotation_id, second.annotation_id])
     assert {pk: outcome.category_key for pk, outcome in found.items()} == {first.pk: "hang"}
@@ -475,7 +483,7 @@ def test_outcomes_are_found_for_many_annotations_at_once(round_: Round, owner: S
 def test_who_reads_what_and_who_answers_over_rest(round_: Round, study: Study) -> None:
     bobs, carols = propose(round_, "bob", 1, "Ring stall"), propose(round_, "carol", 2, "Deadlock")
     make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"), owner="otto", raters=())
-    path, one = "studies/study/proposals/", f"studies/study/proposals/{bobs.pk}/"
+    path, one = "studies/study/proposals/", f"studies/study/proposals/{bobs.public_id}/"
 
     def names(who: str) -> list[str]:
         return [each["name"] for each in Caller(who).get(path).json()["results"]]
@@ -491,7 +499,7 @@ def test_who_reads_what_and_who_answers_over_rest(round_: Round, study: Study) -
     for who in ("bob", "ada", "rea"):
         assert Caller(who).post(one, {"map_to": "hang"}).status_code == 403
     assert Caller("olga", "rate").post(one, {"map_to": "hang"}).status_code == 403
-    assert Caller("bob").get(f"studies/study/proposals/{carols.pk}/").status_code == 404
+    assert Caller("bob").get(f"studies/study/proposals/{carols.public_id}/").status_code == 404
     assert Caller("olga").get("studies/study/proposals/x/").status_code == 404
     assert Caller("olga").post("studies/study/proposals/999999/", {"map_to": "hang"}).status_code == 404
     assert Caller("olga").post(one, {"map_to": "hang"}).status_code == 200
@@ -506,16 +514,17 @@ def test_the_list_over_rest_says_state_group_and_outcome(round_: Round) -> None:
     third = propose(round_, "bob", 2, "hang")
     olga = Caller("olga")
     rows = olga.get("studies/study/proposals/?state=open").json()["results"]
-    assert [each["group"] for each in rows] == [str(first.pk), str(first.pk), str(third.pk)]
+    assert [each["group"] for each in rows] == [first.public_id, first.public_id, third.public_id]
     assert rows[2]["near"] == ["hang"]
-    answer = olga.post(f"studies/study/proposals/{first.pk}/", {"decline": "too narrow", "also": [second.pk]})
+    both = {"decline": "too narrow", "also": [second.public_id]}
+    answer = olga.post(f"studies/study/proposals/{first.public_id}/", both)
     assert answer.status_code == 200, answer.content
     settled = olga.get("studies/study/proposals/?state=settled").json()["results"]
-    assert [each["id"] for each in settled] == [str(first.pk), str(second.pk)]
+    assert [each["id"] for each in settled] == [first.public_id, second.public_id]
     told = settled[0]
     assert told["outcome"].pop("id") and told["outcome"].pop("decided_at") and told.pop("proposed_at")
     assert told == {
-        "id": str(first.pk), "item": "acme/rocket#1", "part": 1, "round": 1, "dimension": "symptom", "rater": "R1",
+        "id": first.public_id, "item": "acme/rocket#1", "part": 1, "round": 1, "dimension": "symptom", "rater": "R1",
         "assignment": None, "name": "Ring stall", "memo": "no progress", "state": "declined", "group": None, "near": [],
         "outcome": {
             "outcome": "declined", "category": None, "category_name": None, "version": None, "reason": "too narrow",
@@ -531,7 +540,7 @@ def test_the_list_over_rest_says_state_group_and_outcome(round_: Round) -> None:
 
 def test_errors_over_rest_have_the_statuses_of_the_contract(round_: Round) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
-    olga, path = Caller("olga"), f"studies/study/proposals/{proposal.pk}/"
+    olga, path = Caller("olga"), f"studies/study/proposals/{proposal.public_id}/"
     answer = olga.post(path, {"accept": {"name": ""}})
     assert answer.status_code == 422 and "accept.name" in answer.json()["fields"]
     assert olga.post(path, {"decline": "no", "also": {}}).status_code == 422
@@ -550,7 +559,7 @@ def test_the_list_costs_the_same_for_three_and_for_thirty(study: Study) -> None:
     def fill(round_: Round, n: int) -> None:
         for number in range(1, n + 1):
             propose(round_, "bob", number, f"Name {number}")
-        pks = list(Proposal.objects.filter(outcomes=None).values_list("pk", flat=True))
+        pks = [each.public_id for each in Proposal.objects.filter(outcomes=None)]
         settle_proposals(seat=make.owner_seat(study), proposals=pks[: n // 3], map_to="hang")
 
     olga = Caller("olga")

@@ -42,7 +42,7 @@ def disputed() -> Round:
 
 def test_a_reopened_place_is_open_again_and_all_that_was_decided_is_kept(disputed) -> None:
     first = resolve(values=["crash"], rationale="it stops", **place(disputed))
-    again = reopen(rationale="the trace says otherwise", expected=first.pk, **place(disputed, who="olga"))
+    again = reopen(rationale="the trace says otherwise", expected=first.public_id, **place(disputed, who="olga"))
     assert (again.revision, again.method, again.decided.count()) == (2, "reopened", 0)
     assert state(disputed) == ("open", None)
     assert queue_of(disputed).n_open == 2
@@ -56,16 +56,16 @@ def test_a_reopened_place_is_open_again_and_all_that_was_decided_is_kept(dispute
 
 def test_the_next_decision_may_name_the_reopening_and_nothing_older(disputed) -> None:
     first = resolve(values=["crash"], **place(disputed))
-    again = reopen(expected=first.pk, **place(disputed))
+    again = reopen(expected=first.public_id, **place(disputed))
     with pytest.raises(Stale, match="ada reopened this meanwhile"):
-        resolve(values=["hang"], expected=first.pk, **place(disputed))
-    resolve(values=["hang"], expected=again.pk, **place(disputed))
+        resolve(values=["hang"], expected=first.public_id, **place(disputed))
+    resolve(values=["hang"], expected=again.public_id, **place(disputed))
 
 
 def test_a_unanimous_item_that_was_overruled_is_agreed_again(disputed) -> None:
     first = resolve(values=["crash"], **place(disputed, 2))
     assert state(disputed, 2) == ("resolved", ("crash",))
-    reopen(expected=first.pk, **place(disputed, 2))
+    reopen(expected=first.public_id, **place(disputed, 2))
     assert state(disputed, 2) == ("agreed", ("slow",))
 
 
@@ -75,7 +75,7 @@ def test_what_nobody_decided_or_is_open_already_cannot_be_reopened(disputed) -> 
     first = resolve(values=["crash"], **place(disputed))
     with pytest.raises(Stale):
         reopen(expected=None, **place(disputed))
-    reopen(expected=first.pk, **place(disputed))
+    reopen(expected=first.public_id, **place(disputed))
     with pytest.raises(Invalid):
         reopen(**place(disputed))
     with pytest.raises(Invalid) as refused:
@@ -90,7 +90,7 @@ def test_a_proposal_waits_again_when_its_place_is_reopened(disputed) -> None:
 
     first = resolve(values=["crash"], **place(disputed, 3))
     assert waiting() == 0
-    reopen(expected=first.pk, **place(disputed, 3))
+    reopen(expected=first.public_id, **place(disputed, 3))
     assert waiting() == 1
     resolve(values=["crash"], **place(disputed, 3))
     assert waiting() == 0
@@ -99,7 +99,7 @@ def test_a_proposal_waits_again_when_its_place_is_reopened(disputed) -> None:
 def test_a_reopened_place_stands_in_the_way_of_closing(disputed) -> None:
     first = resolve(values=["crash"], **place(disputed))
     resolve(values=["crash"], **place(disputed, 3))
-    reopen(expected=first.pk, **place(disputed))
+    reopen(expected=first.public_id, **place(disputed))
     with pytest.raises(Conflict, match="open disagreements"):
         rounds.close_round(seat=make.owner_seat(disputed.study), number=1)
 
@@ -108,7 +108,7 @@ def test_raters_do_not_reopen_and_whoever_rates_in_an_open_round_is_blind_to_it(
     first = resolve(values=["crash"], **place(disputed))
     for name in ("bob", "rea"):
         with pytest.raises(Forbidden):
-            reopen(expected=first.pk, **place(disputed, who=name))
+            reopen(expected=first.public_id, **place(disputed, who=name))
     study = disputed.study
     Study.objects.update(resolve_when="item")
     studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])

@@ -66,17 +66,17 @@ def test_a_decision_is_recorded_with_who_why_and_how(disputed) -> None:
 
 def test_deciding_again_appends_a_revision_and_keeps_the_earlier_one(disputed) -> None:
     first = decide(disputed, 1, ["crash"])
-    second = decide(disputed, 1, ["hang"], expected=str(first.pk))
+    second = decide(disputed, 1, ["hang"], expected=first.public_id)
     assert list(Resolution.objects.order_by("revision").values_list("pk", flat=True)) == [first.pk, second.pk]
     assert standing(disputed)["symptom"] == ("resolved", ("hang",))
 
 
-@pytest.mark.parametrize("expected", [None, "0", "999999", "nonsense"])
+@pytest.mark.parametrize("expected", [None, "0", "999999", "nonsense", Resolution.public_id_of(999_999)])
 def test_who_did_not_see_the_newest_decision_is_told_it_and_overwrites_nothing(disputed, expected) -> None:
     first = decide(disputed, 1, ["crash"], rationale="first")
     with pytest.raises(Stale) as told:
         decide(disputed, 1, ["hang"], who="olga", expected=expected)
-    assert told.value.newer["id"] == str(first.pk)
+    assert told.value.newer["id"] == first.public_id
     assert (told.value.newer["values"], told.value.newer["decided_by"]) == (["crash"], "ada")
     assert Resolution.objects.count() == 1
 
@@ -190,7 +190,7 @@ def test_what_hangs_on_a_disputed_dimension_can_be_decided_only_after_it() -> No
     first = decide(round_, 1, ["fault"], dimension="kind")
     decide(round_, 1, ["crash"])
     assert standing(round_)["symptom"] == ("resolved", ("crash",))
-    decide(round_, 1, ["how-to"], dimension="kind", expected=str(first.pk))
+    decide(round_, 1, ["how-to"], dimension="kind", expected=first.public_id)
     assert list(standing(round_)) == ["kind"]
 
 
@@ -210,7 +210,7 @@ def test_a_closed_round_takes_a_decision_again(disputed) -> None:
     first = decide(disputed, 1, ["crash"])
     decide(disputed, 3, ["crash"])
     rounds.close_round(seat=make.owner_seat(disputed.study), number=1)
-    decide(disputed, 1, ["hang"], expected=first.pk)
+    decide(disputed, 1, ["hang"], expected=first.public_id)
     assert standing(disputed)["symptom"] == ("resolved", ("hang",))
 
 

@@ -239,15 +239,15 @@ def test_a_stale_decision_shows_the_newer_one_and_overwrites_nothing(disputed) -
         words = answer.content.decode()
         assert answer.status_code == 409
         assert "olga decided this meanwhile: Hang." in words and "the trace ends there" in words
-        assert "mine" in words and f'name="expected" value="{Resolution.objects.get().pk}"' in words
-    again = client("ada").post(address(), decision(expected=str(Resolution.objects.get().pk)))
+        assert "mine" in words and f'name="expected" value="{Resolution.objects.get().public_id}"' in words
+    again = client("ada").post(address(), decision(expected=Resolution.objects.get().public_id))
     assert again.status_code == 302 and Resolution.objects.count() == 2
 
 
 def test_what_was_decided_is_shown_with_its_history(disputed) -> None:
     client("ada").post(address(), decision(rationale="one reason", method="third_rater"))
     first = Resolution.objects.get()
-    client("olga").post(address(), decision('["hang"]', rationale="a better reason", expected=str(first.pk)))
+    client("olga").post(address(), decision('["hang"]', rationale="a better reason", expected=first.public_id))
     words = client("ada").get(address()).content.decode()
     for expected in ("one reason", "a better reason", "third rater", "by olga", "by ada", "Decide again"):
         assert expected in words

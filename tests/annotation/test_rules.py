@@ -147,7 +147,7 @@ def test_what_somebody_decided_or_reopened_is_left_to_people() -> None:
     place = {"seat": seat, "round_": round_, "item": get_item(seat, "acme/rocket#1"), "part": 1, "dimension": "symptom"}
     first = resolve(values=["hang"], **place)
     rule_round(round_.pk)
-    reopen(expected=first.pk, **place)
+    reopen(expected=first.public_id, **place)
     Round.objects.update(ruled_at=None)
     rule_round(round_.pk)
     assert list(Resolution.objects.values_list("method", flat=True).order_by("revision")) == ["discussion", "reopened"]

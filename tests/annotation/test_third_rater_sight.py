@@ -38,7 +38,7 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
 def decided(round_: Round, item: Item, own: Membership) -> None:
     ada = make.seat(round_.study, "ada")
     place: dict[str, Any] = {"round_": get_round(ada, 1), "item": item, "part": 1, "dimension": "symptom"}
-    newest = str(Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].pk)
+    newest = Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].public_id
     resolving.resolve(seat=ada, values=["slow"], method="discussion", rationale="Slow.", expected=newest, **place)
     all_said(round_, item, own, "slow")
 

@@ -37,7 +37,7 @@ def both(round_: Round, number: int, labels: dict[str, Any], **more: Any) -> Non
 
 
 def settle(study: Study, proposal: Proposal, **answer: Any) -> None:
-    settle_proposals(seat=make.owner_seat(study), proposals=[proposal.pk], **answer)
+    settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], **answer)
 
 
 def test_a_required_question_of_another_kind_is_asked_anew_of_all_whose_answer_can_not_follow() -> None:

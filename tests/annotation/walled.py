@@ -112,7 +112,7 @@ def _resolving(study: Study) -> None:
     made = resolving.resolve(
         item=item, values=["crash"], method="discussion", rationale=OF_ROUND_1["rationale"], expected=None, **place
     )
-    resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=str(made.pk), **place)
+    resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=made.public_id, **place)
     two = get_item(ada, "acme/rocket#2")
     resolving.resolve(item=two, values=["hang"], method="discussion", rationale="plain", expected=None, **place)
     rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
@@ -446,11 +446,11 @@ def ids() -> dict[str, object]:
     for pk, name, item_name in rows.values_list("pk", "rater__user__username", "item__identifier"):
         found[f"{name} {item_name.rpartition('#')[2]}"] = Assignment.public_id_of(pk)
     for row in Proposal.objects.filter(round__study__slug="study").order_by("-pk").select_related("item"):
-        found[f"proposal {row.item.identifier.rpartition('#')[2]}"] = row.pk
+        found[f"proposal {row.item.identifier.rpartition('#')[2]}"] = row.public_id
     for member in Study.objects.get(slug="study").memberships.select_related("user"):
         found[f"member {member.user and member.user.username}"] = member.pk
     for line in InboxLine.objects.order_by("-pk").select_related("member__user"):
-        found[f"line {line.member.user and line.member.user.username}"] = line.pk
+        found[f"line {line.member.user and line.member.user.username}"] = line.public_id
     plan = Plan.objects.get()
     uploads = {"import": Workbook.objects.get(study__slug="study").pk, "upload": Workbook.objects.get(study=None).pk}
     uploads |= {"export": Export.objects.get().public_id, "arrival": Arrival.objects.get().pk}

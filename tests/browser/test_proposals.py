@@ -94,7 +94,7 @@ def test_the_pages_of_proposals_pass_axe_and_fit(round_: Round, visit: Visit, wi
     first = propose(round_, "bob", 1, "Ring stall", "no progress, no error")
     propose(round_, "carol", 1, "ring-stall")
     settled = propose(round_, "bob", 2, "An unusually long name for a category that nobody has thought of yet " * 2)
-    settle_proposals(seat=make.owner_seat(round_.study), proposals=[settled.pk], decline="too narrow")
+    settle_proposals(seat=make.owner_seat(round_.study), proposals=[settled.public_id], decline="too narrow")
     label = f"/studies/study/rounds/1/label/{settled.annotation.assignment.public_id}/"
     for name, path in (("olga", PAGE), ("olga", f"{PAGE}{first.pk}/"), ("bob", PAGE), ("bob", label)):
         page = visit(name, path, width=width, scheme=scheme)

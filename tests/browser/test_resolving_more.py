@@ -159,7 +159,7 @@ def test_a_fault_of_the_taxonomy_is_proposed_and_the_round_stays_open_until_it_i
     olga.wait_for_selector("text=open proposals")
     assert Round.objects.get().state == Round.State.RESOLVING
     asked = Proposal.objects.get()
-    settle_proposals(seat=make.owner_seat(crossed.study), proposals=[asked.pk], decline="it is a hang")
+    settle_proposals(seat=make.owner_seat(crossed.study), proposals=[asked.public_id], decline="it is a hang")
     olga.goto(olga.url.split("/rounds/")[0] + "/rounds/1/resolve/")
     olga.locator("text=Close round 1").focus()
     press(olga, "Enter")

@@ -90,7 +90,7 @@ def test_an_inbox_holds_lines_of_its_person_alone(study: Study) -> None:
     for name in (*sorted(filter(None, holders)), "mallory", "rea"):
         shown = Visitor(name).get(BASE, "inbox/?page_size=100").json()["results"]
         own = set(InboxLine.objects.filter(member__user__username=name).values_list("pk", flat=True))
-        assert {int(line["id"]) for line in shown} <= own, name
+        assert {InboxLine.number_of(line["id"]) for line in shown} <= own, name
     assert not Visitor("mallory").get(BASE, "inbox/").json()["results"]
 
 
@@ -98,7 +98,7 @@ def test_an_inbox_holds_lines_of_its_person_alone(study: Study) -> None:
 def test_no_line_of_an_inbox_tells_a_rater_of_others_in_an_open_round(study: Study, name: str) -> None:
     lines = InboxLine.objects.filter(member__user__username=name, round__number=2)
     for line in lines:
-        answer = Visitor(name).get(PAGES, f"inbox/{line.pk}/")
+        answer = Visitor(name).get(PAGES, f"inbox/{line.public_id}/")
         assert not told(OF_OPEN, words_of(answer))
     for base, path in INBOX:
         assert not told(OF_OPEN, words_of(Visitor(name).get(base, path)))
@@ -114,4 +114,4 @@ def test_who_is_no_member_any_more_is_told_nothing_of_what_came_before(study: St
         answer = visitor.get(base, path)
         assert answer.status_code == 200 and not told(SECRETS, words_of(answer))
     assert not visitor.get(BASE, "inbox/").json()["results"]
-    assert visitor.get(PAGES, f"inbox/{line.pk}/").status_code == 404
+    assert visitor.get(PAGES, f"inbox/{line.public_id}/").status_code == 404

@@ -38,7 +38,7 @@ def discussion(here: Here, item: Item, standing: ItemVerdicts, place: Verdict | 
         "to_mention": taking_part.to_mention(here.seat.membership.pk if here.seat.membership else None),
         "places": places(here, standing.verdicts, place),
         "longest_remark": LONGEST_TEXT,
-        "after": said[-1].pk if said else 0,
+        "after": said[-1].public_id if said else "",
         "own": _own(here, item, own, table, place),
         "talk_urls": {name: url(here, item, f"discuss_{name}") for name in ("say", "take")},
     } | news(here, item, taking_part, queries.newest(here.round, item), said[-1].pk if said else 0)
@@ -63,7 +63,7 @@ def remark(here: Here, remark: Remark, taking_part: People) -> dict[str, object]
     about = here.tree.by_key[remark.dimension.key] if remark.dimension else None
     html: SafeString = mark_safe(marked(render_markdown(remark.text), taking_part.by_name))  # sanitised there
     return {
-        "pk": remark.pk,
+        "id": remark.public_id,
         "code": remark.author.code or "",
         "label": taking_part.label(remark.author),
         "html": html,
@@ -111,7 +111,7 @@ def news(
     sentences += [f"{taking_part.words(pk)} changed their answer." for pk in dict.fromkeys(changed)]
     mark = sha256(json.dumps([present, sentences]).encode()).hexdigest()[:16]
     resolution, answer = Resolution.public_id_of(since.resolution), Annotation.public_id_of(since.annotation)
-    asked = f"after={after}&decided={resolution}&answered={answer}&told={mark}"
+    asked = f"after={Remark.public_id_of(after)}&decided={resolution}&answered={answer}&told={mark}"
     return {
         "present": present,
         "meanwhile": sentences,

@@ -169,7 +169,7 @@ def _place(
         "other_keys": filled.other or _shared(columns) if dimension.kind == "multi" else filled.other,
         "filled": filled,
         "told": [_told(dimension, decision) for decision in earlier],
-        "expected": earlier[0].id if earlier else "",
+        "expected": Resolution.public_id_of(earlier[0].id) if earlier else "",
         "action": here.item_url(item.pk),
         "several": _several(columns) if dimension.kind == "multi" else [],
         "several_keys": filled.several or _shared(columns),
