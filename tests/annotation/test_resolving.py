@@ -71,7 +71,10 @@ def test_deciding_again_appends_a_revision_and_keeps_the_earlier_one(disputed) -
     assert standing(disputed)["symptom"] == ("resolved", ("hang",))
 
 
-@pytest.mark.parametrize("expected", [None, "0", "999999", "nonsense", Resolution.public_id_of(999_999)])
+@pytest.mark.parametrize(
+    "expected",
+    [None, "0", "999999", "nonsense", pytest.param(Resolution.public_id_of(999_999), id="made up")],
+)
 def test_who_did_not_see_the_newest_decision_is_told_it_and_overwrites_nothing(disputed, expected) -> None:
     first = decide(disputed, 1, ["crash"], rationale="first")
     with pytest.raises(Stale) as told:
