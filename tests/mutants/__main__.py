@@ -98,9 +98,11 @@ def tests_of(patch: str, data: coverage.CoverageData, seconds: dict[str, float])
 def copy_of_commit(to: Path) -> None:
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     subprocess.run(["tar", "-x", "-C", str(to)], input=archive, check=True)
-    for name in (".venv", ".github-descriptions", ".pytest_cache"):
+    for name in (".venv", ".github-descriptions"):
         if (ROOT / name).exists():
             (to / name).symlink_to(ROOT / name)
+    if (ROOT / ".pytest_cache").exists():  # it keeps the tables; of a changed migration the copy makes its own
+        shutil.copytree(ROOT / ".pytest_cache", to / ".pytest_cache")
 
 
 def verdict(patch: Path, tests: list[str], processes: int) -> tuple[str, float]:
@@ -116,7 +118,7 @@ def verdict(patch: Path, tests: list[str], processes: int) -> tuple[str, float]:
             return f"invalid: {applied.stderr.strip()}", 0.0
         named = copy / "tests.txt"
         named.write_text("\n".join(tests))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:randomly", "-p", "tests.mutants.ordering"]
         command += ["-n", str(processes), f"@{named}"]
         try:
             done = subprocess.run(
