@@ -1,6 +1,6 @@
 """The only road from an address to an object of a study: found and allowed, or 404, or 403."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -126,12 +126,27 @@ class Seat:
         Owners and adjudicators read answers of open rounds, raters of a round once it is over, everyone else once it is
         closed. One query more than `blind_round_ids`, none for owners and adjudicators.
         """
-        if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
+        return self.blind_round_ids | frozenset(self._not_closed)
+
+    @cached_property
+    def hidden_round_ids(self) -> frozenset[int]:
+        """Rounds of which no result reaches this person, neither labels nor agreement nor a count of what was said.
+
+        Those they are blind in, and every open round for whoever only rates in the study: they may still join it, and
+        numbers about few items tell single answers. No query beside that of `sealed_round_ids`.
+        """
+        if self.has_role(OWNER, ADJUDICATOR, READER) or self.user.is_staff:
             return self.blind_round_ids
+        return self.blind_round_ids | {pk for pk, state in self._not_closed.items() if state == Round.State.OPEN}
+
+    @cached_property
+    def _not_closed(self) -> Mapping[int, str]:
+        """Rounds under way, and their state, of which only others read the answers."""
+        if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
+            return {}
         rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=self.membership)
         not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
-        rounds = Round.objects.filter(not_closed, study=self.study).order_by()
-        return self.blind_round_ids | frozenset(rounds.values_list("pk", flat=True))
+        return dict(Round.objects.filter(not_closed, study=self.study).order_by().values_list("pk", "state"))
 
     def require_answers(self, round_: Round) -> None:
         """Raises Blind or Forbidden where this person does not read the single answers of this round."""
@@ -142,21 +157,18 @@ class Seat:
                 "answers."
             )
 
-    def seals_labels(self, round_: Round) -> bool:
-        """Whether its agreed labels are hidden: from its blind raters, and while it is open from other raters, too.
-
-        They show what each rater said, and whoever only rates in the study may be the next rater of the round.
-        """
-        reads = self.has_role(OWNER, ADJUDICATOR, READER) or self.user.is_staff
-        return round_.pk in self.blind_round_ids or (round_.state == Round.State.OPEN and not reads)
-
     def require_sight(self, round_: Round) -> None:
-        """Raises Blind when the person rates in this round while it is open."""
+        """Raises Blind when the person rates in this round while it is open, Forbidden where they may still join it."""
         if round_.pk in self.blind_round_ids:
             if self.link is not None:
                 raise Blind(f"By a link only closed rounds are read, and round {round_.number} is {round_.state}.")
             raise Blind(
                 f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
+            )
+        if round_.pk in self.hidden_round_ids:
+            raise Forbidden(
+                f"Round {round_.number} is open, and you could still become one of its raters, so its results stay "
+                "hidden from you until it is over."
             )
 
     @cached_property
@@ -194,7 +206,7 @@ class Seat:
 
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
-        return round_.pk in self.blind_round_ids or (round_.pk, item) in self.arbitrated
+        return round_.pk in self.hidden_round_ids or (round_.pk, item) in self.arbitrated
 
     def hides_answers(self, round_: Round, item: int) -> bool:
         """Whether single answers on this item (its id) in this round must not reach this person yet."""

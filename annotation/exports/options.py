@@ -38,8 +38,7 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
         round_ = None
         if "round" in found:
             round_ = get_round(seat, found["round"])
-            if seat.seals_labels(round_):
-                seat.require_answers(round_)
+            seat.require_sight(round_)
         told_version(seat, found.get("version"), round_)
         return found
 

@@ -246,9 +246,8 @@ def in_sight(seat: Seat, number: int | None) -> list[Round]:
     rounds = counting(seat, number)
     if number is not None:
         for round_ in rounds:
-            if seat.seals_labels(round_):
-                seat.require_answers(round_)
-    return [round_ for round_ in rounds if not seat.seals_labels(round_)]
+            seat.require_sight(round_)
+    return [round_ for round_ in rounds if round_.pk not in seat.hidden_round_ids]
 
 
 def read_by(seat: Seat, number: int | None) -> list[Round]:

@@ -130,7 +130,8 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
-    is_hidden, is_owed = seat.hides(round_, item.pk), item.pk in seat.owed_in(round_)
+    is_owed = item.pk in seat.owed_in(round_)
+    is_hidden = is_owed or round_.pk in seat.blind_round_ids
     is_sealed = not is_hidden and seat.hides_answers(round_, item.pk)
     if is_sealed:
         return ItemInRound(

@@ -77,7 +77,7 @@ def _decided(seat: Seat, round_: Round, item: int, verdict: Verdict) -> list[Res
         study=seat.study,
         taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
         state__in=(Round.State.OPEN, *Round.OVER),
-    ).exclude(pk__in=seat.blind_round_ids)
+    ).exclude(pk__in=seat.hidden_round_ids)
     rows = (
         Resolution.objects.filter(~Exists(later), round__in=rounds, dimension__key=verdict.dimension)
         .exclude(method=Resolution.Method.REOPENED)

@@ -349,7 +349,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     answers, and no entry that quotes their agreement.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
-    hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.arbitrated}
+    hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.arbitrated}
     if not hidden:
         return rows
     numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))

@@ -30,10 +30,10 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     have to answer as a third rater. One query, three for each study, and those of the routes.
     """
     seats = _seats(user, taxonomy)
-    blind = {round_id for seat in seats for round_id in seat.blind_round_ids}
+    hidden = {round_id for seat in seats for round_id in seat.hidden_round_ids}
     over = Round.objects.filter(
         study__in=[seat.study.pk for seat in seats], taxonomy_version__taxonomy=taxonomy, state__in=Round.OVER
-    ).exclude(pk__in=blind)
+    ).exclude(pk__in=hidden)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
         .filter(*(seat.not_owed() for seat in seats if seat.arbitrated))

@@ -369,5 +369,5 @@ def visible_rounds(seat: Seat, number: int | None = None) -> list[Round]:
     return [
         round_
         for round_ in rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
-        if round_.pk not in seat.blind_round_ids and round_.kind in (Round.Kind.PILOT, Round.Kind.MAIN)
+        if round_.pk not in seat.hidden_round_ids and round_.kind in (Round.Kind.PILOT, Round.Kind.MAIN)
     ]

@@ -69,7 +69,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         also=also,
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
-    hidden = [each for each in every if seat.seals_labels(each)]
+    hidden = [each for each in every if each.pk in seat.hidden_round_ids]
     return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden)
 
 

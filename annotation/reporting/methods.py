@@ -36,12 +36,12 @@ OWN = Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
-    Rounds that the person is blind in are left out and named in `hidden`; items that they still have to answer as a
+    Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
     ten more.
     """
     study, rounds = seat.study, visible_rounds(seat)
-    numbers = sorted(seat.study.rounds.filter(pk__in=seat.blind_round_ids).values_list("number", flat=True))
+    numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
     asked = replace(ask(seat, {}), resamples=resamples)
     reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
     known = _answers(seat, rounds)

@@ -69,7 +69,7 @@ def screening_rounds(seat: Seat) -> list[Round]:
     """The screening rounds that count and that this person may see."""
     rounds = Round.objects.filter(study=seat.study, kind=Round.Kind.SCREENING).select_related("taxonomy_version")
     shown = rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
-    return [each for each in shown if each.pk not in seat.blind_round_ids]
+    return [each for each in shown if each.pk not in seat.hidden_round_ids]
 
 
 def _entries(seat: Seat, rounds: Sequence[Round], when: str, number: int | None) -> Iterator[dict[str, Any]]:

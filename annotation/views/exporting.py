@@ -70,6 +70,7 @@ def _page(
         "standing": standing,
         "formats": [(name, FORMAT_WORDS[name]) for name in FORMATS],
         "blind": [each for each in rounds if each.pk in seat.blind_round_ids],
+        "joinable": [each for each in rounds if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
         "own_only": rows.own_only(seat),
         "has_rounds": any(each.state != Round.State.DRAFT for each in rounds),
         "address": absolute(f"/api/v1/studies/{study.slug}/"),
@@ -86,7 +87,7 @@ def _page(
 
 def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What can be chosen for a file that a job makes, and what was."""
-    seen = [each for each in rounds if each.state != Round.State.DRAFT and each.pk not in seat.blind_round_ids]
+    seen = [each for each in rounds if each.state != Round.State.DRAFT and each.pk not in seat.hidden_round_ids]
     dimensions: dict[str, str] = {}
     for each in reversed(seen):
         if each.taxonomy_version.taxonomy_id == seat.study.taxonomy_id:

@@ -88,7 +88,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     compared = [] if is_screening else rounds
     reports = report(seat, compared, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
-    apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.blind_round_ids]
+    apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.hidden_round_ids]
     machines = against_machines(seat, chosen, asked)
     sections = [section(each, links, machines.get(each.across.dimension.key, [])) for each in reports]
     found = [each.across for each in reports]
@@ -106,6 +106,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         choosable=sorted([*rounds, *apart], key=lambda each: each.number),
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
+        joinable=[each for each in every if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
         n_owed=sum(len(seat.owed_in(each)) for each in chosen),
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=[*_filters(request, seat, reports), *_slices(seat, asked)],

@@ -366,7 +366,7 @@ def _round_page(
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
-        kept=kept(round_) if round_.pk not in seat.blind_round_ids else None,
+        kept=kept(round_) if round_.pk not in seat.hidden_round_ids else None,
         disagreements=queries.open_disagreements(seat, round_)
         if decides or (is_resolving and seat.has_role(OWNER))
         else None,

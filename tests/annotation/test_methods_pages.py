@@ -171,7 +171,7 @@ def test_an_empty_study_says_that_there_is_nothing_yet() -> None:
 
 def test_a_person_who_is_blind_everywhere_reads_of_no_round() -> None:
     make.open_round(make.study(), 1)
-    assert "Nothing can be told yet." in get("bob", PAGE)
+    assert "There is nothing to report yet." in get("bob", PAGE)
 
 
 def test_the_shell_prints_the_same(study: Study) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 
 from annotation.access import get_item
+from annotation.actions import studies
 from annotation.models import Annotation, Export, Item, Membership, Round, Study
 from tests import builders as make
 from tests.annotation import two_worlds, walled
@@ -47,6 +48,15 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
     table, visitor = two_worlds.steady_table(), Visitor(name)
     before = two_worlds.walked(visitor, table)
     _otherwise(study, own)
+    assert not (wrong := two_worlds.differences(before, two_worlds.walked(visitor, table))), wrong
+
+
+def test_nothing_shown_to_a_member_who_may_join_depends_on_answers_of_open_rounds(study: Study) -> None:
+    """Yan is a rater of the study and of no round."""
+    studies.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
+    table, visitor = two_worlds.steady_table(), Visitor("yan")
+    before = two_worlds.walked(visitor, table)
+    _otherwise(study, make.member(study, "rea"))
     assert not (wrong := two_worlds.differences(before, two_worlds.walked(visitor, table))), wrong
 
 
