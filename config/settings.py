@@ -320,6 +320,7 @@ SPECTACULAR_SETTINGS = {
         "PlanState": "annotation.models.Plan.State",
         "ExportState": "annotation.models.Export.State",
         "InvitationState": "annotation.api.inviting.STATES",
+        "MemberState": "annotation.models.Membership.State",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -96,7 +96,7 @@ def given(annotation: Annotation, part: int = 1) -> dict[str, object]:
         for other in (rating.boolean, rating.number, rating.text):
             value = other if other is not None else value
         key = rating.dimension.key
-        found[key] = [*found.get(key, []), value] if rating.dimension.kind == "multi" else value  # type: ignore[misc]
+        found[key] = sorted([*found.get(key, []), value]) if rating.dimension.kind == "multi" else value  # type: ignore[misc]
     return found
 
 
@@ -181,7 +181,7 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     assert given(first) == {
         "kind": "fault",
         "symptom": "crash",
-        "fixes": ["version", "code"],
+        "fixes": ["code", "version"],
         "distributed": False,
         "effort": "middle",
         "days": 12.5,

@@ -114,7 +114,7 @@ def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
     for n in (1, 12):
         for _ in range(n):
             failed_fetch()
-        with assert_queries(14):
+        with assert_queries(15):
             staff.get("/operations/")
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.cache import caches
@@ -22,7 +23,7 @@ from accounts.folder import Folder
 from annotation import exporting
 from annotation.actions.exporting import request_export
 from annotation.models import Annotation, Export, Study
-from config import env
+from config import env, health
 from config.celery import app
 from config.outages import outage_of
 from config.patience import absence
@@ -76,7 +77,7 @@ def test_every_door_says_that_the_database_is_away_and_opens_when_it_is_back(
     path = f"/studies/{study.slug}/rounds/1/label/"
     with database_away(monkeypatch):
         page = client.get(path)
-        part = client.post(path + "1/", headers={"HX-Request": "true"})
+        part = client.post(f"{path}{uuid4()}/", headers={"HX-Request": "true"})
         answer = script.send("GET", "studies/study/rounds/1/next/")
     words = "The database does not answer just now. What you saved before is safe."
     assert (page.status_code, page["Retry-After"]) == (503, "5")
@@ -111,6 +112,7 @@ def test_an_answer_that_the_databases_disk_has_no_room_for_is_stored_once_when_t
 @pytest.fixture
 def own_folder(tmp_path: Path, settings: Settings) -> Path:
     settings.STORAGES = {**settings.STORAGES, "default": env.files(tmp_path)}
+    health.forget()
     return tmp_path
 
 
