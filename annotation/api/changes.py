@@ -67,9 +67,11 @@ class Changes(APIView):
         seat.require_reading()
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
         pages = pagination()
-        rows = queries.for_list(queries.changed_items(seat.study)).order_by("pk")
+        rows = queries.for_list(queries.changed_items(seat)).order_by("pk")
         found = pages.paginate_queryset(rows, request, self)
-        answer: Response = pages.get_paginated_response([change_answer(line) for line in queries.change_lines(found)])
+        answer: Response = pages.get_paginated_response(
+            [change_answer(line) for line in queries.change_lines(seat, found)]
+        )
         return answer
 
 

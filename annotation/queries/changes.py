@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 
 from accounts.models import User
+from annotation.access import Seat
 from annotation.models import Assignment, AuditEvent, Item, Study
 from ingest.differences import Difference
 from ingest.models import FetchRun, Issue, Snapshot
@@ -29,26 +30,35 @@ def with_new_states(study: Study) -> QuerySet[Item]:
     return Item.objects.filter(is_first | _moved("issue__current_snapshot", "snapshot"), study=study)
 
 
-def changed_items(study: Study) -> QuerySet[Item]:
+def _answers(seat: Seat) -> QuerySet[Assignment]:
+    """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide."""
+    own = Q(rater=seat.membership.pk if seat.membership else None)
+    told = ~Q(round__in=seat.hidden_round_ids) & seat.not_owed()
+    return Assignment.objects.filter(own | told, round__study=seat.study, current__isnull=False).order_by()
+
+
+def changed_items(seat: Seat) -> QuerySet[Item]:
     """Items with a newer state, those that are not where they were, and those that were answered on another state.
 
-    A join on ids; ordered by nothing, so that a page can follow its key.
+    Answers that are hidden from the person list no item. A join on ids; ordered by nothing, so that a page can follow
+    its key.
     """
-    read_otherwise = Assignment.objects.filter(_moved("current__snapshot", "item__snapshot"), round__study=study)
+    study = seat.study
+    read_otherwise = _answers(seat).filter(_moved("current__snapshot", "item__snapshot"))
     is_first = Q(snapshot__isnull=True, issue__current_snapshot__isnull=False)
     return Item.objects.filter(
         is_first
         | _moved("issue__current_snapshot", "snapshot")
         | ~Q(issue__presence=Issue.Presence.HERE)
-        | Q(pk__in=read_otherwise.order_by().values("item")),
+        | Q(pk__in=read_otherwise.values("item")),
         study=study,
         issue__isnull=False,
     ).order_by()
 
 
-def n_changed(study: Study) -> int:
+def n_changed(seat: Seat) -> int:
     """How many items `changed_items` has, up to COUNTED_MOST + 1."""
-    return changed_items(study).values("pk")[: COUNTED_MOST + 1].count()
+    return changed_items(seat).values("pk")[: COUNTED_MOST + 1].count()
 
 
 def n_new_states(study: Study) -> int:
@@ -91,8 +101,11 @@ class ChangeLine:
         return "" if self.issue.presence == Issue.Presence.HERE else Issue.Presence(self.issue.presence).label
 
 
-def change_lines(items: Sequence[Item]) -> list[ChangeLine]:
-    """What became of items read by `for_list`; three queries, whatever their number."""
+def change_lines(seat: Seat, items: Sequence[Item]) -> list[ChangeLine]:
+    """What became of items read by `for_list`; three queries, whatever their number.
+
+    Of rounds and items that are hidden from the person only their own answers are counted.
+    """
     wanted = [item.pk for item in items]
     moved = [item for item in items if item.issue and item.snapshot and item.issue.current_snapshot]
     bodies = set(
@@ -104,8 +117,8 @@ def change_lines(items: Sequence[Item]) -> list[ChangeLine]:
     comments = _changed_comments(moved)
     answers = {
         row["item"]: (row["n"], row["n_otherwise"])
-        for row in Assignment.objects.filter(item__in=wanted, current__isnull=False)
-        .order_by()
+        for row in _answers(seat)
+        .filter(item__in=wanted)
         .values("item")
         .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=_moved("current__snapshot", "item__snapshot")))
     }
@@ -176,19 +189,19 @@ class ItemChange:
     states: Sequence[StateRead] = field(default=())
 
 
-def item_change(item: Item, since: str = "") -> ItemChange:
+def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     """What differs between the pinned (or the state whose SHA-256 begins with `since`) and the newest state.
 
-    Where the pinned one is the newest, it is compared with the newest other state that somebody answered on. Ten
-    queries at most.
+    Where the pinned one is the newest, it is compared with the newest other state that somebody answered on. Answers
+    that are hidden from the person bring in no state. Ten queries at most, beside those of the seat.
     """
-    (line,) = change_lines([item])
+    (line,) = change_lines(seat, [item])
     assert item.issue is not None
     answered = Counter(
         {
             row["current__snapshot"]: row["n"]
-            for row in Assignment.objects.filter(item=item, current__snapshot__isnull=False)
-            .order_by()
+            for row in _answers(seat)
+            .filter(item=item, current__snapshot__isnull=False)
             .values("current__snapshot")
             .annotate(n=Count("pk"))
         }

@@ -31,15 +31,15 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
     is_owner = seat.has_role(OWNER)
-    page = page_of(request, queries.for_list(queries.changed_items(seat.study)))
+    page = page_of(request, queries.for_list(queries.changed_items(seat)))
     context = {
         "seat": seat,
         "study": seat.study,
         "tab": "items",
         "is_owner": is_owner,
         "page": page,
-        "lines": queries.change_lines(page.rows),
-        "n": queries.n_changed(seat.study),
+        "lines": queries.change_lines(seat, page.rows),
+        "n": queries.n_changed(seat),
         "n_new_states": queries.n_new_states(seat.study) if is_owner else 0,
         "most": queries.COUNTED_MOST,
         "questions": list(actions.QUESTIONS.items()),
@@ -78,7 +78,7 @@ def _one(request: HttpRequest, seat: Seat, item: Item, status: int) -> HttpRespo
         "tab": "items",
         "is_owner": seat.has_role(OWNER),
         "item": item,
-        "change": queries.item_change(item, request.GET.get("since", "")),
+        "change": queries.item_change(seat, item, request.GET.get("since", "")),
     }
     return render(request, "annotation/studies/item_changes.html", context, status=status)
 

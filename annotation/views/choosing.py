@@ -205,7 +205,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         label_words=[(name, value) for name in LABEL_WORDS for value in request.GET.getlist(name) if value],
         may_screen=may_screen,
         counts=queries.screening_counts(seat.study),
-        n_changed=n_changed(seat.study),
+        n_changed=n_changed(seat),
         n_shown=rows.count() if may_screen and any(chosen.values()) and labels is None else None,
         reasons=queries.reasons_of(seat.study) if may_screen else [],
     )

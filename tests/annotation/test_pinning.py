@@ -52,7 +52,8 @@ def pinned(study: Study, number: int) -> Snapshot:
 
 
 def words(study: Study) -> dict[str, list[str]]:
-    lines = queries.change_lines(list(queries.for_list(queries.changed_items(study)).order_by("pk")))
+    seat = make.owner_seat(study)
+    lines = queries.change_lines(seat, list(queries.for_list(queries.changed_items(seat)).order_by("pk")))
     return {line.item.identifier: list(line.words) for line in lines}
 
 
@@ -165,7 +166,7 @@ def test_an_item_is_listed_when_its_issue_has_a_newer_state_and_says_what_change
         1, [(1, "ann", "Same here, still."), (5, "eve", "+1"), (4, "dan", "New.")], title="Hangs", state="closed"
     )
     assert words(study)["acme/rocket#1"] == ["1 comment added", "1 comment edited", "1 comment removed"]
-    detail = queries.item_change(item(study, 1)).difference
+    detail = queries.item_change(make.owner_seat(study), item(study, 1)).difference
     assert detail is not None and list(detail.words) == words(study)["acme/rocket#1"]
 
 
@@ -388,9 +389,9 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     olga, rest = visitor("olga"), Caller("olga")
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     pages = [
-        (lambda: olga.get(CHANGES), 11),
-        (lambda: rest.get("studies/study/changes/"), 6),
-        (lambda: olga.get(address), 12),
+        (lambda: olga.get(CHANGES), 12),
+        (lambda: rest.get("studies/study/changes/"), 7),
+        (lambda: olga.get(address), 13),
     ]
     for page, n in pages:
         page()
