@@ -27,7 +27,7 @@ def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:
     """
     seat.require(OWNER)
     found = _withdraw(seat, number, rater)
-    if found.n:
+    if found.moves:
         finish_if_done(_round_of(found))
     return found
 

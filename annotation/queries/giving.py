@@ -45,14 +45,16 @@ ASKED_MEANWHILE = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON, round
 def asked_meanwhile(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int, int]]:
     """(round, rater) → how many items the rater is asked as a third one while the round is open, and answered of them.
 
-    What a round tells of its progress is less by these. One query, none where no round resolves item by item.
+    What a round tells of its progress is less by these. In a pool `n_assigned` still holds what was withdrawn, so those
+    count, too. One query, none where no round resolves item by item.
     """
     by_item = Study.ResolveWhen.ITEM
     live = [each.pk for each in rounds if each.state == Round.State.OPEN and each.study.resolve_when == by_item]
     if not live:
         return {}
     told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
-    rows = Assignment.objects.filter(ASKED_MEANWHILE, round__in=told).exclude(state=Assignment.State.WITHDRAWN)
+    rows = Assignment.objects.filter(ASKED_MEANWHILE, round__in=told)
+    rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
     rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
     counted = rows.order_by().values("round_id", "rater_id")
     is_done = Q(state__in=Assignment.FINISHED)
@@ -88,7 +90,8 @@ class Leaving:
     """What becomes of the unfinished items of a rater who leaves: each with its new rater, or None.
 
     `n_slots` of them are to be taken by others: training items, and what an arbiter or a machine is asked, are not.
-    `is_pool`: they go back to the pool. `is_given_up`: nobody else is asked, as in a worklist.
+    `is_pool`: they go back to the pool. `is_given_up`: nobody else is asked, as in a worklist. `n_answers` are in.
+    No number counts what the rater is asked as a third one, because raters would learn from it that others differ.
     """
 
     rater: Membership
@@ -96,10 +99,11 @@ class Leaving:
     n_slots: int = 0
     is_pool: bool = False
     is_given_up: bool = False
+    n_answers: int = 0
 
     @property
     def n(self) -> int:
-        return len(self.moves)
+        return sum(each.slot is not None or self.rater.is_machine for each, _ in self.moves)
 
     @property
     def given(self) -> list[tuple[Membership, int]]:
@@ -142,7 +146,7 @@ def _are(n: int) -> str:
 
 
 def leaving(round_: Round, leaver: RoundRater) -> Leaving:
-    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; five queries.
+    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries.
 
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
     """
@@ -151,13 +155,15 @@ def leaving(round_: Round, leaver: RoundRater) -> Leaving:
         .select_related("item")
         .order_by("position", "pk")
     )
+    _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
+    n_answers = leaver.n_finished - n_third
     nobody: list[tuple[Assignment, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
-        return Leaving(leaver.rater, nobody, is_given_up=True)
+        return Leaving(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
     training = set(training_of(round_).values_list("item", flat=True))
     held = [each for each in unfinished if each.slot is not None and each.item_id not in training]
     if round_.mode == Round.Mode.POOL:
-        return Leaving(leaver.rater, nobody, len(held), is_pool=True)
+        return Leaving(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
     others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
     had: dict[int, set[int]] = {}
     rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each in held], rater__in=list(others))
@@ -172,7 +178,7 @@ def leaving(round_: Round, leaver: RoundRater) -> Leaving:
         f"left {round_.seed} {leaver.rater_id}",
     )
     to = {each.pk: None if rater is None else others[rater].rater for each, (_, rater) in zip(held, found, strict=True)}
-    return Leaving(leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held))
+    return Leaving(leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held), n_answers=n_answers)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from annotation.access import get_item
 from annotation.actions import studies
-from annotation.models import Assignment, Round, Study
+from annotation.models import Assignment, AuditEvent, Round, Study
 from annotation.ruling import rule_answers
 from tests import builders as make
 from tests.annotation.walled import BASE, PAGES, Visitor, compared, words_of
@@ -16,6 +17,7 @@ from tests.scripts import Script
 pytestmark = pytest.mark.django_db
 
 SAME, OTHER = "crash", "hang"
+WITHDRAW = "studies/study/rounds/1/raters/R2/withdraw/"
 
 
 def blind_owner(mode: str = "planned") -> tuple[Study, Round, int]:
@@ -97,3 +99,42 @@ def test_a_third_rater_counts_no_answer_of_others_before_their_own() -> None:
     assert n_answers() == 0
     answer_as_third(round_, number)
     assert n_answers() == 3
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_what_withdrawing_a_rater_would_do_counts_no_third_answer(mode: str, is_answered: bool) -> None:
+    study, round_, number = blind_owner(mode)
+    pk = make.member(study, "dan").pk
+    member = f"studies/study/members/{pk}/"
+    paths = [(BASE, WITHDRAW), (PAGES, WITHDRAW), (PAGES, f"{member}withdraw/"), (PAGES, f"{member}remove/")]
+    look = seen("olga", paths)
+    before = look()
+    differ(round_, number)
+    if is_answered:
+        answer_as_third(round_, number)
+    assert before == look()
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+def test_withdrawing_a_rater_tells_no_third_answer_and_withdraws_it(mode: str) -> None:
+    _, round_, number = blind_owner(mode)
+    same = _withdrawn(lambda: None)
+    assert same == _withdrawn(lambda: differ(round_, number))
+    differ(round_, number)
+    Script("olga").send("POST", WITHDRAW)
+    assert Assignment.objects.get(round=round_, slot=None).state == Assignment.State.WITHDRAWN
+
+
+def _withdrawn(first: Callable[[], None]) -> list[Any]:
+    """What the owner is told on withdrawing dan after something else was done, all of which is taken back."""
+    olga = Script("olga")
+    with transaction.atomic():
+        first()
+        told = [olga.send("POST", WITHDRAW).json()]
+        told.append(AuditEvent.objects.get(verb="rater withdrawn").detail)
+        told.append(olga.send("GET", "studies/study/rounds/1/").json())
+        raters = olga.send("GET", "studies/study/rounds/1/raters/").json()["results"]
+        told += [{key: row[key] for key in row if key != "left_at"} for row in raters]
+        transaction.set_rollback(True)
+    return told
