@@ -245,9 +245,9 @@ def ask_third_raters(
 ) -> dict[int, int]:
     """Gives items to third raters, by hand to one of those named, and tells them; item → member.
 
-    Raters of the round come first. A rule never asks somebody who could read the answers as owner or adjudicator; by
-    hand they are asked, and their assignment is marked. Where nobody is left nothing happens, and the place stays for
-    people to decide. Call it while the items are held.
+    Raters of the round come first. A rule never asks somebody whose role let them read the answers, nor a rater who
+    read answers while the round was being resolved; by hand they are asked, and their assignment is marked. Where
+    nobody is left nothing happens, and the place stays for people to decide. Call it while the items are held.
     """
     if not items:
         return {}

@@ -20,7 +20,7 @@ def ask_third_rater(
 ) -> Assignment:
     """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
 
-    They answer it like any other, blind to the others until then. Somebody whose role let them read the answers
+    They answer it like any other, blind to the others until then. Somebody who could read the answers, or did,
     is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
     Conflict, WrongState, Forbidden, Blind.
     """
@@ -51,7 +51,7 @@ def ask_third_rater(
             raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
         if chosen.pk in could_read and not unblinded:
             raise Conflict(
-                f"{chosen} was not asked: their role let them read the answers. Choose someone else, or "
+                f"{chosen} was not asked: they could read the answers. Choose someone else, or "
                 "ask them as an unblinded rater, whose answer never counts as before discussion.",
                 code="not_blind_any_more",
             )
@@ -90,7 +90,7 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
 def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str, bool]]:
     """Code and name of who can be asked as a third rater by hand, and whether they could read the answers, these last.
 
-    Six queries.
+    Seven queries.
     """
     seat.require(ADJUDICATOR, OWNER)
     members, had = candidates(round_, [item.pk])

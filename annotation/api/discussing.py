@@ -13,6 +13,7 @@ from accounts.api import scope
 from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
+from annotation.actions.reading import REST, note_reading
 from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
@@ -94,6 +95,7 @@ class Remarks(APIView):
             round_ = get_round(seat, number)
             seat.require_discussion(round_)
             rounds = [round_]
+        note_reading(seat, rounds, "remarks", REST)
         rows = visible_remarks(seat, rounds)
         if name:
             item = get_item(seat, name)

@@ -52,7 +52,7 @@ class EvidenceOfStudy(APIView):
             "dimension": word_in_address(request, "dimension") or None,
             "rater": word_in_address(request, "rater") or None,
         }
-        note_reading(seat, rows.read_by(seat, asked["round_number"]), "evidence", FILE if format else REST)
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "evidence", FILE if format else REST)
         found = rows.evidence(seat, **asked, after=(0, 0) if format else cursor_of(request))
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))

@@ -161,7 +161,7 @@ class Ratings(APIView):
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
-        note_reading(seat, rows.read_by(seat, asked["round_number"]), "ratings", FILE if format else REST)
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
         if format:
             answer = rows.streamed(seat, "ratings", format, options=asked)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))

@@ -260,6 +260,11 @@ def read_by(seat: Seat, number: int | None) -> list[Round]:
     return rounds
 
 
+def read_of_others(seat: Seat, number: int | None) -> list[Round]:
+    """The rounds of `read_by` if this person reads answers of others there, none where they read only their own."""
+    return [] if own_only(seat) else read_by(seat, number)
+
+
 def counting(seat: Seat, number: int | None) -> list[Round]:
     """Rounds that are neither drafts nor undone nor screen; undone ones and those that screen are read by number."""
     rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)

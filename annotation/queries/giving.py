@@ -10,8 +10,21 @@ from django.db.models.functions import Coalesce
 
 from annotation.access import ADJUDICATOR, OWNER, RATER, READER
 from annotation.assigning import given_on
-from annotation.models import Annotation, Assignment, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Membership,
+    Round,
+    RoundItem,
+    RoundRater,
+    Study,
+)
 from annotation.queries.verdicts import code_order
+
+READ = "open answers read"
+"""What the audit log calls it that somebody read single answers of a round under way."""
 
 
 def slots(round_: Round) -> QuerySet[Assignment]:
@@ -254,14 +267,21 @@ def unblinded_among(
 ) -> set[int]:
     """The ids of those who held a role that could read the round's answers, at a time when others had answered.
 
+    Those who only rate are among them as soon as they read answers of a round that is being resolved (`note_reading`).
+
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
     when they joined until they left it without an answer (with one they stay blind), or until it is over. Whoever was
-    marked before stays so. `in_round` are the raters of the round, where they were read. Three queries at most.
+    marked before stays so. `in_round` are the raters of the round, where they were read. Four queries at most.
     """
     everybody = list(members)
     if in_round is None:
         in_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_, rater__in=everybody)}
     found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
+    if round_.resolving_at is not None:
+        lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, at__gte=round_.resolving_at)
+        lines = lines.filter(detail__round=round_.number, user__in=[each.user_id for each in everybody if each.user_id])
+        readers = set(lines.order_by().values_list("user_id", flat=True))
+        found |= {each.pk for each in everybody if each.user_id in readers}
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
     if not suspects:
         return found

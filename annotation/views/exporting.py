@@ -154,7 +154,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     if what == "labels" and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
     if what in SINGLE_ANSWERS:
-        note_reading(seat, rows.read_by(seat, asked["round_number"]), what, FILE)
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
     answer = rows.streamed(seat, what, format, options=asked)
     record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
     return answer

@@ -10,7 +10,7 @@ from annotation.access import get_item, get_whole_study
 from annotation.actions import giving, leaving, rounds, studies
 from annotation.actions.exporting import request_export
 from annotation.exports import rows
-from annotation.models import Assignment, AuditEvent, RoundRater, Study
+from annotation.models import Assignment, AuditEvent, Item, RoundRater, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -234,6 +234,59 @@ def test_by_hand_somebody_who_could_read_the_answers_is_asked_by_name_and_marked
     assert given.blind is None and given.current is not None
     found = read_by("olga", "agreement/methods/").json()
     assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
+
+
+def resolving_with_carol_free() -> Any:
+    """Bob and dan differ on an item that carol, who rates in the same round, does not have."""
+    study = make.study(raters=("bob", "carol", "dan"))
+    round_ = make.open_round(study, 3, raters=("bob", "carol", "dan"), raters_per_item=2, kind="main")
+    for each in Assignment.objects.filter(round=round_).select_related("rater__user", "item"):
+        name, number = each.rater.user_name or "", int(each.item.identifier.rpartition("#")[2])
+        make.submit(round_, name, number, {"symptom": ["hang" if name == "dan" else "crash"]})
+    round_.refresh_from_db()
+    assert round_.state == "resolving"
+    of_carol = Assignment.objects.filter(round=round_, rater__user__username="carol").values("item")
+    (free,) = Item.objects.filter(study=study).exclude(pk__in=of_carol)
+    return round_, free
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["rounds/1/resolve/{item}/?walk=all", "rounds/1/discuss/", "items/{item}/", "api:remarks/?round=1"],
+)
+def test_a_rater_who_read_answers_of_a_round_that_is_resolved_is_no_blind_third_rater(path: str) -> None:
+    round_, free = resolving_with_carol_free()
+    place = path.format(item=free.pk)
+    if place.startswith("api:"):
+        assert read_by("carol", place.removeprefix("api:")).status_code == 200
+    else:
+        carol = Client()
+        carol.force_login(make.user("carol"))
+        assert carol.get(f"/studies/study/{place}").status_code == 200
+    assert [who for who, _, _ in reads()] == ["carol"]
+    studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
+    ruling.rule_items(round_.pk, [free.pk])
+    assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
+    item = {"item": free.identifier, "rater": "carol"}
+    rejected(Script("olga").send("POST", "studies/study/third-raters/", item))
+    made = Script("olga").send("POST", "studies/study/third-raters/", {**item, "unblinded": True})
+    assert (made.status_code, made.json()["unblinded"]) == (201, True)
+    make.submit(round_, "carol", int(free.identifier.rpartition("#")[2]), {"symptom": ["hang"]})
+    given = Assignment.objects.get(round=round_, item=free, slot=None)
+    assert given.blind is None and given.current is not None
+    assert "R2 (round 1) could read answers" in read_by("olga", "agreement/methods/").json()["paragraph"]
+
+
+@pytest.mark.parametrize("path", ["", "ratings/?round=1", "ratings/?format=csv", "rounds/1/"])
+def test_a_rater_who_read_only_their_own_answers_is_asked_by_rule_as_a_blind_third_rater(path: str) -> None:
+    round_, free = resolving_with_carol_free()
+    answer = read_by("carol", path)
+    assert answer.status_code == 200 and (not answer.streaming or list(answer.streaming_content))
+    assert reads() == []
+    studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
+    ruling.rule_items(round_.pk, [free.pk])
+    asked = Assignment.objects.get(round=round_, item=free, slot=None)
+    assert asked.rater.code == "R2" and not asked.unblinded
 
 
 # Who reads single answers of a round that is not closed
