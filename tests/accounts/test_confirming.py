@@ -6,15 +6,17 @@ import time
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client
+from zxcvbn import zxcvbn
 
 from accounts import actions
 from accounts.confirming import PROVIDER_SECONDS
 from accounts.errors import Invalid
 from accounts.limits import CONFIRMATIONS, process_counts
 from accounts.models import ApiToken, User
-from accounts.passwords import DEMO_PASSWORD
+from accounts.passwords import DEMO_PASSWORD, LongOrHardToGuess
 from tests import builders as make
 from tests.accounts.test_signing_in import AWAY
 
@@ -129,6 +131,17 @@ def test_a_short_password_that_is_easy_to_guess_is_refused(alice: User, short: s
     assert answer.status_code == 422
     alice.refresh_from_db()
     assert alice.check_password(PASSWORD)
+
+
+def test_eleven_easy_characters_are_too_few_and_twelve_enough() -> None:
+    """The score of zxcvbn is 2 and 3 of 4: under and over 100 million guesses."""
+    for short, score in (("frog8stone", 2), ("ab8Kq!frog", 3)):
+        assert zxcvbn(short)["score"] == score and len(short) < 12
+    for refused in ("abcabcabcab", "frog8stone"):
+        with pytest.raises(ValidationError, match="easy to guess"):
+            LongOrHardToGuess().validate(refused)
+    for taken in ("abcabcabcabc", "ab8Kq!frog"):
+        LongOrHardToGuess().validate(taken)
 
 
 @pytest.mark.parametrize("good", ["correct horse", "twelve chars", "zV#8kq!Lw2x", "ein langes Passwort mit ü"])

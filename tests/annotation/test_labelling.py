@@ -1,9 +1,11 @@
 """Submitting, skipping, asking for the next: stored once, only by the right rater, only what fits the version."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
 
 from annotation.access import get_round
 from annotation.actions import labelling, rounds
@@ -240,6 +242,21 @@ def test_an_item_taken_from_a_pool_while_the_owner_ends_it_is_withdrawn_with_the
     ending.join()
     taken.refresh_from_db()
     assert (taken.state, Round.objects.get().state) == (Assignment.State.WITHDRAWN, Round.State.RESOLVING)
+
+
+def test_an_item_is_leased_for_two_hours_from_the_last_time_it_was_asked_for() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1, raters_per_item=1, mode="pool")
+    held = take_next(seat=make.seat(study, "bob"), round_=round_)
+
+    def remaining() -> float:
+        held.refresh_from_db()
+        return (held.lease_until - timezone.now()) / timedelta(hours=1)
+
+    assert remaining() == pytest.approx(2, abs=1 / 60)
+    Assignment.objects.filter(pk=held.pk).update(lease_until=timezone.now() + timedelta(minutes=5))
+    assert take_next(seat=make.seat(study, "bob"), round_=round_) == held
+    assert remaining() == pytest.approx(2, abs=1 / 60)
 
 
 def test_a_lease_that_ran_out_goes_to_another_rater() -> None:

@@ -1,9 +1,21 @@
 """What is started on servers: compose, the units of systemd and the files of the proxies agree with each other."""
 
+import http.client
+import os
 import re
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from celery import Celery
+from celery.app.utils import find_app
+from django.conf import settings
 from ruamel.yaml import YAML
 
 from config.gunicorn import Worker, limit_request_line
@@ -59,3 +71,102 @@ def test_a_unit_writes_files_for_its_own_user_alone(unit: Path) -> None:
 def test_an_address_that_is_too_long_is_refused_in_words_by_every_proxy_and_by_gunicorn_itself() -> None:
     assert limit_request_line == 8190 and Worker.handle_error
     assert "large_client_header_buffers 4 8k;" in (ROOT / "deploy/nginx/concord.conf").read_text()
+
+
+def test_every_command_names_an_application_that_is_there(services: dict[str, dict]) -> None:
+    """Of compose, its health checks and the units; a health check must ask the application that the worker runs."""
+    told = [unit.read_text() for unit in UNITS] + [(ROOT / "Dockerfile").read_text()]
+    for service in services.values():
+        for each in (service.get("command", []), service.get("healthcheck", {}).get("test", [])):
+            told.append(" ".join(each) if isinstance(each, list) else each)
+    celery = re.findall(r"celery (?:-A|--app)[ =](\S+)", "\n".join(told).replace(",", ""))
+    assert len(celery) >= 5 and all(isinstance(find_app(name), Celery) for name in celery)
+    web = set(re.findall(r"\bconfig\.\w+", "\n".join(told)))
+    assert web == {"config.gunicorn", "config.wsgi"}
+    assert callable(import_module("config.wsgi").application)
+
+
+def test_compose_tells_concord_that_one_proxy_stands_before_it(services: dict[str, dict]) -> None:
+    for name in ("web", "worker", "beat", "migrate"):
+        assert services[name]["environment"]["TRUSTED_PROXIES"] == 1
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Says how many bytes it was sent."""
+
+    def do_POST(self) -> None:
+        n, left = 0, int(self.headers["Content-Length"] or 0)
+        while n < left and (piece := self.rfile.read(min(1 << 16, left - n))):
+            n += len(piece)
+        said = str(n).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_GET = do_POST  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def proxy(services: dict[str, dict], tmp_path: Path) -> Iterator[int]:
+    """The port of Debian's Caddy with our file and the limit that compose gives it for files of 1 MB."""
+    caddy = shutil.which("caddy")
+    if caddy is None:
+        pytest.skip("caddy missing (apt-get install caddy)")
+    asked = services["proxy"]["environment"]["BODY_MAX"]
+    limit, n = re.subn(r"\$\{UPLOAD_MEGABYTES_MAX:-(\d+)\}", "1", asked)
+    assert n == 1 and re.findall(r":-(\d+)", asked) == [str(settings.UPLOAD_BYTES_MAX >> 20)]
+    upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+    threading.Thread(target=upstream.serve_forever, daemon=True).start()
+    port = free_port()
+    environment = os.environ | {
+        "LISTEN": str(port), "WEB_NAME": "localhost", "WEB_PORT": str(upstream.server_port), "BODY_MAX": limit,
+        "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path),
+    }  # fmt: skip
+    command = [caddy, "run", "--config", str(ROOT / "deploy/Caddyfile"), "--adapter", "caddyfile"]
+    with open(tmp_path / "log", "w") as log:
+        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        for _ in range(200):
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert running.poll() is None, (tmp_path / "log").read_text()
+            threading.Event().wait(0.05)
+        yield port
+    finally:
+        running.terminate()
+        running.wait(20)
+        upstream.shutdown()
+        upstream.server_close()
+
+
+def sent(port: int, path: str, n_bytes: int = 0) -> tuple[int, str]:
+    """What the proxy answers: to a GET, or to a POST of so many bytes."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("POST" if n_bytes else "GET", path, bytes(n_bytes), {"Content-Length": str(n_bytes)})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_caddy_lets_a_whole_file_through_with_its_form_and_nothing_much_larger(proxy: int) -> None:
+    whole = (1 << 20) + 400_000
+    assert sent(proxy, "/repositories/upload/", whole) == (200, str(whole))
+    assert sent(proxy, "/repositories/upload/", 3 << 20)[0] >= 400
+
+
+def test_caddy_passes_pages_on_and_no_metrics(proxy: int) -> None:
+    assert sent(proxy, "/studies/") == (200, "0")
+    assert sent(proxy, "/metrics")[0] == 404

@@ -55,6 +55,8 @@ def test_words_that_changed_beside_each_other_are_one_mark() -> None:
 
 def test_lines_with_little_in_common_stand_as_a_whole() -> None:
     assert shown(text_difference("It hangs", "NCCL error 5")) == ["-It hangs", "+NCCL error 5"]
+    found = text_difference("one two three four five six", "one 2 3 4 5 6 7 8")
+    assert shown(found) == ["-one two three four five six", "+one 2 3 4 5 6 7 8"]
 
 
 def test_unchanged_lines_far_away_are_counted_and_left_out() -> None:

@@ -1,7 +1,7 @@
 """Taxonomy documents: what is read, what is refused and with which words, and that they come out as they went in."""
 
-import contextlib
 import json
+import re
 import time
 from pathlib import Path
 
@@ -459,8 +459,15 @@ def test_nonsense_of_the_right_words_is_refused_in_words(nonsense: dict) -> None
     st.integers(0, len(WHOLE)), st.integers(0, 40), st.text(max_size=3) | st.sampled_from([": ", "- ", "\n", "  ", "{"])
 )
 def test_a_spoilt_document_is_refused_in_words(start: int, n: int, put: str) -> None:
-    with contextlib.suppress(UnreadableDocument, InvalidDocument):
+    try:
         load(WHOLE[:start] + put + WHOLE[start + n :])
+    except (UnreadableDocument, InvalidDocument) as error:
+        said = [problem.sentence for problem in error.problems]
+    else:
+        said = ["It is still a taxonomy."]
+    for sentence in said:
+        assert len(sentence) > 20 and "\n" not in sentence and not sentence.endswith((": .", "..")), sentence
+        assert not re.search('in "<|while (?:parsing|scanning)|<block|line \\d+, column', sentence), sentence
 
 
 @pytest.mark.parametrize(

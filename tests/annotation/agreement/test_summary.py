@@ -7,6 +7,8 @@ import pytest
 
 from annotation import agreement
 from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Patterns, summary
+from annotation.agreement.coefficients import Coefficient
+from annotation.agreement.summary import warnings
 
 FIELDS = [
     "metric", "weights", "units", "raters", "ratings", "left_out", "categories",
@@ -102,6 +104,62 @@ def test_few_units_and_a_wide_interval_are_warned_of():
     assert any("Only 20 units" in warning for warning in warnings)
     assert any("wide" in warning for warning in warnings)
     assert summary(TWO, kind="single")["warnings"] == []
+
+
+def told(n: int = 1000, **values: float | tuple[float, float]) -> list[str]:
+    """The warnings for so many units, two categories, and coefficients with these values or intervals."""
+    rated = Patterns.from_counts([(("a", "a"), n - n // 2), (("b", "b"), n // 2)])
+    made = [
+        Coefficient(name, sum(each) / 2, ci_low=each[0], ci_high=each[1])
+        if isinstance(each, tuple)
+        else Coefficient(name, each)
+        for name, each in values.items()
+    ]
+    return warnings(rated, made)
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(99, True), (100, True), (101, False)])
+def test_up_to_100_units_are_few(n: int, is_told: bool):
+    found = told(n)
+    assert len(found) == is_told and all(each.startswith(f"Only {n} units") for each in found)
+
+
+@pytest.mark.parametrize(
+    ("percent", "ac1", "is_told"),
+    [(0.9, 0.71, True), (0.9, 0.69, False), (0.71, 0.9, True), (0.69, 0.9, False)],
+    ids=["a gap of 0.21", "a gap of 0.19", "71 percent agree", "69 percent agree"],
+)
+def test_a_prevailing_category_is_warned_of_from_70_percent_and_a_gap_of_0_2(percent: float, ac1: float, is_told: bool):
+    found = told(percent_agreement=percent, cohen_kappa=0.5, gwet_ac1=ac1)
+    assert [each.partition(",")[0] for each in found] == ([f"Raters agree on {percent:.0%}"] if is_told else [])
+
+
+@pytest.mark.parametrize(("high", "is_told"), [(0.71, True), (0.69, False)])
+def test_an_interval_of_more_than_0_2_is_wide(high: float, is_told: bool):
+    found = told(krippendorff_alpha=(0.5, high))
+    assert len(found) == is_told and all("is wide (0.50 to 0.71)" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("far", "n", "n_small", "is_told"),
+    [
+        (0.59, 50, 0, True),
+        (0.61, 50, 0, False),
+        (0.59, 49, 0, False),
+        (0.59, 40, 20, True),
+        (0.59, 41, 19, False),
+    ],
+    ids=["a gap of 0.21", "a gap of 0.19", "98 units", "a pair of 20 units counts", "a pair of 19 does not"],
+)
+def test_a_rater_is_far_from_a_gap_of_0_2_on_100_units_and_pairs_of_20(far: float, n: int, n_small: int, is_told: bool):
+    """R4 has two pairs with n units and a third with n_small; the other three have 300 units in common."""
+    pairs = [{"raters": pair.split(), "cohen_kappa": 0.8, "n": 100} for pair in ("R1 R2", "R1 R3", "R2 R3")]
+    pairs += [
+        {"raters": [other, "R4"], "cohen_kappa": far, "n": each}
+        for other, each in zip(("R1", "R2", "R3"), (n, n, n_small), strict=True)
+    ]
+    rated = Patterns.from_counts([(("a", "a"), 500), (("b", "b"), 500)])
+    assert [each.split()[0] for each in warnings(rated, [], pairs)] == (["R4"] if is_told else [])
 
 
 def test_one_category_is_warned_of():
