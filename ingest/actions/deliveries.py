@@ -70,13 +70,12 @@ def _storable(value: Any) -> Any:
 
 
 def _kept(payload: Mapping[str, Any]) -> Repository | None:
-    """The repository of the message under whatever name it is kept here; None where it is not."""
-    number, (host, owner, name) = repository_of(payload)
-    by_number = Q(host=host, github_id=number) if number else Q(pk__in=[])
-    found = Repository.objects.filter(by_number).first() or Repository.objects.named(host, owner, name).first()
-    if found is not None and found.github_id is not None and number is not None and found.github_id != number:
-        return None
-    return found
+    """The repository that a fetch found at GitHub under this number, whatever its name is by now; None for others.
+
+    A name alone leads nowhere: whoever uploads a file of that name would read what GitHub tells the server.
+    """
+    number, (host, _, _) = repository_of(payload)
+    return Repository.objects.filter(host=host, github_id=number).first() if number else None
 
 
 @transaction.atomic

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.test import Client
 
+from accounts.models import User
 from ingest import sync
+from ingest.actions.uploads import take_upload
 from ingest.models import Delivery, FetchRun, Issue, Repository, Snapshot
 from tests.github import shapes
 from tests.ingest.looking import stored
@@ -68,6 +71,11 @@ def comment_message(row: Any, comment: Any, action: str = "created") -> dict[str
     return {"action": action, **told, "repository": repository_of(row)}
 
 
+def repository_elsewhere(told: dict[str, Any]) -> dict[str, Any]:
+    """The message with a repository that nobody has heard of."""
+    return told | {"repository": told["repository"] | {"id": 9, "name": "no", "full_name": "no/no"}}
+
+
 @pytest.fixture
 def hook() -> Hook:
     return Hook()
@@ -92,6 +100,17 @@ def test_an_edit_makes_a_snapshot_and_keeps_the_thread(kept, hook):
     snapshot = Issue.objects.get().current_snapshot
     assert (snapshot.title, snapshot.comments_known, bodies()) == ("Hangs at the barrier", True, ["Seen here, too."])
     assert Snapshot.objects.count() == 2
+
+
+def test_a_message_reaches_no_file_that_somebody_uploaded_under_the_name(world, hook):
+    eve = User.objects.create_user("eve")
+    file = ContentFile(b'[{"number": 1, "title": "Hang"}]', "lab.json")
+    sync.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
+    assert Repository.objects.get(name="hooked").github_id is None
+    row = world.repository("lab/hooked", private=True).issue("A private title")
+    told = {"action": "opened", "issue": shapes.issue(API, row), "repository": repository_of(row)}
+    assert hook.send("issues", told).json() == hook.send("issues", repository_elsewhere(told)).json()
+    assert not Delivery.objects.exists() and not Snapshot.objects.filter(title="A private title").exists()
 
 
 def test_what_a_message_told_is_what_a_fetch_would_bring(kept, hook, fetch):
