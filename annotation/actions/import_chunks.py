@@ -1,14 +1,14 @@
 """Judges what of a sheet is new in one round, a thousand items at a time: stored, unchanged, completed or refused."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.actions.import_rows import MARK, NewAnswer, NewDecision, RoundWriter
+from annotation.actions.import_rows import NewAnswer, NewDecision, RoundWriter
 from annotation.answers import PartRead, answers_digest
 from annotation.consensus import Values
 from annotation.models import Assignment, Item, Membership, Resolution, Round
-from annotation.queries.imports import standing_assignments, standing_decisions
+from annotation.queries.imports import MARK, standing_assignments, standing_decisions
 from annotation.queries.verdicts import read_values
 from annotation.sheets import (
     Blank,
@@ -24,7 +24,7 @@ from annotation.sheets import (
 
 @dataclass
 class Chunk:
-    """Some items of one round with their rows; `keys` and `label` are the sheet's."""
+    """Some items of one round with their rows; `keys` and `label` are the sheet's, `hides` says what is hidden."""
 
     sheet: Gathered
     label: str
@@ -35,6 +35,7 @@ class Chunk:
     members: Mapping[str, Membership]
     items: Mapping[str, Item]
     reader: ValueReader
+    hides: Callable[[Round, int], bool]
     n_unchanged: int = 0
     _answers: list[NewAnswer] = field(default_factory=list)
     _decisions: list[NewDecision] = field(default_factory=list)
@@ -43,15 +44,15 @@ class Chunk:
 
     def write(self, writer: RoundWriter) -> None:
         """Stores what is new; the rest is counted or refused in the sheet."""
-        items = [self.items[key] for key in self.keys]
-        ids = [] if self.is_new else [item.pk for item in items]
+        keys = [key for key in self.keys if not self._is_hidden(key)]
+        ids = [] if self.is_new else [self.items[key].pk for key in keys]
         standing = standing_assignments(self.round_, ids) if ids else {}
         for (item_id, _), assignment in standing.items():
             if assignment.current is not None:
                 self._n_known[item_id] = max(self._n_known[item_id], assignment.current.n_parts)
         decided = standing_decisions(self.round_, self.reader.tree, ids) if ids else {}
         kept = []
-        for key in self.keys:
+        for key in keys:
             given = self._take_answers(key, standing)
             n_decisions = len(self._decisions)
             self._take_decisions(key, given, decided)
@@ -59,6 +60,22 @@ class Chunk:
                 kept.append(self.items[key])
         self._complete()
         writer.write(kept, self._answers, self._decisions)
+
+    def _is_hidden(self, key: str) -> bool:
+        """Refuses all rows of an item of which the importer must not learn what others said, before anything is read.
+
+        A report that compared them would tell who answered, and what.
+        """
+        if self.is_new or not self.hides(self.round_, self.items[key].pk):
+            return False
+        answers = (rows for _, rows in self.rows.get((self.label, key), ()))
+        for rows in (*answers, self.sheet.finals.get((self.label, key), ())):
+            self._refuse(
+                rows,
+                f"What others say of {self.items[key]} in round {self.round_.number} is hidden from you for now, so "
+                "nothing is imported for it.",
+            )
+        return True
 
     def _refuse(self, rows: Sequence[SheetRow], reason: str) -> None:
         for row in rows:

@@ -22,11 +22,13 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
+from annotation.queries.giving import unblinded_among
+from annotation.queries.imports import MARK
+from annotation.queries.verdicts import code_order
 from annotation.sheets import Decided, ReadAnswer
 from taxonomy.tree import VersionTree
 
 BATCH = 5_000
-MARK = "import:"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,24 @@ class RoundWriter:
         last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
         self._position = last.first() or 0
         self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
+
+    def mark_unblinded(self, members: Sequence[Membership]) -> list[str]:
+        """Marks those of these members who join only now and could read answers given in Concord; their codes.
+
+        Answers that came from sheets don't count: raters may have filled in theirs before any was imported.
+        """
+        rows = self._raters
+        joining = [each for each in members if each.pk not in rows or rows[each.pk].left_at is not None]
+        if not joining or not self._has_answers_of_concord():
+            return []
+        found = unblinded_among(self.round_, joining, rows)
+        for pk in found:
+            rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
+        return sorted((member.code or "" for member in joining if member.pk in found), key=code_order)
+
+    def _has_answers_of_concord(self) -> bool:
+        given = Annotation.objects.filter(assignment__round=self.round_)
+        return given.exclude(idempotency_key__startswith=MARK).exists()
 
     def write(self, items: Sequence[Item], answers: Sequence[NewAnswer], decisions: Sequence[NewDecision]) -> None:
         """Stores the answers and decisions of these items; places are given in the order of `items`."""
@@ -189,9 +209,12 @@ class RoundWriter:
         Rating.objects.bulk_create(ratings, batch_size=BATCH)
         self.n_ratings += len(ratings)
         newest = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision").values("pk")[:1]
-        Assignment.objects.filter(pk__in=[assignment.pk for assignment in assignments]).update(
-            blind=Subquery(newest), current=Subquery(newest)
-        )
+        never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
+        for is_blind in (True, False):
+            found = [each.pk for each in assignments if is_blind != (each.rater_id in never_blind or each.unblinded)]
+            if found:
+                pointers = {"current": Subquery(newest)} | ({"blind": Subquery(newest)} if is_blind else {})
+                Assignment.objects.filter(pk__in=found).update(**pointers)
 
     def _annotation(self, answer: NewAnswer, assignment: Assignment) -> Annotation:
         parts = answer.read.parts
@@ -246,8 +269,10 @@ class RoundWriter:
     def finish(self) -> None:
         """Writes how much each rater was given and has done."""
         rows = list(self._raters.values())
-        RoundRater.objects.bulk_create([row for row in rows if row.pk is None])
-        RoundRater.objects.bulk_update([row for row in rows if row.pk is not None], ["n_assigned", "n_finished"])
+        RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.n_assigned])
+        RoundRater.objects.bulk_update(
+            [row for row in rows if row.pk is not None], ["n_assigned", "n_finished", "unblinded"]
+        )
 
 
 def _holds_a_slot(answer: NewAnswer) -> bool:

@@ -74,6 +74,8 @@ class ImportReport:
     n_attributes: int = 0
     n_items: int = 0
     n_raters: int = 0
+    unblinded: list[str] = field(default_factory=list)
+    """Codes of raters whom the sheet brings into a round of Concord after they could read answers there."""
     rounds: list[ImportedRound] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -94,6 +96,7 @@ class ImportReport:
             "new": self.is_new,
             "taxonomy": {"slug": self.taxonomy, "version": self.version},
             **{f"n_{name}": getattr(self, f"n_{name}") for name in (*counts, "refused")},
+            "unblinded": self.unblinded,
             "rounds": [
                 {
                     "number": each.number,
@@ -426,6 +429,8 @@ class _Import:
         else:
             reader = self._reader(round_.taxonomy_version_id)
             writer = RoundWriter(round_, reader.tree, self.seat.user)
+            if not is_new:
+                self.report.unblinded += writer.mark_unblinded(self._raters_of(label, keys))
             for start in range(0, len(keys), CHUNK):
                 chunk = Chunk(
                     self.sheet,
@@ -437,6 +442,7 @@ class _Import:
                     self.members,
                     self.items,
                     reader,
+                    (lambda *_: False) if self.adds_accounts else self.seat.hides,
                 )
                 chunk.write(writer)
                 self.report.n_unchanged += chunk.n_unchanged
@@ -452,6 +458,11 @@ class _Import:
             self._move_on(round_, is_new)
         self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(keys)))
         return True
+
+    def _raters_of(self, label: str, keys: Sequence[str]) -> list[Membership]:
+        return list(
+            {rater: self.members[rater] for key in keys for rater, _ in self.answers.get((label, key), ())}.values()
+        )
 
     def _move_on(self, round_: Round, is_new: bool) -> None:
         """A new round is closed at once where nothing is left to decide; an open one may have got its last answer."""

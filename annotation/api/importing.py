@@ -80,6 +80,11 @@ class ImportReportShape(serializers.Serializer[Any]):
     n_items = serializers.IntegerField()
     n_raters = serializers.IntegerField()
     n_refused = serializers.IntegerField()
+    unblinded = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Codes of raters who could read answers of a round before the sheet brought theirs: these count "
+        "nowhere before discussion.",
+    )
     rounds = inline_serializer(
         "ImportRound",
         {

@@ -18,6 +18,8 @@ from ingest.models import Issue, Repository
 from taxonomy.tree import VersionTree
 
 IMPORTED = "ratings imported"
+MARK = "import:"
+"""How the idempotency key of an answer from a sheet begins."""
 CHUNK = 1_000
 REPOSITORIES_AT_ONCE = 50
 

@@ -23,14 +23,17 @@ from annotation.methods import (
 )
 from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
 from annotation.queries.choosing import flow
+from annotation.queries.imports import MARK
 from annotation.queries.verdicts import code_order
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
 from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import FALLBACK, DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
 
-OWN = Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))
-"""Answers that the raters gave themselves, here or on the server that the study came from."""
+OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
+    blind__idempotency_key__startswith=MARK
+)
+"""Answers that the raters gave themselves, here or on the server that the study came from, and not by a sheet."""
 
 
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:

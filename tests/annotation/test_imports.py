@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from annotation.access import get_round
-from annotation.actions import rounds
+from annotation.actions import rounds, studies
 from annotation.actions.imports import ImportReport, import_ratings
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
@@ -28,10 +28,12 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.verdicts import read_values
+from annotation.reporting.methods import methods
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.looking import everything, verdicts
 from tests.asserts import wait_until_somebody_waits_for_a_lock
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -456,3 +458,82 @@ def test_a_round_of_which_everything_is_refused_is_not_made_and_the_others_arriv
     report = import_ratings(user=make.user("olga"), study="study", file=sheet)
     assert [each.number for each in report.rounds] == [1]
     assert list(study.rounds.values_list("number", flat=True)) == [1]
+
+
+# Blindness
+
+
+def reports(*rows: str) -> list[dict[str, Any]]:
+    """What an owner is told of each row in a sheet of its own, over REST, taken back afterwards."""
+    found = []
+    for row in rows:
+        with transaction.atomic():
+            olga = Script("olga")
+            sheet = f"item,rater,round,symptom\n{row}\n"
+            path = "/api/v1/studies/study/ratings/?dimensions=symptom"
+            answer = olga.client.post(path, sheet, content_type="text/csv", headers=olga.headers)
+            found.append(answer.json())
+            transaction.set_rollback(True)
+    return found
+
+
+def owner_who_rates() -> Study:
+    study = make.study()
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    return study
+
+
+ROWS = ("1,bob,1,crash", "1,bob,1,hang", "1,bob,1,nonsense", "1,carol,1,crash", "1,final,1,crash", "2,bob,1,crash")
+
+
+def test_an_import_tells_an_owner_who_rates_nothing_of_what_others_said() -> None:
+    study = owner_who_rates()
+    round_ = make.open_round(study, 2, raters=("olga", "bob", "carol"), raters_per_item=3)
+    rows = [f"acme/rocket#{row}" for row in ROWS]
+    before = reports(*rows)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    assert reports(*rows) == before
+    assert {each["n_ratings"] + each["n_unchanged"] + each["n_resolutions"] for each in before} == {0}
+    assert all("is hidden from you for now" in each["refusals"][0]["reason"] for each in before)
+
+
+def test_an_import_tells_a_third_rater_nothing_of_the_item_that_they_owe() -> None:
+    """Olga is asked about item 1 and not about item 2."""
+    worlds = []
+    for first, second in (("crash", "hang"), ("hang", "slow")):
+        with transaction.atomic():
+            study = owner_who_rates()
+            round_ = make.open_round(study, 2, raters=("bob", "carol"))
+            make.rate(round_, f"item bob carol\n1 {first} {second}\n2 crash hang")
+            Assignment.objects.create(
+                round=round_, item=make.assignment(round_, "bob", 1).item, rater=make.member(study, "olga"), position=1
+            )
+            worlds.append(reports(*(f"acme/rocket#{row}" for row in ROWS[:5])))
+            assert reports("acme/rocket#2,bob,1,crash")[0]["n_unchanged"] == 1
+            transaction.set_rollback(True)
+    assert worlds[0] == worlds[1]
+    assert all("is hidden from you for now" in each["refusals"][0]["reason"] for each in worlds[0])
+
+
+def test_an_import_marks_who_could_read_answers_that_were_given_here() -> None:
+    study = make.study()
+    studies.add_member(seat=make.owner_seat(study), username=make.user("ada").username, roles=["adjudicator"])
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    head = "item,rater,round,dimension,value\n"
+    report = take(head + "acme/rocket#1,olga,1,symptom,hang\nacme/rocket#1,carol,1,symptom,hang\n")
+    joined = RoundRater.objects.get(round=round_, rater__user__username="olga")
+    assert (joined.unblinded, report.unblinded) == (True, [joined.rater.code])
+    assert Assignment.objects.get(rater=joined.rater).blind is None
+    assert Assignment.objects.get(rater__user__username="carol", item__identifier="acme/rocket#1").blind is not None
+    facts = methods(make.seat(study, "ada"), resamples=0)
+    assert (facts.waves[0].unblinded, facts.waves[0].n_from_sheets) == ([joined.rater.code], 1)
+
+
+def test_an_owner_whose_answers_come_in_with_a_second_sheet_stays_as_blind_as_the_others() -> None:
+    take(long("item bob\n1 hang\n2 hang"), create=True)
+    report = take(
+        long("item olga\n1 crash\n2 hang").replace("dimension,", "round,dimension,").replace(",symptom", ",1,symptom")
+    )
+    assert report.unblinded == [] and not RoundRater.objects.filter(unblinded=True).exists()

@@ -99,6 +99,8 @@ class Command(BaseCommand):
         )
         if report.n_attributes:
             self.stdout.write(f"  {report.n_attributes} attributes of items")
+        if report.unblinded:
+            self.stdout.write(f"  marked as unblinded: {', '.join(report.unblinded)}")
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
             self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}")
