@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.compiled import Compiled
@@ -283,11 +282,9 @@ def get_whole_study(slug: str) -> Seat:
     return Seat(User(is_staff=True), study, None)
 
 
-def issues_of_own_studies(user: User | AnonymousUser) -> Q:
-    """Issues that a study of this person uses, for lists of visible issues: private ones are seen by its members."""
-    if not user.is_authenticated:
-        return Q(pk__in=[])
-    return Q(pk__in=Item.objects.filter(study__memberships__user=user, issue__isnull=False).values("issue"))
+def snapshots_of_own_studies(user: User) -> Any:
+    """The ids of the snapshots that studies of this person have pinned: their members read them, and nothing newer."""
+    return Item.objects.filter(study__memberships__user=user, snapshot__isnull=False).order_by().values("snapshot")
 
 
 def screening_taxonomies() -> Any:

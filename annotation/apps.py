@@ -8,11 +8,11 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts.passwords import not_as_password
-        from annotation.access import issues_of_own_studies, screening_taxonomies, taxonomies_of_own_studies
+        from annotation.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
         from annotation.queries.studies import words_of_studies
         from ingest.models import also_visible
         from taxonomy.models import Circle, only_for_some
 
         not_as_password(words_of_studies)
-        also_visible(issues_of_own_studies)
+        also_visible(snapshots_of_own_studies)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))

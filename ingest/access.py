@@ -35,14 +35,20 @@ def get_repository(user: Viewer, repository: str) -> Repository:
     return found
 
 
-def get_issue(user: Viewer, repository: str, number: int) -> Issue:
-    """An issue the user may see, with its repository and current snapshot; raises NotFound."""
+def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Issue:
+    """An issue the user may see, with its repository and current snapshot; raises NotFound.
+
+    With `at` (a SHA-256 or its beginning) it is enough that the user may read that snapshot.
+    """
     try:
         host, owner, name = parse_repository(repository)
     except Invalid as error:
         raise NotFound(f"{repository} is no repository, so it has no issue here.") from error
     found = Issue.objects.visible_to(user).identified(host, owner, name, number)
     issue: Issue | None = found.select_related("repository", "current_snapshot").first()
+    if issue is None and at:
+        found = Issue.objects.read_at(user, at).identified(host, owner, name, number)
+        issue = found.select_related("repository", "current_snapshot").first()
     if issue is None or issue.current_snapshot is None:
         raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
     return issue

@@ -18,14 +18,19 @@ from accounts.models import User
 Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
 SEARCHED_CHARACTERS = 100_000
+SHA256_SHOWN = 12
+"""Characters of a snapshot's SHA-256 in addresses."""
 
-_issue_rules: list[Callable[[Any], Q]] = []
+_snapshot_rules: list[Callable[[Any], Any]] = []
 
 
-def also_visible(rule: Callable[[Any], Q]) -> Callable[[Any], Q]:
-    """Let `rule(user)` (a Q over Issue, by subquery and not by join) show issues of private repositories as well."""
-    if rule not in _issue_rules:
-        _issue_rules.append(rule)
+def also_visible(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Lets people read the snapshots whose ids `rule(user)` selects (a subquery) in private repositories as well.
+
+    An issue is visible by them while its newest snapshot is one of them, so that nobody reads what came later.
+    """
+    if rule not in _snapshot_rules:
+        _snapshot_rules.append(rule)
     return rule
 
 
@@ -269,9 +274,18 @@ class IssueQuerySet(models.QuerySet["Issue"]):
         if user.is_staff:
             return self
         allowed = Q(repository__private=False) | Q(repository__in=_readable_ids(user))
-        for rule in _issue_rules:
-            allowed |= rule(user)
+        for rule in _snapshot_rules:
+            allowed |= Q(current_snapshot__in=rule(user))
         return self.filter(allowed)
+
+    def read_at(self, user: Viewer, sha256: str) -> "IssueQuerySet":
+        """Issues of which the user may read the snapshot whose SHA-256 begins so, whether or not a newer one came."""
+        if not user.is_authenticated or len(sha256) < SHA256_SHOWN:
+            return self.none()
+        own = Q(pk__in=[])
+        for rule in _snapshot_rules:
+            own |= Q(pk__in=rule(user))
+        return self.filter(pk__in=Snapshot.objects.filter(own, sha256__startswith=sha256).values("issue"))
 
     def identified(self, host: str, owner: str, name: str, number: int) -> "IssueQuerySet":
         return self.filter(

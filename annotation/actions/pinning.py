@@ -7,9 +7,9 @@ from django.db import transaction
 
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
-from annotation.errors import Invalid, Stale
+from annotation.errors import Forbidden, Invalid, Stale
 from annotation.models import Item
-from annotation.queries.changes import ASKED, with_new_states
+from annotation.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
 from ingest.actions import fetches
 from ingest.identifiers import full_name
 from ingest.models import FetchRun
@@ -34,6 +34,8 @@ def repin_item(*, seat: Seat, item: Item, seen: str = "") -> bool:
     issue = item.issue
     if issue is None or issue.current_snapshot is None:
         raise Invalid("This item has no issue, so nothing can be read of it.")
+    if not may_read_newest(seat, item):
+        raise Forbidden(NEWEST_HIDDEN.format(item.identifier))
     if seen and issue.current_snapshot.sha256 != seen:
         raise Stale(
             "The issue has changed once more since you opened this page; look at the new difference first.",
@@ -62,12 +64,17 @@ def repin_items(*, seat: Seat, items: object = None, everything: object = False)
     if unknown := [name for name in wanted if name not in found]:
         sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
         raise Invalid("Some of these are no items of the study.", fields={"items": sentences})
+    for item in Item.objects.filter(pk__in=found.values(), issue__repository__private=True).select_related(
+        "issue__repository"
+    ):
+        if not may_read_newest(seat, item):
+            raise Forbidden(NEWEST_HIDDEN.format(item.identifier))
     return _repin(seat, list(found.values()))
 
 
 def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     """In batches by key, in one transaction with its one line in the audit."""
-    rows = with_new_states(seat.study).select_related("issue__current_snapshot", "snapshot").order_by("pk")
+    rows = with_new_states(seat).select_related("issue__current_snapshot", "snapshot").order_by("pk")
     rows = rows.only("identifier", "issue__current_snapshot__sha256", "snapshot__sha256")
     if wanted is not None:
         rows = rows.filter(pk__in=wanted)

@@ -9,25 +9,46 @@ from django.db.models import Count, F, Q, QuerySet
 
 from accounts.models import User
 from annotation.access import Seat
+from annotation.errors import Forbidden
 from annotation.models import Assignment, AuditEvent, Item, Study
 from ingest.differences import Difference
-from ingest.models import FetchRun, Issue, Snapshot
+from ingest.models import FetchRun, Issue, Repository, Snapshot
 from ingest.queries import snapshot_difference
 from ingest.threads import words_between
 
 COUNTED_MOST = 1_000
 ASKED = "GitHub asked"
 RUNS_SHOWN = 10
+NEWEST_HIDDEN = (
+    "{} is an issue of a private repository that you can’t read, so only the state that the study pinned is shown. "
+    "Someone who may fetch the repository can pin the newest one."
+)
 
 
 def _moved(one: str, other: str) -> Q:
     return Q(**{f"{one}__lt": F(other)}) | Q(**{f"{one}__gt": F(other)})
 
 
-def with_new_states(study: Study) -> QuerySet[Item]:
-    """Items whose issue has a newer state than the pinned one."""
+def _may_read(seat: Seat) -> Q:
+    """The condition that this person may read what is newest of an item's issue: its repository, not only its pin."""
+    own = Repository.objects.visible_to(seat.user).values("pk")
+    return Q(issue__repository__private=False) | Q(issue__repository__in=own)
+
+
+def may_read_newest(seat: Seat, item: Item) -> bool:
+    """Whether the newest state of an item's issue is for this person: the pinned one is; a query for private ones."""
+    issue = item.issue
+    if issue is None or issue.current_snapshot_id == item.snapshot_id or not issue.repository.private:
+        return True
+    return bool(Repository.objects.visible_to(seat.user).filter(pk=issue.repository_id).exists())
+
+
+def with_new_states(seat: Seat) -> QuerySet[Item]:
+    """Items whose issue has a newer state than the pinned one, which this person may read."""
     is_first = Q(snapshot__isnull=True, issue__current_snapshot__isnull=False)
-    return Item.objects.filter(is_first | _moved("issue__current_snapshot", "snapshot"), study=study)
+    return Item.objects.filter(
+        is_first | _moved("issue__current_snapshot", "snapshot"), _may_read(seat), study=seat.study
+    )
 
 
 def _answers(seat: Seat) -> QuerySet[Assignment]:
@@ -51,6 +72,7 @@ def changed_items(seat: Seat) -> QuerySet[Item]:
         | _moved("issue__current_snapshot", "snapshot")
         | ~Q(issue__presence=Issue.Presence.HERE)
         | Q(pk__in=read_otherwise.values("item")),
+        _may_read(seat) | Q(snapshot=F("issue__current_snapshot")),
         study=study,
         issue__isnull=False,
     ).order_by()
@@ -61,9 +83,9 @@ def n_changed(seat: Seat) -> int:
     return changed_items(seat).values("pk")[: COUNTED_MOST + 1].count()
 
 
-def n_new_states(study: Study) -> int:
+def n_new_states(seat: Seat) -> int:
     """How many items could be pinned to a newer state, up to COUNTED_MOST + 1."""
-    return with_new_states(study).order_by().values("pk")[: COUNTED_MOST + 1].count()
+    return with_new_states(seat).order_by().values("pk")[: COUNTED_MOST + 1].count()
 
 
 def for_list(rows: QuerySet[Item]) -> QuerySet[Item]:
@@ -193,10 +215,13 @@ def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     """What differs between the pinned (or the state whose SHA-256 begins with `since`) and the newest state.
 
     Where the pinned one is the newest, it is compared with the newest other state that somebody answered on. Answers
-    that are hidden from the person bring in no state. Ten queries at most, beside those of the seat.
+    that are hidden from the person bring in no state. Ten queries at most, beside those of the seat. Raises Forbidden
+    where the newest state is hidden.
     """
-    (line,) = change_lines(seat, [item])
     assert item.issue is not None
+    if not may_read_newest(seat, item):
+        raise Forbidden(NEWEST_HIDDEN.format(item.identifier))
+    (line,) = change_lines(seat, [item])
     answered = Counter(
         {
             row["current__snapshot"]: row["n"]

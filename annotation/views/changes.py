@@ -40,7 +40,7 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
         "page": page,
         "lines": queries.change_lines(seat, page.rows),
         "n": queries.n_changed(seat),
-        "n_new_states": queries.n_new_states(seat.study) if is_owner else 0,
+        "n_new_states": queries.n_new_states(seat) if is_owner else 0,
         "most": queries.COUNTED_MOST,
         "questions": list(actions.QUESTIONS.items()),
         "runs": queries.runs_of(seat.study, seat.user) if is_owner else [],

@@ -91,8 +91,9 @@ def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = 
 @login_required
 def issue_comments(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
     """The next part of a thread, to be set in where its link stood."""
-    found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
-    shown = _snapshot(found, request.GET.get("snapshot")) or found.current_snapshot
+    at = request.GET.get("snapshot", "")[:64].replace("\x00", "")
+    found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number, at=at)
+    shown = _snapshot(found, at) or found.current_snapshot
     assert shown is not None
     part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
     return render(request, "ingest/_comments.html", _thread(found, shown, part))

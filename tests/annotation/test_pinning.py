@@ -216,7 +216,7 @@ def test_re_pinning_goes_in_batches(study: Study, round_: Round, monkeypatch: py
     for number in (1, 2, 3):
         make.new_state(number, body="Solved.")
     assert pinning.repin_items(seat=make.owner_seat(study), everything=True) == 3
-    assert queries.n_new_states(study) == 0
+    assert queries.n_new_states(make.owner_seat(study)) == 0
 
 
 def test_an_owner_who_looked_at_an_older_difference_is_told(study: Study, round_: Round) -> None:
@@ -227,7 +227,7 @@ def test_an_owner_who_looked_at_an_older_difference_is_told(study: Study, round_
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     answer = visitor("olga").post(address, {"seen": seen.sha256})
     assert answer.status_code == 409 and "changed once more" in answer.content.decode()
-    assert queries.n_new_states(study) == 1
+    assert queries.n_new_states(make.owner_seat(study)) == 1
 
 
 @pytest.mark.parametrize("name", ["bob", "ada", "rea"])
@@ -241,7 +241,7 @@ def test_only_the_owner_moves_on_and_asks_github(study: Study, round_: Round, na
     ):
         with pytest.raises(Forbidden):
             call()
-    assert queries.n_new_states(study) == 1 and not FetchRun.objects.exists()
+    assert queries.n_new_states(make.owner_seat(study)) == 1 and not FetchRun.objects.exists()
 
 
 LADDER = [("olga", 200), ("ada", 200), ("bob", 200), ("rea", 200), ("mallory", 404)]
@@ -350,7 +350,7 @@ def test_what_names_no_items_is_refused(study: Study, round_: Round, body: dict[
     answer = Caller("olga").post("studies/study/changes/repin/", body)
     assert answer.status_code == 422
     assert all(name.startswith("items") for name in answer.json()["fields"])
-    assert queries.n_new_states(study) == 1
+    assert queries.n_new_states(make.owner_seat(study)) == 1
 
 
 def test_github_is_asked_once_for_each_repository(study: Study, round_: Round) -> None:

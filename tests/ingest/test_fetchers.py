@@ -6,18 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.actions import make_token
 from accounts.models import User
+from annotation.actions import studies
+from annotation.models import Item, Study
 from config.env import People
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
+from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from tests import builders as make
 from tests.github import GitHub, World, shapes
 from tests.ingest.test_webhooks import Hook
+from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 Fetch = Callable[..., FetchRun]
@@ -276,3 +281,66 @@ def test_a_message_does_not_tell_the_private_place_of_an_issue(
     hook.tell("issues", {"action": "transferred", "issue": old, "repository": public, "changes": changes})
     stored = Issue.objects.get()
     assert (stored.presence, stored.moved_to) == ("transferred", "")
+
+
+def study_of(name: str, *issues: str) -> Any:
+    """A study with an open round in which carol labels these issues, and a script of its owner."""
+    script = Script(name)
+    slug = "older"
+    body = {"slug": slug, "title": "An older state", "taxonomy": "symptoms"}
+    assert script.send("POST", "studies/", body).status_code == 201
+    study = Study.objects.get(slug=slug)
+    studies.add_member(seat=make.seat(study, name), username=make.user("carol").username, roles=["rater"])
+    sent = {"kind": "main", "taxonomy_version": 1, "raters": ["carol"], "raters_per_item": 1, "issues": list(issues)}
+    assert script.send("POST", f"studies/{slug}/rounds/", sent).status_code == 201
+    assert script.send("POST", f"studies/{slug}/rounds/1/open/", {}).status_code == 200
+    return script, slug
+
+
+def secret_seen(name: str, slug: str) -> set[str]:
+    """The addresses at which somebody reads what the private repository says now."""
+    script, pages = Script(name), Client()
+    pages.force_login(make.user(name))
+    item = Item.objects.get(study__slug=slug)
+    own = [f"studies/{slug}/{path}" for path in ("changes/", "items/", f"items/{item.pk}/", "rounds/1/next/")]
+    rest = ["issues/lab/hooked/1/", "issues/lab/hooked/1/comments/", "issues/?q=kitchen", *own]
+    site = [
+        f"studies/{slug}/{path}"
+        for path in ("changes/", f"items/{item.pk}/", f"items/{item.pk}/changes/", "rounds/1/label/")
+    ]
+    site += ["issues/lab/hooked/1/", "issues/?q=kitchen"]
+    found = {path for path in rest if b"kitchen" in script.send("GET", path).content}
+    return found | {f"/{path}" for path in site if b"kitchen" in pages.get(f"/{path}").content}
+
+
+@pytest.mark.parametrize("was", ["uploaded", "public"])
+def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an_older_state(
+    world: World, fetch: Fetch, was: str
+) -> None:
+    eve = make.user("eve")
+    make.version(owner="eve")
+    hooked = world.repository("lab/hooked")
+    row = hooked.issue("An old title")
+    if was == "uploaded":
+        file = ContentFile(b'[{"number": 1, "title": "An old title"}]', "lab.json")
+        sync.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
+    else:
+        assert fetch("lab/hooked", user=eve).state == "done"
+    _, slug = study_of("eve", "lab/hooked#1")
+    hooked.private = True
+    row.edit(title="The kitchen is on fire")
+    row.comment("The kitchen is still on fire.")
+    staff = make.user("staffy", staff=True)
+    assert fetch("lab/hooked", user=staff).state == "done"
+    assert Issue.objects.get(number=1, repository__name="hooked").current_snapshot.title == "The kitchen is on fire"
+    for name in ("eve", "carol"):
+        assert secret_seen(name, slug) == set()
+    script = Script("eve")
+    for body in ({"all": True}, {"items": ["lab/hooked#1"]}):
+        script.send("POST", f"studies/{slug}/changes/repin/", body)
+        assert secret_seen("carol", slug) == set()
+    assert script.send("POST", f"studies/{slug}/changes/repin/", body).status_code == 403
+    assert "An old title" in Script("carol").send("GET", f"studies/{slug}/rounds/1/next/").content.decode()
+    studies.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
+    assert Script("staffy").send("POST", f"studies/{slug}/changes/repin/", {"all": True}).json() == {"repinned": 1}
+    assert secret_seen("carol", slug) >= {"issues/lab/hooked/1/", "/issues/lab/hooked/1/"}
