@@ -15,7 +15,19 @@ from accounts.naming import cleaned
 from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
-TRIES = {"autoretry_for": (OSError, SMTPException), "retry_backoff": 30, "max_retries": 5}
+TRIES = {"autoretry_for": (OSError,), "retry_backoff": 30, "max_retries": 5}
+
+
+class NotSent(OSError):
+    """The mail server refused an e-mail; without its address, which logs are not to hold."""
+
+
+def _send(subject: str, text: str, address: str) -> None:
+    try:
+        send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, [address])
+    except SMTPException as error:
+        code = getattr(error, "smtp_code", "")
+        raise NotSent(f"{type(error).__name__} {code}".strip()) from None
 
 
 @shared_task(**TRIES)
@@ -23,14 +35,13 @@ def send_password_links(address: str, site: str) -> None:
     """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
     for user in User.objects.filter(email__iexact=address, is_active=True):
         _, plaintext = make_password_link(user=user, by_email=True)
-        send_mail(
+        _send(
             "A new password for Concord",
             f"{user.display_name},\n\nsomebody, hopefully you, asked for a new password for {user.username} "
             f"at {site}\n\n"
             f"Choose it here, within 24 hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\n"
             "If it was not you, do nothing: the password stays as it is.\n",
-            settings.DEFAULT_FROM_EMAIL,
-            [user.email],
+            user.email,
         )
 
 
@@ -39,19 +50,18 @@ def send_link_notice(user_id: int) -> None:
     """Tells somebody that a new password was set for them by a link."""
     user = User.objects.get(pk=user_id)
     if user.email and user.is_active:
-        send_mail(
+        _send(
             "A new password was set for Concord",
             f"{user.display_name},\n\na new password was set by a link for {user.username}. All sessions ended, and "
             "all API tokens were revoked.\n\nIf it was not you, tell whoever runs the server at once.\n",
-            settings.DEFAULT_FROM_EMAIL,
-            [user.email],
+            user.email,
         )
 
 
 @shared_task(**TRIES)
 def send_message(address: str, subject: str, text: str) -> None:
     """One e-mail; its subject is a line, whatever the name in it holds."""
-    send_mail(cleaned(subject), text, settings.DEFAULT_FROM_EMAIL, [address])
+    _send(cleaned(subject), text, address)
 
 
 @shared_task

@@ -58,10 +58,14 @@ def _log_as_all_do(**_: Any) -> None:
 
 @receiver(bind_extra_task_metadata)
 def _say_what_is_at_work(task: Any = None, **_: Any) -> None:
-    """Has each line of a job name its task and the rows it works on (`run_id`, `export_id`, …)."""
+    """Has each line of a job name its task and the rows it works on (`run_id`, `export_id`, …).
+
+    Nothing else that a task is given goes into the log: e-mails have addresses, and links that open doors.
+    """
     names = list(inspect.signature(task.run).parameters)
     given = dict(zip(names, task.request.args or (), strict=False)) | (task.request.kwargs or {})
-    structlog.contextvars.bind_contextvars(task=task.name, **given)
+    rows = {name: value for name, value in given.items() if isinstance(value, int)}
+    structlog.contextvars.bind_contextvars(task=task.name, **rows)
 
 
 @receiver(modify_context_before_task_publish)

@@ -172,6 +172,31 @@ def test_a_worker_writes_json_and_names_what_it_works_on(tmp_path: Path) -> None
     assert (said["export_id"], said["request_id"]) == (7, "a-number")
 
 
+def test_no_address_and_no_link_of_an_e_mail_is_logged_though_it_is_tried_again() -> None:
+    """With a mail server that refuses the address, which it names in its answer."""
+    code = (
+        "import django; django.setup();"
+        "from smtplib import SMTPRecipientsRefused; from unittest.mock import patch;"
+        "from config.celery import app; from accounts import jobs;"
+        "from django_structlog.celery.steps import DjangoStructLogInitStep as S; step = S(None);"
+        "from celery.signals import task_prerun, task_retry;"
+        "job = jobs.send_message; job.push_request(args=['frank@example.org', 'Invited', 'https://x/join/key']);"
+        "refused = SMTPRecipientsRefused({'frank@example.org': (550, b'')});"
+        "patch('accounts.jobs.send_mail', side_effect=refused).start(); task_prerun.send(job, task_id='t', task=job);"
+        "error = None\n"
+        "try: jobs._send('Invited', 'https://x/join/key', 'frank@example.org')\n"
+        "except OSError as found: error = found\n"
+        "task_retry.send(job, request=job.request, reason=error, einfo=None)"
+    )
+    environment = os.environ | {"LOG_FORMAT": "json", "DJANGO_SETTINGS_MODULE": "config.settings"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=BASE_DIR, env=environment, capture_output=True, text=True, check=True
+    )
+    said = ended.stdout + ended.stderr
+    assert "task_retrying" in said and "SMTPRecipientsRefused" in said
+    assert "frank" not in said and "join" not in said
+
+
 def test_the_clocks_own_tasks_are_told_of_only_where_they_failed() -> None:
     quiet = logs.WithoutTicks([str(each["task"]) for each in all_settings.CELERY_BEAT_SCHEDULE.values()])
 
