@@ -16,7 +16,7 @@ from annotation import moving
 from annotation.actions.imports import import_ratings
 from annotation.models import Annotation, Plan, Rating
 from tests import builders as make
-from tests.annotation.test_imports_liu import DATA
+from tests.published import LIU
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +38,7 @@ def folded(text: str) -> str:
 
 
 def sheet_of_round_1() -> str:
-    if not DATA.is_dir():
-        pytest.skip("The labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
-    with (DATA / "labels_long.csv").open(encoding="utf-8", newline="") as file:
+    with (LIU / "labels_long.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["round"] == "1" and row["rater"] != "final"]
     names = ("item_url", "unit", "rater", *DIMENSIONS, "memo")
     text = io.StringIO()

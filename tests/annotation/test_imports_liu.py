@@ -4,7 +4,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,22 +24,20 @@ from annotation.reporting.numbers import agreement
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.looking import everything
+from tests.published import LIU
 
 pytestmark = pytest.mark.django_db
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "faults-distributed-training"
 COLUMNS = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"
 
 
 @pytest.fixture
 def liu() -> ImportReport:
-    if not DATA.is_dir():
-        pytest.skip("The labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
     return import_liu(create=True)
 
 
 def import_liu(*, create: bool) -> ImportReport:
-    with (DATA / "labels_long.csv").open("rb") as file:
+    with (LIU / "labels_long.csv").open("rb") as file:
         return import_ratings(
             user=make.user("olga"),
             study="liu",
@@ -103,7 +100,7 @@ def test_issue_type_of_liu_et_al_has_its_kappa_with_parts_aligned_by_number(liu:
 
 
 def test_single_part_items_of_liu_et_al_have_the_recomputed_kappas(liu: ImportReport) -> None:
-    computed = json.loads((DATA / "computed.json").read_text())
+    computed = json.loads((LIU / "computed.json").read_text())
     for number in range(1, 6):
         parts = parts_of(number)
         n_parts = Counter(item for item, _ in parts)
@@ -141,7 +138,7 @@ def test_the_differing_items_of_liu_et_al_stand_in_the_queue_resolved_where_fina
 
 
 def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(liu: ImportReport) -> None:
-    computed = json.loads((DATA / "computed.json").read_text())
+    computed = json.loads((LIU / "computed.json").read_text())
     seat = get_seat(make.user("olga"), "liu")
 
     def found(number: int, **asked: str) -> tuple[int, float]:

@@ -24,11 +24,11 @@ from annotation.reporting.methods import methods
 from annotation.reporting.numbers import agreement
 from annotation.reporting.slices import ask
 from tests import builders as make
+from tests.published import LIU
 
 pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).resolve().parents[2]
-LIU = ROOT.parent / "shared" / "data" / "faults-distributed-training" / "labels_long.csv"
 PAGE = "/studies/study/agreement/methods/"
 FILES = [f"/studies/study/agreement/methods.{format}" for format in ("txt", "md", "tex")]
 
@@ -208,9 +208,7 @@ def test_the_version_that_is_named_is_that_of_the_package_and_of_its_citation() 
 
 
 def test_the_five_rounds_of_liu_et_al_are_told_with_what_sheets_do_not_say() -> None:
-    if not LIU.exists():
-        pytest.skip("The labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
-    with LIU.open("rb") as file:
+    with (LIU / "labels_long.csv").open("rb") as file:
         columns = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"
         mapping = {"item": "item_url", "part": "unit"}
         import_ratings(

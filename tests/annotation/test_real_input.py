@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,16 @@ from ingest.models import FetchRun, Snapshot
 from ingest.rendering import render_markdown
 from tests import builders as make
 from tests.annotation.test_api import BASE, Caller
+from tests.published import NEEDS_VLLM, VLLM
 
-ISSUES = Path(__file__).resolve().parents[3] / "shared" / "data" / "issues-vllm" / "issues.jsonl"
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.skipif(not ISSUES.exists(), reason=f"The real issues are not here: {ISSUES} is missing."),
-]
+pytestmark = [pytest.mark.django_db, *NEEDS_VLLM]
 SEED = 2024
 N_ITEMS = 60
 
 
 @pytest.fixture
 def rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ISSUES.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in VLLM.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture
@@ -35,7 +31,7 @@ def run(rows: list[dict[str, Any]]) -> FetchRun:
     """The whole file, taken in by the command."""
     make.user("olga")
     printed = io.StringIO()
-    call_command("fetch", file=str(ISSUES), user="olga", json=True, stdout=printed)
+    call_command("fetch", file=str(VLLM), user="olga", json=True, stdout=printed)
     return FetchRun.objects.get(pk=json.loads(printed.getvalue())["id"])
 
 

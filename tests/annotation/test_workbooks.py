@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -17,19 +16,12 @@ from annotation.models import Membership, Study, Workbook
 from annotation.reporting.across import Asked, visible_rounds
 from annotation.reporting.numbers import agreement
 from tests import builders as make
+from tests.published import LIU
 
 pytestmark = pytest.mark.django_db
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "faults-distributed-training"
-ORIGINAL = DATA / "original"
+ORIGINAL = LIU / "original"
 ROUNDS = [f"reliability_analysis_round{number}.xlsx" for number in range(1, 6)]
-
-
-@pytest.fixture
-def originals() -> Path:
-    if not ORIGINAL.is_dir():
-        pytest.skip("The workbooks of Liu et al. are not here (../shared/data/faults-distributed-training/original).")
-    return ORIGINAL
 
 
 def visitor(name: str = "olga") -> Client:
@@ -93,7 +85,7 @@ def kappas(slug: str, number: int, dimension: str) -> tuple[int, float | None]:
     return entry["units"], value
 
 
-def test_five_original_workbooks_at_once_become_a_study_with_the_kappas_that_others_computed(originals: Path) -> None:
+def test_five_original_workbooks_at_once_become_a_study_with_the_kappas_that_others_computed() -> None:
     client = visitor()
     address = upload(client, sent(*ROUNDS))
     workbook = imported(client, address, title="Liu", slug="liu")
@@ -106,14 +98,14 @@ def test_five_original_workbooks_at_once_become_a_study_with_the_kappas_that_oth
         (4, 108),
         (5, 99),
     ]
-    computed = json.loads((DATA / "computed.json").read_text())
+    computed = json.loads((LIU / "computed.json").read_text())
     for number in range(1, 6):
         for key, name in (("issue-type", "issue_type"), ("stage", "fault.stage")):
             expected = computed[f"round_{number}"][name]
             assert kappas("liu", number, key) == (expected["n"], pytest.approx(expected["kappa"])), (number, name)
 
 
-def test_original_workbooks_one_after_another_are_the_next_rounds_of_one_study(originals: Path) -> None:
+def test_original_workbooks_one_after_another_are_the_next_rounds_of_one_study() -> None:
     client = visitor()
     first = imported(client, upload(client, sent(ROUNDS[0])), title="Liu", slug="liu")
     assert first.state == "done", first.error
@@ -129,14 +121,14 @@ def test_original_workbooks_one_after_another_are_the_next_rounds_of_one_study(o
         "label1",
         "label2",
     }
-    computed = json.loads((DATA / "computed.json").read_text())
+    computed = json.loads((LIU / "computed.json").read_text())
     for number in range(1, 6):
         for key, name in (("issue-type", "issue_type"), ("stage", "fault.stage")):
             expected = computed[f"round_{number}"][name]
             assert kappas("liu", number, key) == (expected["n"], pytest.approx(expected["kappa"])), (number, name)
 
 
-def test_the_pilot_and_the_final_categories_come_in_with_their_shifted_rows_pointed_out(originals: Path) -> None:
+def test_the_pilot_and_the_final_categories_come_in_with_their_shifted_rows_pointed_out() -> None:
     client = visitor()
     address = upload(client, sent("pilot_labelling.xlsx"))
     page = client.get(address).content.decode()

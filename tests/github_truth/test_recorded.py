@@ -1,6 +1,6 @@
 """Exchanges with the real GitHub that others recorded: Concord reads them, and the local GitHub answers in their shape.
 
-They are those of octokit/fixtures (MIT), normalised there, in the folder ../shared/data/github-exchanges.
+They are those of octokit/fixtures (MIT), normalised there, in `tests/data/github-exchanges`.
 """
 
 import json
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,8 +19,8 @@ from ingest.errors import FetchFailed
 from ingest.github.client import Client
 from ingest.github.parse import parse_issue
 from tests.github import GitHub, World
+from tests.published import EXCHANGES
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared/data/github-exchanges"
 REAL = "https://api.github.com"
 OWNER = "octokit-fixture-org"
 OF_OWNERS = {  # told to who may change the repository, as the one who recorded could
@@ -41,11 +40,7 @@ OF_SAFETY = {  # headers for browsers, and about the rights of a token
 
 @cache
 def recorded(name: str) -> tuple[dict[str, Any], ...]:
-    """The exchanges of a file; skips where the folder is missing."""
-    path = FOLDER / f"{name}.json"
-    if not path.is_file():
-        pytest.skip("the folder ../shared/data is missing")
-    return tuple(json.loads(path.read_text(encoding="utf-8")))
+    return tuple(json.loads((EXCHANGES / f"{name}.json").read_text(encoding="utf-8")))
 
 
 @contextmanager

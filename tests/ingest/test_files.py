@@ -2,15 +2,14 @@
 
 import io
 import json
-from pathlib import Path
 
 import pytest
 
 from ingest import files
 from ingest.files import read_rows
+from tests.published import VLLM, needs_vllm
 
 HERE = ("github.com", "o", "r")
-VLLM = Path(__file__).parents[3] / "shared" / "data" / "issues-vllm" / "issues.jsonl"
 
 
 def read(content: bytes | str, repository=HERE):
@@ -230,9 +229,8 @@ def test_a_row_without_end_is_refused_at_constant_memory(monkeypatch):
     assert "longer than" in str(read(f"[{long}]")[0][1])
 
 
+@needs_vllm
 def test_the_issues_of_vllm_come_in_whole():
-    if not VLLM.exists():
-        pytest.skip("the folder ../shared/data is missing")
     with VLLM.open("rb") as file:
         rows = list(read_rows(file))
     assert len(rows) == 470 == sum(row.record is not None for row in rows)

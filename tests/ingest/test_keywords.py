@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ingest.keywords import pattern, prose, read_keywords
-
-REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "issues-vllm" / "issues.jsonl"
+from tests.published import VLLM, needs_vllm
 
 
 def finds(keyword: str, text: str) -> bool:
@@ -134,12 +132,11 @@ def test_a_keyword_is_compared_as_a_word_and_never_as_an_expression() -> None:
     assert pattern("a.c").expression.search("a.c") and not pattern("a.c").expression.search("abc")
 
 
+@needs_vllm
 def test_code_in_real_issues_is_told_from_prose_as_a_markdown_parser_does() -> None:
-    if not REAL.exists():
-        pytest.skip("no real issues here: ../shared/data/issues-vllm is missing")
     markdown = MarkdownIt("commonmark")
     n, n_leaks = 0, 0
-    for line in REAL.read_text(encoding="utf-8").splitlines()[:250]:
+    for line in VLLM.read_text(encoding="utf-8").splitlines()[:250]:
         body = json.loads(line).get("body") or ""
         if len(body) > 20_000:
             continue

@@ -4,7 +4,6 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from django.core.files.base import ContentFile
@@ -21,9 +20,9 @@ from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert import store
 from tests.asserts import assert_queries
 from tests.ingest.looking import counts, stored
+from tests.published import VLLM, needs_vllm
 
 pytestmark = pytest.mark.django_db
-VLLM = Path(__file__).parents[3] / "shared" / "data" / "issues-vllm" / "issues.jsonl"
 
 
 def issue(number: int = 1, repository: str = "o/r", **more) -> dict:
@@ -35,9 +34,8 @@ def file_of(rows: list[dict]) -> ContentFile:
     return ContentFile("\n".join(json.dumps(row) for row in rows).encode(), name="issues.jsonl")
 
 
+@needs_vllm
 def test_the_issues_of_vllm_are_stored_whole_and_only_once(take):
-    if not VLLM.exists():
-        pytest.skip("the folder ../shared/data is missing")
     content = VLLM.read_bytes()
     first = take(content)
     assert (first.state, counts(first)) == ("done", (470, 470, 0, 0, 0))

@@ -16,11 +16,11 @@ from ingest.actions.uploads import take_upload
 from ingest.models import Delivery, FetchRun, Issue, Repository, Snapshot
 from tests.github import shapes
 from tests.ingest.looking import stored
+from tests.published import WEBHOOKS
 
 pytestmark = pytest.mark.django_db
 SECRET = "a secret that both sides know"
 ADDRESS = "/api/v1/webhooks/github/"
-RECORDED = Path(__file__).resolve().parents[3] / "shared/data/github-webhooks"
 API = "https://api.github.com"
 
 
@@ -310,10 +310,9 @@ def test_a_form_as_github_sends_it_is_read(kept, hook):
 
 
 def recorded() -> list[Path]:
-    return sorted(RECORDED.glob("*/*.json"))
+    return sorted(WEBHOOKS.glob("*/*.json"))
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded messages are not here")
 def test_every_recorded_message_is_taken_in_without_a_refusal(hook):
     for path in recorded():
         payload = json.loads(path.read_text())
@@ -323,7 +322,7 @@ def test_every_recorded_message_is_taken_in_without_a_refusal(hook):
             owner=name[0], name=name[1], defaults={"github_id": number, "private": payload["repository"]["private"]}
         )
         event = path.parent.name
-        answer = hook.send(event, payload, guid=str(path.relative_to(RECORDED)))
+        answer = hook.send(event, payload, guid=str(path.relative_to(WEBHOOKS)))
         assert answer.status_code == (200 if event == "milestone" or answer.json()["run"] is None else 202), path
         if answer.json()["run"]:
             sync.work(answer.json()["run"])
@@ -333,11 +332,10 @@ def test_every_recorded_message_is_taken_in_without_a_refusal(hook):
     assert Issue.objects.filter(presence="deleted").exists()
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded messages are not here")
 def test_a_recorded_comment_arrives_as_it_was_written(hook):
     Repository.objects.create(owner="Codertocat", name="Hello-World", github_id=186853002)
-    issue = json.loads((RECORDED / "issues/opened.payload.json").read_text())
-    comment = json.loads((RECORDED / "issue_comment/created.payload.json").read_text())
+    issue = json.loads((WEBHOOKS / "issues/opened.payload.json").read_text())
+    comment = json.loads((WEBHOOKS / "issue_comment/created.payload.json").read_text())
     hook.tell("issues", issue)
     hook.tell("issue_comment", comment)
     snapshot = Issue.objects.get().current_snapshot

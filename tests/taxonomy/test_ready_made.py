@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +18,9 @@ from taxonomy.models import TaxonomyVersion
 from taxonomy.ready_made import Preset, preset, presets
 from taxonomy.schema import CategorySpec, DimensionSpec, key_of
 from tests import builders as make
+from tests.published import LIU
 from tests.taxonomy.names_in_presets import NAMES
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "faults-distributed-training"
 each_preset = pytest.mark.parametrize("name", sorted(NAMES))
 
 JOINT_LABELS = {
@@ -160,9 +159,7 @@ def test_a_partial_preset_says_so_first_and_says_totals_and_where_the_rest_is() 
 
 
 def rows(file: str) -> list[dict[str, str]]:
-    if not DATA.is_dir():
-        pytest.skip("The final labels of Liu et al. are not here (../shared/data/faults-distributed-training).")
-    with (DATA / file).open(encoding="utf-8-sig", newline="") as stream:
+    with (LIU / file).open(encoding="utf-8-sig", newline="") as stream:
         return [{column: " ".join(value.split()) for column, value in row.items()} for row in csv.DictReader(stream)]
 
 
@@ -201,8 +198,7 @@ def test_every_symptom_of_the_data_of_liu_is_in_the_preset_and_no_other() -> Non
 
 
 def test_the_codebook_of_liu_says_the_same() -> None:
-    rows("final_faults.csv")
-    book = json.loads((DATA / "codebook_faults_from_final.json").read_text(encoding="utf-8"))
+    book = json.loads((LIU / "codebook_faults_from_final.json").read_text(encoding="utf-8"))
     used = {
         tuple(plain(" ".join(label.split())) for label in (stage, inner, leaf) if label != "-")
         for stage, inners in book.items()

@@ -1,15 +1,14 @@
-"""The sheets of Liu et al., read as they were recomputed by others, give their kappas; skipped where they are not."""
+"""The sheets of Liu et al., read as they were recomputed by others, give their kappas."""
 
 import csv
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
 from annotation.agreement import Patterns, cohen_kappa, krippendorff_alpha, percent_agreement
+from tests.published import LIU
 
-DATA = Path(__file__).resolve().parents[4] / "shared/data/faults-distributed-training"
 FAULT, HOW_TO = "fault", "how-to question"
 WAY = ("issue_type", "howto_topic", "howto_subtopic", "stage", "type", "leaf_category")
 QUESTIONS = [
@@ -20,13 +19,11 @@ QUESTIONS = [
     ("howto_topic", "howto.topic", HOW_TO),
 ]
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the sheets of Liu et al. are not at {DATA}")
-
 
 def pairs(number: int, column: str, kind: str | None) -> list[tuple[str, str]]:
     """What both said of items that both left in one part; a blank below the issue type is a value of its own."""
     given: dict[str, dict[str, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
-    with (DATA / "labels_long.csv").open(newline="", encoding="utf-8") as file:
+    with (LIU / "labels_long.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["round"] == str(number) and row["rater"] in ("rater1", "rater2"):
                 given[row["item_url"]][row["rater"]].append({k: (v or "").strip().lower() for k, v in row.items()})
@@ -47,7 +44,7 @@ def pairs(number: int, column: str, kind: str | None) -> list[tuple[str, str]]:
 def test_each_question_of_each_round_has_the_kappa_that_others_recomputed(
     number: int, column: str, name: str, kind: str | None
 ) -> None:
-    expected = json.loads((DATA / "computed.json").read_text())[f"round_{number}"][name]
+    expected = json.loads((LIU / "computed.json").read_text())[f"round_{number}"][name]
     patterns = Patterns.from_table(pairs(number, column, kind))
     kappa = cohen_kappa(patterns, resamples=0)
     assert patterns.n_units == expected["n"]
@@ -58,7 +55,7 @@ def test_each_question_of_each_round_has_the_kappa_that_others_recomputed(
 def paths(number: int) -> dict[str, dict[str, list[str]]]:
     """What each rater left at each item, part by part, as the whole way down from the issue type."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    with (DATA / "labels_long.csv").open(newline="", encoding="utf-8") as file:
+    with (LIU / "labels_long.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["round"] == str(number) and row["rater"] in ("rater1", "rater2") and row["issue_type"].strip():
                 way = (" ".join(row[step].split()).lower() for step in WAY)
@@ -68,7 +65,7 @@ def paths(number: int) -> dict[str, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("number", range(1, 6))
 def test_the_whole_path_of_each_round_has_the_kappa_and_alpha_that_others_recomputed(number: int) -> None:
-    expected = json.loads((DATA / "computed.json").read_text())[f"round_{number}"]
+    expected = json.loads((LIU / "computed.json").read_text())[f"round_{number}"]
     single = [raters for raters in paths(number).values() if all(len(rows) == 1 for rows in raters.values())]
     patterns = Patterns.from_table([(raters["rater1"][0], raters["rater2"][0]) for raters in single])
     assert patterns.n_units == expected["full_path"]["n"]
@@ -79,7 +76,7 @@ def test_the_whole_path_of_each_round_has_the_kappa_and_alpha_that_others_recomp
 
 @pytest.mark.parametrize("number", range(1, 6))
 def test_all_bugs_of_an_issue_as_a_set_have_the_alpha_that_others_recomputed(number: int) -> None:
-    expected = json.loads((DATA / "computed.json").read_text())[f"round_{number}"]
+    expected = json.loads((LIU / "computed.json").read_text())[f"round_{number}"]
     sets = [tuple(frozenset(raters[name]) for name in ("rater1", "rater2")) for raters in paths(number).values()]
     patterns = Patterns.from_table(sets)
     assert patterns.n_units == expected["masi_alpha_full_path_sets"]["n"]

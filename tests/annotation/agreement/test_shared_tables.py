@@ -1,11 +1,10 @@
-"""Every published table of ../shared/data/agreement-tables: values, standard errors and intervals.
+"""Every published table of tests/data/agreement-tables: values, standard errors and intervals.
 
 Tolerances are half a unit of the last digit printed, unless the folder's KNOWN_DISCREPANCIES say that sources differ.
 """
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from scipy.stats import t as student
 from annotation import agreement
 from annotation.agreement import Coefficient, Patterns
 from annotation.agreement.metrics import distance_by_weights
+from tests.published import AGREEMENT_TABLES
 
 from .test_published_tables import printed
 
-FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "agreement-tables"
 NAMES = {
     "bp": "brennan_prediger",
     "brennan_prediger": "brennan_prediger",
@@ -35,9 +34,7 @@ NAMES = {
 
 
 def read(name: str) -> dict[str, Any]:
-    if not (FOLDER / f"{name}.json").exists():
-        pytest.skip("The published tables are not here (../shared/data/agreement-tables).")
-    return json.loads((FOLDER / f"{name}.json").read_text())
+    return json.loads((AGREEMENT_TABLES / f"{name}.json").read_text())
 
 
 def from_cells(table: list[list[int]]) -> Patterns:
