@@ -11,7 +11,7 @@ from bench.ground import rated_study, row, timed
 from bench.programs import command, postgres_tool
 from config import embedded
 from ingest.actions.fetches import run_now
-from tests.config.elsewhere import empty_database
+from tests.config.other_databases import empty_database
 
 
 def measure(size: int, folder: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from bench.ground import N_CATEGORIES, new_study, row, timed, user
 from bench.programs import command, postgres_tool
 from config import embedded
 from ingest.actions.fetches import run_now
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 
 WITH_ISSUES = """
     UPDATE annotation_item t SET issue_id = i.id, snapshot_id = i.current_snapshot_id

@@ -23,7 +23,7 @@ import psycopg2
 
 from config import env
 from config.supervisor import Child, Supervisor
-from tests.crowd import RaterAtWork
+from tests.concurrent_raters import RaterAtWork
 from tests.site import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]

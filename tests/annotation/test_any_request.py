@@ -24,7 +24,7 @@ from accounts.actions import make_token
 from annotation.models import Assignment
 from ingest.models import FetchRun, Issue
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 
@@ -37,8 +37,8 @@ class Site:
     """The application with a study in it, what stands there, and who asks."""
 
     def __init__(self) -> None:
-        study = walled.walled()
-        known = walled.ids()
+        study = permission_study.make_permission_study()
+        known = permission_study.ids()
         names = {name for name in WHO if name}
         self.tokens = {name: make_token(user=make.user(name), name="t", scope="manage")[1] for name in names}
         self.application = WSGIHandler()

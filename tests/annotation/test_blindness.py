@@ -13,8 +13,19 @@ from annotation.actions.studies import change_study
 from annotation.models import Assignment, Round, RoundRater, Study
 from annotation.ruling import rule_answers
 from tests import builders as make
-from tests.annotation import walled
-from tests.annotation.walled import BASE, BLIND, KNOWN, OF_OPEN, OF_ROUND_1, PAGES, Visitor, compared, told, words_of
+from tests.annotation import permission_study
+from tests.annotation.permission_study import (
+    BASE,
+    BLIND,
+    KNOWN,
+    OF_OPEN,
+    OF_ROUND_1,
+    PAGES,
+    Visitor,
+    compared,
+    told,
+    words_of,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -23,16 +34,16 @@ pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
     """Built once; what a test does to it is taken back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
 def test_every_address_of_studies_stands_in_the_table(study: Study) -> None:
     listed: dict[str, list[str]] = defaultdict(list)
-    for name, base, path in walled.table():
+    for name, base, path in permission_study.table():
         listed[name].append(path)
         assert resolve(f"{base}{path}".partition("?")[0]).url_name == name, path
-    assert set(listed) == walled.all_names()
+    assert set(listed) == permission_study.all_names()
 
 
 @pytest.mark.parametrize("name", BLIND)
@@ -48,14 +59,16 @@ def test_what_is_hidden_is_there_for_others(study: Study) -> None:
     """Else the walks would find nothing because nothing was to be found."""
     everything = OF_OPEN | OF_ROUND_1
     ada = Visitor("ada")
-    seen = {word for _, base, path in walled.table() for word in told(everything, words_of(ada.get(base, path)))}
+    seen = {
+        word for _, base, path in permission_study.table() for word in told(everything, words_of(ada.get(base, path)))
+    }
     assert seen == set(everything)
 
 
 def _walk(visitor: Visitor, secrets: dict[str, str], *, door: str = "", names: Collection[str] = ()) -> list[str]:
     """Where a visitor is told what they should not be, or something breaks; at one door, or under some names alone."""
     found = []
-    for name, base, path in walled.table():
+    for name, base, path in permission_study.table():
         if (door and base != door) or (names and name not in names):
             continue
         answer = visitor.get(base, path)
@@ -76,8 +89,8 @@ def test_who_reads_by_a_link_is_told_nothing_of_a_round_that_is_not_closed(study
 
 
 def test_who_is_no_member_is_told_nothing_where_everybody_may_ask(study: Study) -> None:
-    """That all else is not found, or asks for sign-in, stands in the tables of tests/wall/."""
-    names = {*walled.EVERYBODYS, *walled.OPEN, *walled.API_EVERYBODYS}
+    """That all else is not found, or asks for sign-in, stands in the tables of tests/permissions/."""
+    names = {*permission_study.EVERYBODYS, *permission_study.OPEN, *permission_study.API_EVERYBODYS}
     assert not _walk(Visitor("mallory"), OF_OPEN | OF_ROUND_1 | {"known": KNOWN}, names=names)
 
 

@@ -14,7 +14,7 @@ from annotation.models import Export, Study
 from annotation.tasks import pick_up_exports
 from tests import builders as make
 from tests.conftest import environment_of_servers
-from tests.mortal import COMMIT, MOMENT, STATEMENT, Death, Nursery
+from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 N_ITEMS = 12
@@ -60,9 +60,9 @@ def test_the_clock_sends_a_file_whose_message_was_lost(live_worker: object, stud
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
 def files() -> set[str]:
@@ -79,11 +79,11 @@ def files() -> set[str]:
     return found
 
 
-def undisturbed_and_killed(nursery: Nursery, study: Study, seed: int) -> int:
+def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
     """Makes a file undisturbed and another one with workers that die; how many died. Nothing else is left behind."""
     draw = random.Random(seed)
     export = queued(study, send=False)
-    passed = nursery.work("export", export.pk, count=True).passed
+    passed = forks.work("export", export.pk, count=True).passed
     export.refresh_from_db()
     assert export.state == "done"
     before, n_killed = files(), 0
@@ -91,20 +91,20 @@ def undisturbed_and_killed(nursery: Nursery, study: Study, seed: int) -> int:
     deaths = (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=exporting.CLAIMS_MOST - 3), None)
     for place in deaths:
         n = draw.uniform(0, passed[place]) if place else 0.0
-        death = Death(place, n if place == MOMENT else max(1, round(n))) if place else None
+        kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
         exporting.pick_up(0, 0)
-        n_killed += nursery.work("export", again.pk, death=death).killed
+        n_killed += forks.work("export", again.pk, kill_point=kill_point).killed
     again.refresh_from_db()
     assert (again.state, again.sha256, again.n_rows) == ("done", export.sha256, export.n_rows)
     assert stored(again) == stored(export) and files() - before == {again.file.name}
     return n_killed
 
 
-def test_a_file_whose_workers_are_killed_has_the_bytes_of_an_undisturbed_one(nursery: Nursery, study: Study) -> None:
-    assert undisturbed_and_killed(nursery, study, seed=1) > 0
+def test_a_file_whose_workers_are_killed_has_the_bytes_of_an_undisturbed_one(forks: Forks, study: Study) -> None:
+    assert undisturbed_and_killed(forks, study, seed=1) > 0
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 125))
-def test_a_file_whose_workers_are_killed_anywhere_has_the_same_bytes(nursery: Nursery, study: Study, seed: int) -> None:
-    undisturbed_and_killed(nursery, study, seed)
+def test_a_file_whose_workers_are_killed_anywhere_has_the_same_bytes(forks: Forks, study: Study, seed: int) -> None:
+    undisturbed_and_killed(forks, study, seed)

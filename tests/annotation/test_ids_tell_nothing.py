@@ -43,8 +43,8 @@ from annotation.models import (
 )
 from annotation.models.public import Public
 from tests import builders as make
-from tests.annotation import walled
-from tests.annotation.walled import Visitor, words_of
+from tests.annotation import permission_study
+from tests.annotation.permission_study import Visitor, words_of
 from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
@@ -69,7 +69,7 @@ MOST_PATHS = 3
 
 @pytest.fixture(scope="module")
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
-    """The study of the wall, with numbers of rows that are like no other number in it."""
+    """The permission study, with numbers of rows that are like no other number in it."""
     with django_db_blocker.unblock(), transaction.atomic():
         with connection.cursor() as cursor:
             for model, first in FIRST.items():
@@ -77,7 +77,7 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
                 cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", place)
                 before = cursor.fetchone()[0]
                 cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)", [*place, max(first, before)])
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
@@ -103,13 +103,17 @@ def is_uuid(given: str) -> bool:
 @pytest.mark.parametrize("name", ["ada", "dan"])
 def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: str) -> None:
     visitor, found, n_asked, n_ids = Visitor(name), [], Counter[str](), 0
-    for address, base, path in walled.table():
+    for address, base, path in permission_study.table():
         n_asked[address] += 1
         if n_asked[address] > MOST_PATHS:
             continue
         answer = visitor.get(base, path)
         found += [f"{base}{path}: {each}" for each in NUMBER.findall(words_of(answer))]
-        if base == walled.BASE and answer.headers.get("Content-Type") == "application/json" and address not in OWNERS:
+        if (
+            base == permission_study.BASE
+            and answer.headers.get("Content-Type") == "application/json"
+            and address not in OWNERS
+        ):
             ids = list(ids_in(answer.json()))
             n_ids += len(ids)
             found += [f"{base}{path}: {each} is no UUID" for each in ids if not is_uuid(each)]
@@ -120,10 +124,12 @@ def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: st
 @pytest.mark.parametrize("name", ["ada", "dan", "zoe"])
 def test_no_number_can_be_read_in_a_cursor(study: Study, name: str) -> None:
     visitor, seen = Visitor(name), set()
-    lists = {address: path for address, base, path in reversed([*walled.table()]) if base == walled.BASE}
+    lists = {
+        address: path for address, base, path in reversed([*permission_study.table()]) if base == permission_study.BASE
+    }
     for address, path in lists.items():
         path = "".join((path, "&" if "?" in path else "?", "page_size=1"))
-        answer = visitor.get(walled.BASE, path)
+        answer = visitor.get(permission_study.BASE, path)
         is_list = answer.headers.get("Content-Type") == "application/json" and answer.status_code == 200
         shown = answer.json() if is_list else {}
         following = isinstance(shown, dict) and shown.get("next")

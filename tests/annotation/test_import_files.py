@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from annotation.actions.imports import ImportReport, import_ratings
 from tests import builders as make
-from tests.annotation.looking import everything, verdicts
+from tests.annotation.stored_rows import everything, verdicts
 
 pytestmark = pytest.mark.django_db
 

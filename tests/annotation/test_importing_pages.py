@@ -24,7 +24,7 @@ from tests import builders as make
 from tests.annotation.test_workbooks import fields, imported, upload, visitor
 from tests.asserts import assert_queries
 from tests.conftest import environment_of_servers
-from tests.mortal import COMMIT, STATEMENT, Death, Nursery
+from tests.kill_harness import COMMIT, STATEMENT, Forks, KillPoint
 
 pytestmark = pytest.mark.django_db
 
@@ -339,25 +339,27 @@ def test_the_preview_counts_what_the_import_then_stores(study: Study) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
 @pytest.mark.worker
 @pytest.mark.django_db(transaction=True)
-def test_an_import_whose_worker_is_killed_anywhere_leaves_nothing_and_is_whole_in_the_end(nursery: Nursery) -> None:
+def test_an_import_whose_worker_is_killed_anywhere_leaves_nothing_and_is_whole_in_the_end(
+    forks: Forks,
+) -> None:
     rows = "".join(f"i{n},{rater},{'crash' if n % 3 else 'hang'}\n" for n in range(40) for rater in ("bob", "carol"))
     found = queued(text="item,rater,symptom\n" + rows)
     draw = random.Random(1)
     passed = 0
     for place in (STATEMENT, STATEMENT, COMMIT, STATEMENT):
-        death = Death(place, draw.randint(3, 25) if place == STATEMENT else 1)
-        report = nursery.work("workbook", found.pk, death=death)
+        kill_point = KillPoint(place, draw.randint(3, 25) if place == STATEMENT else 1)
+        report = forks.work("workbook", found.pk, kill_point=kill_point)
         passed += report.killed
         if report.killed and place == STATEMENT:
             assert not Study.objects.exists() and not Rating.objects.exists()
-    nursery.work("workbook", found.pk)
+    forks.work("workbook", found.pk)
     found.refresh_from_db()
     assert passed >= 2 and found.state == "done"
     assert Rating.objects.count() == 80 and Assignment.objects.count() == 80 and Study.objects.count() == 1

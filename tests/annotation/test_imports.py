@@ -31,7 +31,7 @@ from annotation.queries.verdicts import read_values
 from annotation.reporting.methods import methods
 from taxonomy.queries import published_version
 from tests import builders as make
-from tests.annotation.looking import everything, verdicts
+from tests.annotation.stored_rows import everything, verdicts
 from tests.asserts import wait_until_somebody_waits_for_a_lock
 from tests.scripts import Script
 

@@ -23,7 +23,7 @@ from annotation.reporting.across import Asked, visible_rounds
 from annotation.reporting.numbers import agreement
 from taxonomy.queries import published_version
 from tests import builders as make
-from tests.annotation.looking import everything
+from tests.annotation.stored_rows import everything
 from tests.published import LIU
 
 pytestmark = pytest.mark.django_db

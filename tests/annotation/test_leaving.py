@@ -22,7 +22,7 @@ from annotation.queries.password_links import BESIDE_STUDIES, OWNED
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
-from tests.annotation.walled import BASE, Visitor
+from tests.annotation.permission_study import BASE, Visitor
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.crowd import Outcome, work
+from tests.concurrent_raters import Outcome, work
 from tests.site import Site
 
 pytestmark = [pytest.mark.worker, pytest.mark.timeout(1200)]

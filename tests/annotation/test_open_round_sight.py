@@ -10,9 +10,9 @@ from annotation.access import get_item
 from annotation.actions import studies
 from annotation.models import Annotation, Export, Item, Membership, Round, Study
 from tests import builders as make
-from tests.annotation import two_worlds, walled
-from tests.annotation.two_worlds import all_said, all_skipped, answered_in_parts, history_rewritten
-from tests.annotation.walled import BASE, PAGES, Visitor, words_of
+from tests.annotation import compared_answers, permission_study
+from tests.annotation.compared_answers import all_said, all_skipped, answered_in_parts, history_rewritten
+from tests.annotation.permission_study import BASE, PAGES, Visitor, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
     """Built once; what a test does to it is taken back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
@@ -45,19 +45,19 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
     if name == "dan":
         own.roles = ["rater", "reader", "adjudicator"]
         own.save()
-    table, visitor = two_worlds.steady_table(), Visitor(name)
-    before = two_worlds.walked(visitor, table)
+    table, visitor = compared_answers.steady_table(), Visitor(name)
+    before = compared_answers.walked(visitor, table)
     _otherwise(study, own)
-    assert not (wrong := two_worlds.differences(before, two_worlds.walked(visitor, table))), wrong
+    assert not (wrong := compared_answers.differences(before, compared_answers.walked(visitor, table))), wrong
 
 
 def test_nothing_shown_to_a_member_who_may_join_depends_on_answers_of_open_rounds(study: Study) -> None:
     """Yan is a rater of the study and of no round."""
     studies.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
-    table, visitor = two_worlds.steady_table(), Visitor("yan")
-    before = two_worlds.walked(visitor, table)
+    table, visitor = compared_answers.steady_table(), Visitor("yan")
+    before = compared_answers.walked(visitor, table)
     _otherwise(study, make.member(study, "rea"))
-    assert not (wrong := two_worlds.differences(before, two_worlds.walked(visitor, table))), wrong
+    assert not (wrong := compared_answers.differences(before, compared_answers.walked(visitor, table))), wrong
 
 
 @pytest.mark.parametrize("name", ["olga", "dan"])

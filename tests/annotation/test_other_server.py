@@ -34,9 +34,9 @@ from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests import prepared
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.annotation.test_whole import audit_of, files_of, written
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -51,7 +51,7 @@ OF_ISSUES = {
 
 def everything() -> Study:
     """A study with rows in every table that travels."""
-    study = walled.walled()
+    study = permission_study.make_permission_study()
     olga, item = make.user("olga"), Item.objects.filter(study=study, issue__number=5).get()
     make.new_state(5, [(1, "ghost", "It hangs here, too."), (2, "mona", "Since 2.1.")])
     ClosingChange.objects.create(

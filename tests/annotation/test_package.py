@@ -35,8 +35,8 @@ from annotation.package.pdf import NotSimple, in_order
 from annotation.package.tables import Column, Table, TableWriter
 from taxonomy.queries import forget_trees
 from tests import builders as make
-from tests.annotation.packing import EVERYTHING, labelled, package, quickly, recompute, unpacked
-from tests.annotation.test_imports_liu import DATA, import_liu
+from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked
+from tests.annotation.test_imports_liu import import_liu
 from tests.citations import wrong_in_citation
 
 pytestmark = pytest.mark.django_db  # of all, or a run of a few has no database to make packages in
@@ -399,8 +399,6 @@ def test_a_figure_drawn_twice_as_pdf_is_the_same_to_the_byte() -> None:
 @pytest.mark.timeout(600)
 def test_the_package_of_real_sheets_is_recomputed_whole(tmp_path: Path) -> None:
     """Liu et al., TOSEM 2023: five rounds of two raters, several bugs in an issue, proposals, final labels."""
-    if not DATA.is_dir():
-        pytest.skip(f"The labels of Liu et al. are not at {DATA}.")
     import_liu(create=True)
     status, said = recompute(unpacked(package(get_seat(make.user("olga"), "liu")), tmp_path))
     assert status == 0, said

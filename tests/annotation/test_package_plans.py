@@ -19,7 +19,7 @@ from annotation.actions.plans import preview_plan, run_plan
 from annotation.models import Assignment, Round, Study
 from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
-from tests.annotation.packing import EVERYTHING, labelled, package, quickly, recompute, settle, unpacked
+from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, settle, unpacked
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from annotation.tasks import pick_up_plans
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers
-from tests.mortal import COMMIT, MOMENT, STATEMENT, Death, Nursery
+from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 N_SEEDS = int(os.environ.get("SEEDS", "100"))
@@ -76,34 +76,34 @@ def test_the_clock_sends_a_plan_whose_message_was_lost(live_worker: object, stud
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
-def undisturbed_and_killed(nursery: Nursery, study: Study, seed: int) -> int:
+def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
     """Runs a plan undisturbed and, undone, again with workers that die; how many died."""
     draw = random.Random(seed)
     plan = queued(study, send=False)
-    passed = nursery.work("plan", plan.pk, count=True).passed
+    passed = forks.work("plan", plan.pk, count=True).passed
     plan.refresh_from_db()
     wanted = given_out(plan)
     undo_plan(seat=make.owner_seat(study), plan=plan)
     plan, n_killed = queued(study, send=False), 0
     for place in (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=DEATHS_MOST), None):
         n = draw.uniform(0, passed[place]) if place else 0.0
-        death = Death(place, n if place == MOMENT else max(1, round(n))) if place else None
-        n_killed += nursery.work("plan", plan.pk, death=death).killed
+        kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
+        n_killed += forks.work("plan", plan.pk, kill_point=kill_point).killed
     plan.refresh_from_db()
     assert given_out(plan) == wanted
     return n_killed
 
 
-def test_a_plan_whose_workers_are_killed_gives_out_what_an_undisturbed_one_does(nursery: Nursery, study: Study) -> None:
-    assert undisturbed_and_killed(nursery, study, seed=1) > 0
+def test_a_plan_whose_workers_are_killed_gives_out_what_an_undisturbed_one_does(forks: Forks, study: Study) -> None:
+    assert undisturbed_and_killed(forks, study, seed=1) > 0
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(-(-N_SEEDS // 4)))
-def test_a_plan_whose_workers_are_killed_anywhere_gives_out_the_same(nursery: Nursery, study: Study, seed: int) -> None:
-    undisturbed_and_killed(nursery, study, seed)
+def test_a_plan_whose_workers_are_killed_anywhere_gives_out_the_same(forks: Forks, study: Study, seed: int) -> None:
+    undisturbed_and_killed(forks, study, seed)

@@ -23,7 +23,7 @@ from annotation.models import (
 )
 from tests import builders as make
 from tests.conftest import environment_of_servers
-from tests.mortal import COMMIT, MOMENT, STATEMENT, Death, Nursery
+from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 N_SEEDS = int(os.environ.get("SEEDS", "100"))
@@ -116,41 +116,39 @@ def test_a_worker_applies_the_rules_that_the_owner_asks_for(live_worker: object)
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
-def undisturbed_and_killed(nursery: Nursery, task: str, seed: int) -> int:
+def undisturbed_and_killed(forks: Forks, task: str, seed: int) -> int:
     """Applies the rules undisturbed to one round, and to its like with workers that die; how many died."""
     draw = random.Random(seed)
     round_ = START[task]()
-    passed = nursery.work(task, round_.pk, count=True).passed
+    passed = forks.work(task, round_.pk, count=True).passed
     wanted = done_to(round_)
     assert wanted["is_ruled"] == [True] and wanted["decided"] and wanted["asked"]
     round_, n_killed = START[task](), 0
     for place in (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=DEATHS_MOST), None):
         n = draw.uniform(0, passed[place]) if place else 0.0
-        death = Death(place, n if place == MOMENT else max(1, round(n))) if place else None
-        n_killed += nursery.work(task, round_.pk, death=death).killed
+        kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
+        n_killed += forks.work(task, round_.pk, kill_point=kill_point).killed
     assert done_to(round_) == wanted
-    assert nursery.work(task, round_.pk, count=True).passed[STATEMENT] == 0, "once more, it does nothing"
+    assert forks.work(task, round_.pk, count=True).passed[STATEMENT] == 0, "once more, it does nothing"
     assert done_to(round_) == wanted
     return n_killed
 
 
 @pytest.mark.parametrize("task", START)
-def test_rules_whose_workers_are_killed_do_what_undisturbed_ones_do_and_nothing_twice(
-    nursery: Nursery, task: str
-) -> None:
-    assert undisturbed_and_killed(nursery, task, seed=1) > 0
+def test_rules_whose_workers_are_killed_do_what_undisturbed_ones_do_and_nothing_twice(forks: Forks, task: str) -> None:
+    assert undisturbed_and_killed(forks, task, seed=1) > 0
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("task", START)
 @pytest.mark.parametrize("seed", range(-(-N_SEEDS // 4)))
-def test_rules_whose_workers_are_killed_anywhere_do_the_same(nursery: Nursery, seed: int, task: str) -> None:
-    undisturbed_and_killed(nursery, task, seed)
+def test_rules_whose_workers_are_killed_anywhere_do_the_same(forks: Forks, seed: int, task: str) -> None:
+    undisturbed_and_killed(forks, task, seed)
 
 
 def test_a_worker_applies_the_rules_to_answers_of_an_open_round(live_worker: object) -> None:

@@ -11,7 +11,7 @@ from annotation.actions import studies
 from annotation.models import Assignment, AuditEvent, Round, Study
 from annotation.ruling import rule_answers
 from tests import builders as make
-from tests.annotation.walled import BASE, PAGES, Visitor, compared, words_of
+from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db

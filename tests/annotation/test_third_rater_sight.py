@@ -16,10 +16,10 @@ from annotation.errors import Blind, Conflict, WrongState
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
 from annotation.queries.plans.listing import why_not_run
 from tests import builders as make
-from tests.annotation import two_worlds, walled
+from tests.annotation import compared_answers, permission_study
+from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten
+from tests.annotation.permission_study import BASE, PAGES, Visitor, words_of
 from tests.annotation.test_plans import SECOND
-from tests.annotation.two_worlds import AGES, all_said, all_skipped, history_rewritten
-from tests.annotation.walled import BASE, PAGES, Visitor, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -31,7 +31,7 @@ ROLES = {"oma": ["rater", "owner"], "zoe": ["rater", "adjudicator"], "lea": ["ra
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
     """Built once; what a test does to it is taken back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
@@ -52,16 +52,16 @@ WORLDS: dict[str, Callable[[Round, Item, Membership], None]] = {
 
 @pytest.mark.parametrize("name", ["oma", *(pytest.param(name, marks=pytest.mark.soak) for name in ("zoe", "lea"))])
 def test_no_answer_to_a_pending_third_rater_depends_on_what_others_said_there(study: Study, name: str) -> None:
-    table = two_worlds.steady_table()
+    table = compared_answers.steady_table()
     if name != "zoe":
         add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=ROLES[name])
     own, round_ = make.member(study, name), study.rounds.get(number=1)
     Assignment.objects.filter(round=round_, slot=None).update(rater=own)
     visitor = Visitor(name)
-    before = two_worlds.walked(visitor, table)
+    before = compared_answers.walked(visitor, table)
     WORLDS[name](round_, Item.objects.get(study=study, identifier=ITEM), own)
-    after = two_worlds.walked(visitor, table)
-    assert not (wrong := two_worlds.differences(before, after)), wrong
+    after = compared_answers.walked(visitor, table)
+    assert not (wrong := compared_answers.differences(before, after)), wrong
 
 
 # A round of six items on which two raters differ; dan is asked about three of them, and dora, an owner, about one.

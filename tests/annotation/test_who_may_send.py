@@ -7,9 +7,9 @@ import pytest
 from django.db import transaction
 
 from annotation.models import AuditEvent, Resolution, Round, Study
-from tests.annotation import walled
-from tests.annotation.looking import everything
-from tests.annotation.walled import BASE, PAGES, Visitor
+from tests.annotation import permission_study
+from tests.annotation.permission_study import BASE, PAGES, Visitor
+from tests.annotation.stored_rows import everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 
@@ -71,12 +71,12 @@ SENT: list[tuple[str, str, dict[str, Any], str]] = [
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
     """Built once; what a test does to it is taken back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
 def test_what_a_role_may_not_send_is_refused_and_changes_nothing(study: Study) -> None:
-    known = walled.ids()
+    known = permission_study.ids()
     before = _stored(study)
     visitors = {name: Visitor(name) for name in ("dan", "carol", "olga", "sam", "ada", "zoe", "rea", "mallory", None)}
     wrong = []
@@ -94,7 +94,7 @@ def test_what_a_role_may_not_send_is_refused_and_changes_nothing(study: Study) -
 
 
 def test_an_answer_of_somebody_else_is_not_found(study: Study) -> None:
-    known = walled.ids()
+    known = permission_study.ids()
     body = {"assignment": str(known["bob 5"]), "labels": {"symptom": ["crash"]}}
     for name in ("dan", "olga", "sam", "ada", "zoe", "mallory"):
         visitor = Visitor(name)

@@ -19,7 +19,7 @@ from annotation.exports.kinds import read_asked, write_file
 from annotation.models import AuditEvent, Deletion, Export, Study
 from annotation.queries import whole
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
 WHATS = ("labels", "ratings", "resolutions", "items", "issues", "agreement", "taxonomies")
@@ -75,7 +75,7 @@ def exported_and_deleted(study: Study, name: str) -> tuple[io.BytesIO, Deletion]
 
 
 def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -> None:
-    study = walled.walled()
+    study = permission_study.make_permission_study()
     before, n_rows, audit = files_of(study), whole.counts(study), audit_of(study)
     package = unpacked(written(get_whole_study("study"), "package"))
     kept, deletion = exported_and_deleted(study, "ida")

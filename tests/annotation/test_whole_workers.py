@@ -31,7 +31,7 @@ from tests import builders as make
 from tests.annotation.test_export_workers import files
 from tests.annotation.test_whole import files_of, written
 from tests.conftest import BASE_DIR, environment_of_servers
-from tests.mortal import COMMIT, MOMENT, STATEMENT, Death, Nursery
+from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
 QUEUE = "mortal"
@@ -146,27 +146,29 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
-def killed_and_whole_in_the_end(nursery: Nursery, study: Study, seed: int) -> int:
+def killed_and_whole_in_the_end(forks: Forks, study: Study, seed: int) -> int:
     """A study comes undisturbed, and once more with workers that die; how many died."""
     draw, before = random.Random(seed), files_of(study)
     undisturbed = arrival_of(study, "undisturbed")
-    passed = nursery.work("arrival", undisturbed.pk, count=True).passed
+    passed = forks.work("arrival", undisturbed.pk, count=True).passed
     n_rows = whole.counts(Study.objects.get(slug="undisturbed"))
     arrival, n_killed, n_people = arrival_of(study), 0, User.objects.count()
     for place in draw.choices((STATEMENT, COMMIT, MOMENT), k=arriving.ATTEMPTS_MOST - 2):
         n = draw.uniform(0, passed[place])
-        dead = nursery.work("arrival", arrival.pk, death=Death(place, n if place == MOMENT else max(1, round(n))))
+        dead = forks.work(
+            "arrival", arrival.pk, kill_point=KillPoint(place, n if place == MOMENT else max(1, round(n)))
+        )
         n_killed += dead.killed
         arrival.refresh_from_db()
         is_there = Study.objects.filter(slug="again").exists()
         assert is_there == (arrival.state == "done") and (is_there or User.objects.count() == n_people)
-    nursery.work("arrival", arrival.pk)
-    nursery.work("arrival", arrival.pk)
+    forks.work("arrival", arrival.pk)
+    forks.work("arrival", arrival.pk)
     arrival.refresh_from_db()
     assert arrival.state == "done" and Study.objects.count() == 3
     assert files_of(Study.objects.get(slug="again")) == before
@@ -174,13 +176,11 @@ def killed_and_whole_in_the_end(nursery: Nursery, study: Study, seed: int) -> in
     return n_killed
 
 
-def test_a_study_whose_workers_are_killed_comes_whole_and_once(nursery: Nursery, study: Study) -> None:
-    assert killed_and_whole_in_the_end(nursery, study, seed=1) > 0
+def test_a_study_whose_workers_are_killed_comes_whole_and_once(forks: Forks, study: Study) -> None:
+    assert killed_and_whole_in_the_end(forks, study, seed=1) > 0
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 125))
-def test_a_study_whose_workers_are_killed_anywhere_comes_whole_and_once(
-    nursery: Nursery, study: Study, seed: int
-) -> None:
-    killed_and_whole_in_the_end(nursery, study, seed)
+def test_a_study_whose_workers_are_killed_anywhere_comes_whole_and_once(forks: Forks, study: Study, seed: int) -> None:
+    killed_and_whole_in_the_end(forks, study, seed)

@@ -14,7 +14,7 @@ from annotation.actions.invitations import invite
 from annotation.models import Study
 from taxonomy.queries import forget_trees
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.browser.visitors import found_by_axe, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -42,7 +42,7 @@ ELSEWHERE = {
     "operations": "/operations/",
     "server_audit": "/operations/audit/",
 }
-"""Pages outside of studies, and the one that `walled` can't open twice; those of studies stand in `walled`."""
+"""Pages outside of studies, and the one that can’t be opened twice; `permission_study` lists those of studies."""
 NO_PAGES = {
     "choose_keys", "choose_theme", "connect_provider", "disconnect_provider", "end_other_sessions", "end_session",
     "github_callback", "openid_connect_callback", "sign_in_with",
@@ -62,7 +62,11 @@ OF_A_LINK = {"new_password", "invitation"}
 
 def addresses() -> dict[str, str]:
     """The first address under every name."""
-    found = {name: "/" + path for name, base, path in reversed(list(walled.table())) if base == walled.PAGES}
+    found = {
+        name: "/" + path
+        for name, base, path in reversed(list(permission_study.table()))
+        if base == permission_study.PAGES
+    }
     return found | ELSEWHERE
 
 
@@ -96,7 +100,7 @@ def wrong_with(page: Page, errors: list[str]) -> list[str]:
 
 
 def test_every_page_can_be_used_by_who_sees_it(page: Page, live_server: LiveServer) -> None:
-    walled.walled()
+    permission_study.make_permission_study()
     forget_trees()
     make.next_version(Study.objects.get(slug="study"), make.SYMPTOMS)
     clients = {name: Client(raise_request_exception=False) for name in ROLES}
@@ -147,5 +151,13 @@ def test_pages_of_a_link_can_be_used_by_who_has_it(page: Page, live_server: Live
 
 
 def test_every_address_of_a_page_is_in_a_list() -> None:
-    listed = {*ELSEWHERE, *walled.EVERYBODYS, *walled.OF_STUDY, *NO_PAGES, *OF_A_RUN, *OF_A_LINK, *walled.OPEN}
+    listed = {
+        *ELSEWHERE,
+        *permission_study.EVERYBODYS,
+        *permission_study.OF_STUDY,
+        *NO_PAGES,
+        *OF_A_RUN,
+        *OF_A_LINK,
+        *permission_study.OPEN,
+    }
     assert {name for name in names() if name not in listed} == set()

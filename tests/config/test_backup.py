@@ -32,7 +32,7 @@ from config.backups.errors import BackupFailed, Damaged, NoDirectWay, NotRestore
 from config.backups.making import last_backup, make_backup
 from config.backups.restoring import restore_backup
 from tests import builders as make
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FILE = "exports/2026/11/labels.csv"

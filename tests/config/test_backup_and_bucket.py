@@ -21,7 +21,7 @@ from config.backups.errors import BackupFailed, NotRestored
 from config.backups.making import make_backup
 from config.backups.restoring import restore_backup
 from tests import builders as make
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 from tests.config.test_bucket import KEYS, Store
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,7 +22,7 @@ import requests
 from config import embedded, server_user
 from config.backups import postgres
 from config.backups.archive import FILES, Archive
-from tests.crowd import RaterAtWork
+from tests.concurrent_raters import RaterAtWork
 from tests.site import Site, wait_until
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ PREPARE = """
 import json, random
 from accounts.actions import make_token
 from tests import builders as make
-from tests.crowd import prepare
+from tests.concurrent_raters import prepare
 made = prepare('pool', 4, 60, 2)
 made['owner'] = make_token(user=make.user('olga'), name='files', scope='manage')[1]
 print(json.dumps(made))

@@ -21,12 +21,12 @@ from django.conf import settings
 
 from config import embedded
 from config.management.commands.up import web_command
-from tests.config.elsewhere import empty_database
+from tests.concurrent_raters import RaterAtWork
+from tests.config.other_databases import empty_database
 from tests.config.test_backup_under_load import PREPARE, Owner, compare, of_folder
-from tests.crowd import RaterAtWork
+from tests.preloaded import Preloaded
 from tests.servers import free_port
 from tests.site import wait_until
-from tests.warm import Warm
 
 TURNS = int(os.environ.get("TURNS", "20"))
 """How often in `make soak`, of which N=5 turns are usual."""
@@ -70,7 +70,7 @@ class Mortal:
 
     @contextmanager
     def warm(self) -> Iterator["Mortal"]:
-        with Warm(self._environment, self._logs) as self._warm:
+        with Preloaded(self._environment, self._logs) as self._warm:
             try:
                 yield self
             finally:
@@ -160,7 +160,7 @@ def test_backup_kill_restore_compare_again_and_again(tmp_path: Path) -> None:
     environment = {**os.environ, "DATABASE_URL": address, "REDIS_URL": settings.REDIS_URL, "DATA_DIR": str(there)}
     (tmp_path / "logs").mkdir()
     n_left, prepared = 0, {}
-    with Mortal(tmp_path).warm() as site, Warm(environment, tmp_path / "logs") as elsewhere:
+    with Mortal(tmp_path).warm() as site, Preloaded(environment, tmp_path / "logs") as elsewhere:
         for seed in range(100, 100 + TURNS):
             began, rng = time.monotonic(), random.Random(seed)
             site.live()

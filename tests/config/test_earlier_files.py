@@ -12,7 +12,7 @@ from annotation.actions.arriving import bring_study
 from annotation.models import Round, Study
 from config.backups.restoring import restore_backup
 from tests import builders as make
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 from tests.config.releases.said import said, said_of
 from tests.config.test_upgrade import FOLDER, differences
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from tests.config.elsewhere import empty_database
+from tests.config.other_databases import empty_database
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, World, made_up
 from tests.servers import MISSING, NOT_HERE, ROOT, Servers

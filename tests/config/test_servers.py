@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from tests.annotation.test_many_raters import check
+from tests.concurrent_raters import work
 from tests.conftest import environment_of_servers
-from tests.crowd import work
 from tests.servers import MISSING, NOT_HERE, OverTLS, Servers, free_port
 from tests.site import wait_until
 

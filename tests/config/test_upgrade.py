@@ -21,7 +21,7 @@ from config.backups import postgres
 from config.backups.archive import Archive
 from config.backups.restoring import restore_backup
 from config.backups.upgrading import upgrade
-from tests.config.elsewhere import empty_database, working_on
+from tests.config.other_databases import empty_database, working_on
 from tests.config.releases.said import said
 
 FOLDER = Path(__file__).parent / "releases"

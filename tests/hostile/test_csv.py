@@ -30,9 +30,9 @@ from config.settings import BASE_DIR
 from ingest.tables import open_table as issue_table
 from ingest.tables.issues import read_rows
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES, SPREADSHEETS
-from tests.hostile.poisoned import poisoned
+from tests.hostile.hostile_study import make_hostile_study
 
 HOSTILE = [text.replace("\0", "") for text in dict.fromkeys([*SPREADSHEETS, *PLACES]) if text.strip()]
 NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)")
@@ -192,10 +192,10 @@ def same(sent: str, lines: str) -> int:
 @pytest.mark.timeout(300)
 @pytest.mark.django_db
 def test_every_csv_of_a_hostile_study_reads_as_its_json_lines_do(tmp_path: Path) -> None:
-    poisoned()
-    visitor = walled.Visitor("olga")
+    make_hostile_study()
+    visitor = permission_study.Visitor("olga")
     n_files = n_defused = 0
-    for _, base, path in walled.table():
+    for _, base, path in permission_study.table():
         answer = visitor.get(base, path)
         if not answer.headers.get("Content-Type", "").startswith("text/csv") or answer.status_code != 200:
             continue
@@ -324,7 +324,7 @@ def test_a_title_with_a_lone_carriage_return_leaves_as_one_cell_and_comes_back()
         make.issues(1, first=number)
         make.new_state(number, title=title, body=f" \n{title}")
     make.open_round(study, len(titles))
-    answer = walled.Visitor("olga").get("/api/v1/", "studies/study/issues/?format=csv")
+    answer = permission_study.Visitor("olga").get("/api/v1/", "studies/study/issues/?format=csv")
     assert answer.status_code == 200
     sent = body_of(answer)
     head, *rows = cells_of(sent)

@@ -13,11 +13,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.spreadsheets import DANGEROUS
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.browser.test_every_page import ELSEWHERE, ROLES, is_page
 from tests.browser.visitors import sign_in
 from tests.hostile.corpus import CANARY
-from tests.hostile.poisoned import MARK, poisoned
+from tests.hostile.hostile_study import MARK, make_hostile_study
 
 ALIVE = """
 () => [
@@ -49,11 +49,15 @@ WITHOUT = {
 @pytest.mark.timeout(400)
 @pytest.mark.django_db(transaction=True)
 def test_on_no_page_anything_hostile_runs_or_asks_another_host(page: Page, live_server: LiveServer) -> None:
-    assert poisoned() > 50
+    assert make_hostile_study() > 50
     clients = {name: Client(raise_request_exception=False) for name in ROLES}
     for name, client in clients.items():
         client.force_login(make.user(name))
-    places = {name: "/" + path for name, base, path in reversed(list(walled.table())) if base == walled.PAGES}
+    places = {
+        name: "/" + path
+        for name, base, path in reversed(list(permission_study.table()))
+        if base == permission_study.PAGES
+    }
     places |= {name: path for name, path in ELSEWHERE.items() if "3" not in path and "diff" not in path}
     wrong: list[str] = []
     here = urlsplit(live_server.url).netloc
@@ -88,11 +92,11 @@ def test_on_no_page_anything_hostile_runs_or_asks_another_host(page: Page, live_
 @pytest.mark.timeout(400)
 @pytest.mark.django_db
 def test_no_address_breaks_and_no_file_holds_a_formula_or_a_command() -> None:
-    poisoned()
-    visitor = walled.Visitor("olga")
+    make_hostile_study()
+    visitor = permission_study.Visitor("olga")
     wrong: list[str] = []
     kinds: set[str] = set()
-    for _, base, path in walled.table():
+    for _, base, path in permission_study.table():
         answer = visitor.get(base, path)
         kind = answer.headers.get("Content-Type", "").partition(";")[0]
         kinds.add(kind)
@@ -103,7 +107,7 @@ def test_no_address_breaks_and_no_file_holds_a_formula_or_a_command() -> None:
         elif kind in ("application/x-tex", "text/x-tex"):
             text = body_of(answer)
             wrong += [f"{path}: {command}" for command in (r"\input", r"\immediate", r"\catcode") if command in text]
-        if base != walled.PAGES or kind != "text/html":
+        if base != permission_study.PAGES or kind != "text/html":
             disposition = answer.headers.get("Content-Disposition", "attachment")
             if CANARY in disposition or not re.match(r'attachment(; filename="[\w.-]+")?$', disposition):
                 wrong.append(f"{path}: {disposition}")

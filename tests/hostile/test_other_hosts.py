@@ -10,7 +10,7 @@ import pytest
 from ingest.errors import FetchError, Invalid
 from ingest.github.client import Client
 from ingest.identifiers import parse_identifier, parse_repository
-from tests.ingest.canned import Canned, canned
+from tests.ingest.canned_server import Canned, canned
 
 TOKEN = "ghp_secret_of_ours_0123456789"
 

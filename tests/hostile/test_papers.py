@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from annotation.methods import escaped, table
 from annotation.reporting.shown.parts import Cell, Table
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
-from tests.hostile.poisoned import MARK, poisoned
+from tests.hostile.hostile_study import MARK, make_hostile_study
 
 TOKEN = re.compile(r"\\([a-zA-Z]+|.|\Z)|([{}&%$#_^~])", re.DOTALL)
 SIGNS = set("{}&%$#_\\")
@@ -78,13 +78,13 @@ def test_any_name_is_text(text: str) -> None:
 
 @pytest.mark.django_db
 def test_the_files_of_a_study_full_of_hostile_names_are_tables_all_the_same() -> None:
-    poisoned()
-    visitor = walled.Visitor("ida")
-    paths = {path for _, base, path in walled.table() if base == walled.PAGES and ".tex" in path}
+    make_hostile_study()
+    visitor = permission_study.Visitor("ida")
+    paths = {path for _, base, path in permission_study.table() if base == permission_study.PAGES and ".tex" in path}
     paths |= {path.replace("?", f"{and_}") for path in paths for and_ in ("?round=1&", "?dimension=symptom&")}
     shown = {}
     for path in paths:
-        answer = visitor.get(walled.PAGES, path)
+        answer = visitor.get(permission_study.PAGES, path)
         if answer.status_code == 200:
             shown[path] = answer.content.decode()
             assert not (wrong := wrong_in(shown[path])), f"{path}: {wrong}\n{shown[path]}"

@@ -10,7 +10,7 @@ import pytest
 from ingest.errors import FetchError, FetchFailed, FetchMustWait
 from ingest.github import keys
 from ingest.github.client import BadCursor, Client, GraphqlMissing, Problem, TooMuch
-from tests.ingest.canned import Canned, canned
+from tests.ingest.canned_server import Canned, canned
 
 SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
 QUERY = "query { viewer { login } }"

@@ -12,8 +12,8 @@ from ingest import runs, sync
 from ingest.actions.fetches import continue_run, start_check
 from ingest.models import FetchRun, Issue
 from tests.github import GitHub, Repository, World, made_up
-from tests.ingest.looking import all_counts, empty_tables, everything
-from tests.ingest.ways import WAYS, Case
+from tests.ingest.run_kinds import WAYS, Case
+from tests.ingest.stored_rows import all_counts, empty_tables, everything
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_SEEDS = -(-int(os.environ.get("SEEDS", "100")) // 5)

@@ -17,8 +17,8 @@ from ingest.github.job import Job
 from ingest.github.listings import read_thread
 from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot, StagedComment
 from tests.github import made_up
-from tests.ingest.canned import canned
-from tests.ingest.looking import counts, repository_names, stored
+from tests.ingest.canned_server import canned
+from tests.ingest.stored_rows import counts, repository_names, stored
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from ingest.github.nodes import parse_graphql_issue
 from ingest.github.parse import parse_issue
 from ingest.models import ClosingChange, Issue, Refusal
 from tests.github import GitHub
-from tests.ingest.canned import Canned, canned
+from tests.ingest.canned_server import Canned, canned
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 

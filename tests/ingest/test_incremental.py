@@ -11,7 +11,7 @@ from ingest.actions.fetches import cancel_run, continue_run, start_fetch
 from ingest.github.fetch import CLOCK_SECONDS
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Validator
 from tests.github import made_up
-from tests.ingest.looking import counts
+from tests.ingest.stored_rows import counts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 

@@ -14,9 +14,9 @@ from ingest import runs
 from ingest.actions.fetches import cancel_run, continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, Issue
-from tests import lost
+from tests import queued_jobs
 from tests.github import GitHub, made_up
-from tests.ingest.looking import all_counts, rows_of
+from tests.ingest.stored_rows import all_counts, rows_of
 from tests.site import Site, wait_until
 
 pytestmark = [pytest.mark.worker, pytest.mark.timeout(300)]
@@ -115,7 +115,7 @@ def test_jobs_of_every_kind_whose_messages_were_lost_with_redis_are_picked_up(si
     for process in stopped:
         process.suspend()
     try:
-        site.run("from tests.lost import queue_jobs; queue_jobs()")
+        site.run("from tests.queued_jobs import queue_jobs; queue_jobs()")
         site.valkey().kill()
     finally:
         for process in stopped:
@@ -123,12 +123,12 @@ def test_jobs_of_every_kind_whose_messages_were_lost_with_redis_are_picked_up(si
     wait_until(lambda: site.processes("valkey-server"), "Valkey runs again")
 
     def states() -> dict[str, str]:
-        return {name: site.query(sql)[0][0] for name, sql in lost.QUEUED.items()}
+        return {name: site.query(sql)[0][0] for name, sql in queued_jobs.QUEUED.items()}
 
-    assert states() == dict.fromkeys(lost.QUEUED, "queued")
-    for sql in lost.A_MINUTE_PASSES:
+    assert states() == dict.fromkeys(queued_jobs.QUEUED, "queued")
+    for sql in queued_jobs.A_MINUTE_PASSES:
         site.query(sql)
-    site.run(lost.PICK_UP)
+    site.run(queued_jobs.PICK_UP)
     wait_until(lambda: set(states().values()) == {"done"}, "all jobs are done")
 
 

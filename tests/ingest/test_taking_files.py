@@ -19,7 +19,7 @@ from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, S
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert import store
 from tests.asserts import assert_queries
-from tests.ingest.looking import counts, stored
+from tests.ingest.stored_rows import counts, stored
 from tests.published import VLLM, needs_vllm
 
 pytestmark = pytest.mark.django_db

@@ -25,7 +25,7 @@ from ingest.errors import Conflict, NotFound
 from ingest.files import BATCH_ROWS
 from ingest.models import FetchRun, Issue, Refusal, Upload
 from tests.asserts import assert_queries
-from tests.ingest.looking import counts
+from tests.ingest.stored_rows import counts
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from ingest import sync
 from ingest.actions.uploads import take_upload
 from ingest.models import Delivery, FetchRun, Issue, Repository, Snapshot
 from tests.github import shapes
-from tests.ingest.looking import stored
+from tests.ingest.stored_rows import stored
 from tests.published import WEBHOOKS
 
 pytestmark = pytest.mark.django_db

@@ -17,9 +17,9 @@ from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchEntry, Unsearchable
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, World, made_up
-from tests.ingest.looking import all_counts, counts, empty_tables, everything
-from tests.ingest.ways import BY_GRAPHQL, WAYS, Case, Way, rows, whole
-from tests.mortal import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Death, Nursery, Report
+from tests.ingest.run_kinds import BY_GRAPHQL, WAYS, Case, Way, rows, whole
+from tests.ingest.stored_rows import all_counts, counts, empty_tables, everything
+from tests.kill_harness import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Forks, KillPoint, Report
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 LONG_AGO = "2020-01-01T00:00:00Z"
@@ -66,13 +66,13 @@ def test_a_worker_says_what_is_wrong_and_goes_on_when_it_is_due(live_worker, wor
 
 
 @pytest.fixture(scope="module")
-def nursery(django_db_setup: None, github_server: GitHub) -> Iterator[Nursery]:
-    with Nursery(environment_of_servers()) as nursery:
-        yield nursery
+def forks(django_db_setup: None, github_server: GitHub) -> Iterator[Forks]:
+    with Forks(environment_of_servers()) as forks:
+        yield forks
 
 
 @pytest.fixture
-def deaths(nursery: Nursery, github: GitHub, settings: Any) -> Callable[[str, int], list[Report]]:
+def deaths(forks: Forks, github: GitHub, settings: Any) -> Callable[[str, int], list[Report]]:
     """Does a run in a way undisturbed, then killed at places drawn by seed; how the workers ended."""
 
     def deaths(name: str, seed: int) -> list[Report]:
@@ -88,9 +88,9 @@ def deaths(nursery: Nursery, github: GitHub, settings: Any) -> Callable[[str, in
             run = way.prepare(Case(github, began, way.n_issues))
             n_before = github.n_requests
             if disturbed:
-                reports = killed_until_done(nursery, run, way, passed, random.Random(seed))
+                reports = killed_until_done(forks, run, way, passed, random.Random(seed))
             else:
-                passed = nursery.work("work", run.pk, count=True, GITHUB_TOKENS=list(way.tokens)).passed
+                passed = forks.work("work", run.pk, count=True, GITHUB_TOKENS=list(way.tokens)).passed
             run.refresh_from_db()
             assert (run.state, run.error) == ("done", ""), run.error
             assert run.n_requests <= github.n_requests - n_before
@@ -106,7 +106,7 @@ def deaths(nursery: Nursery, github: GitHub, settings: Any) -> Callable[[str, in
 
 
 def killed_until_done(
-    nursery: Nursery, run: FetchRun, way: Way, passed: dict[str, float], draw: random.Random
+    forks: Forks, run: FetchRun, way: Way, passed: dict[str, float], draw: random.Random
 ) -> list[Report]:
     """Lets workers die on a run until one gets to its end.
 
@@ -115,8 +115,8 @@ def killed_until_done(
     reports: list[Report] = []
     for place in (STATEMENT, COMMIT, READING, *draw.choices(PLACES, k=DEATHS_MOST), None):
         n = draw.uniform(0, passed[place] / 2) if place else 0
-        death = Death(place, max(1, round(n)) if place != MOMENT else n) if place else None
-        reports.append(nursery.work("work", run.pk, death=death, GITHUB_TOKENS=list(way.tokens)))
+        kill_point = KillPoint(place, max(1, round(n)) if place != MOMENT else n) if place else None
+        reports.append(forks.work("work", run.pk, kill_point=kill_point, GITHUB_TOKENS=list(way.tokens)))
         run.refresh_from_db()
         if run.is_over:
             return reports
@@ -157,23 +157,23 @@ def test_a_run_whose_workers_are_killed_anywhere_ends_like_an_undisturbed_one(de
     assert died
 
 
-def index_killed(nursery: Nursery, draw: random.Random) -> int:
+def index_killed(forks: Forks, draw: random.Random) -> int:
     """Lets indexers die until nothing waits any more; how many died."""
     n_killed = 0
     while Unsearchable.objects.exists():
         place = draw.choice((STATEMENT, CALL, MOMENT))
         n = {STATEMENT: draw.randint(1, 10), CALL: draw.randint(1, 2000), MOMENT: draw.uniform(0, 0.3)}[place]
-        n_killed += nursery.work("index", death=Death(place, n)).killed
+        n_killed += forks.work("index", kill_point=KillPoint(place, n)).killed
     return n_killed
 
 
-def index_undisturbed_and_killed(nursery: Nursery, seed: int) -> None:
+def index_undisturbed_and_killed(forks: Forks, seed: int) -> None:
     content = "\n".join(map(json.dumps, rows(2500))).encode()
     run = start_file_fetch(
         user=None, private=False, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False
     )
     sync.work(run.pk)
-    assert index_killed(nursery, random.Random(seed)) > 0
+    assert index_killed(forks, random.Random(seed)) > 0
     killed = list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
     SearchEntry.objects.all().delete()
     Unsearchable.objects.bulk_create(Unsearchable(issue_id=pk) for pk, _ in killed)
@@ -182,11 +182,11 @@ def index_undisturbed_and_killed(nursery: Nursery, seed: int) -> None:
     assert len(killed) == 2500
 
 
-def test_indexers_that_are_killed_leave_the_index_of_an_undisturbed_one(nursery):
-    index_undisturbed_and_killed(nursery, seed=1)
+def test_indexers_that_are_killed_leave_the_index_of_an_undisturbed_one(forks):
+    index_undisturbed_and_killed(forks, seed=1)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(-(-N_SEEDS // 10)))
-def test_indexers_that_are_killed_anywhere_leave_the_index_of_an_undisturbed_one(nursery, seed):
-    index_undisturbed_and_killed(nursery, seed)
+def test_indexers_that_are_killed_anywhere_leave_the_index_of_an_undisturbed_one(forks, seed):
+    index_undisturbed_and_killed(forks, seed)

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from annotation.analysis.association import _noncentrality, adjusted_residuals, association, independence, strength
 from annotation.analysis.crosstab import crosstab
 from annotation.analysis.holm import holm
-from tests.annotation.analysis.made import multi, of_table, single
+from tests.annotation.analysis.made_columns import multi, of_table, single
 
 PARTY = [[762, 327, 468], [484, 239, 477]]
 """Gender and party, Agresti 2007, An Introduction to Categorical Data Analysis, 2nd ed., table 2.5."""

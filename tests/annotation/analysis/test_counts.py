@@ -11,7 +11,7 @@ from annotation.analysis.counts import counts
 from annotation.analysis.folding import Wanted, as_wanted
 from annotation.analysis.marks import marks
 from annotation.analysis.shares import LeftOut, share
-from tests.annotation.analysis.made import multi, single
+from tests.annotation.analysis.made_columns import multi, single
 
 SYMPTOM = ["crash", "crash", "hang", "crash", None, "slow", "hang", "crash"]
 STAGE = ["setup", "setup", "train", "train", "train", None, "train", "setup"]

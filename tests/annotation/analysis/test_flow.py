@@ -15,7 +15,7 @@ from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
 from annotation.analysis.shares import LeftOut
-from tests.annotation.analysis.made import multi, single
+from tests.annotation.analysis.made_columns import multi, single
 
 KEYS = ("a", "b", "c")
 some = st.sampled_from([*KEYS, None])

@@ -11,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from annotation.analysis.columns import Number
 from annotation.analysis.comparison import cliffs_delta, comparison
 from annotation.analysis.numbers import QUANTILES, distribution, numbers
-from tests.annotation.analysis.made import multi, single
+from tests.annotation.analysis.made_columns import multi, single
 
 values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=40)
 

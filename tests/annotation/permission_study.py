@@ -54,7 +54,7 @@ BLIND = ("dan", "olga", "sam")
 """A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
 
 
-def walled() -> Study:
+def make_permission_study() -> Study:
     """A study whose round 1 is being resolved, whose round 2 labels and whose round 3 screens.
 
     Zoe adjudicates and is asked as a third rater about item 1; bob is done in rounds 2 and 3, and

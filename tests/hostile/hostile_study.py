@@ -7,7 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 
 from taxonomy.queries import forget_trees
-from tests.annotation import walled
+from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
 
 MARK = "zq7"
@@ -26,9 +26,9 @@ where they come in."""
 KEPT_OF = {("repository", "name"), ("upload", "requested")}
 
 
-def poisoned() -> int:
-    """Everything of `walled`, with a hostile text in every column of texts; how many columns were changed."""
-    walled.walled()
+def make_hostile_study() -> int:
+    """The permission study with a hostile text in every column of texts; how many columns were changed."""
+    permission_study.make_permission_study()
     n_columns = 0
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")  # past the triggers that keep what was said

@@ -187,7 +187,7 @@ def work(
     """Lets the raters label everything while web processes die; gives what each of them was told."""
     prepared = json.loads(
         site.run(
-            "import json; from tests.crowd import prepare;"
+            "import json; from tests.concurrent_raters import prepare;"
             f" print(json.dumps(prepare({mode!r}, {n_raters}, {n_items}, {raters_per_item})))"
         )
     )

@@ -22,9 +22,9 @@ from annotation.models import Assignment, InboxLine, Item, Membership, Proposal,
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
+from tests.annotation.permission_study import compared
 from tests.annotation.test_plans import SECOND
-from tests.annotation.walled import compared
-from tests.wall.site import Site, built, rows
+from tests.permissions.site import Site, built, rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 NONSENSE = "987654321"

@@ -1,6 +1,6 @@
 """Workers that die: real processes, killed (-9) at a chosen place, quickly made because they are forked.
 
-`Nursery` starts one process that has Django loaded and opens no connection; each piece of work is done by a fork of it.
+`Forks` starts one process that has Django loaded and opens no connection; each piece of work is done by a fork of it.
 Where the fork dies is told beforehand: after the n-th statement inside a transaction, right after the n-th commit, at
 the n-th call of a function anywhere, or of one that reads an answer or a file, or at a moment, from outside.
 """
@@ -28,7 +28,7 @@ BATCH_ROWS = 200  # so that a small file has many batches
 
 
 @dataclass(frozen=True)
-class Death:
+class KillPoint:
     """Where a worker is to die: at the n-th of its place, or after n seconds (`moment`)."""
 
     place: str
@@ -44,15 +44,15 @@ class Report:
     passed: dict[str, float]
 
 
-class Nursery:
+class Forks:
     """Makes workers on the database and the GitHub that `environment` names, for as long as the block lasts."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "tests.mortal"]
+        command = [sys.executable, "-m", "tests.kill_harness"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=BASE_DIR, env=environment, stdin=pipe, stdout=pipe, text=True)
 
-    def __enter__(self) -> "Nursery":
+    def __enter__(self) -> "Forks":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -60,11 +60,11 @@ class Nursery:
         self._process.communicate()
 
     def work(
-        self, task: str, *arguments: Any, death: Death | None = None, count: bool = False, **settings: Any
+        self, task: str, *arguments: Any, kill_point: KillPoint | None = None, count: bool = False, **settings: Any
     ) -> Report:
         """Lets a worker do a task with these settings, until it is done or dies; `count` what it passes."""
         order = {"task": task, "arguments": arguments, "settings": settings, "count": count}
-        order["death"] = [death.place, death.n] if death else None
+        order["kill_point"] = [kill_point.place, kill_point.n] if kill_point else None
         assert self._process.stdin and self._process.stdout
         print(json.dumps(order), file=self._process.stdin, flush=True)
         said = json.loads(self._process.stdout.readline())
@@ -104,8 +104,8 @@ def _serve() -> None:
             os.close(ours)
             _be_a_worker(order, tasks[order["task"]], theirs)
         os.close(theirs)
-        death = order["death"]
-        if death and death[0] == MOMENT and not select.select([ours], [], [], death[1])[0]:
+        kill_point = order["kill_point"]
+        if kill_point and kill_point[0] == MOMENT and not select.select([ours], [], [], kill_point[1])[0]:
             os.kill(pid, signal.SIGKILL)
         if not select.select([ours], [], [], ANSWER_SECONDS)[0]:
             os.kill(pid, signal.SIGKILL)
@@ -121,7 +121,7 @@ def _be_a_worker(order: dict[str, Any], task: Any, report: int) -> None:
     try:
         for name, value in order["settings"].items():
             setattr(settings, name, value)
-        place, n = order["death"] or ("", 0)
+        place, n = order["kill_point"] or ("", 0)
         with _watched(place, n, report, count=order["count"]) as passed:
             began = time.monotonic()
             task(*order["arguments"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.wall.site import (
+from tests.permissions.site import (
     CHANGED_BY_STATE,
     VISITORS,
     Site,

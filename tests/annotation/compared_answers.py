@@ -9,8 +9,8 @@ from django.core.cache import cache
 from django.db import connection, transaction
 
 from annotation.models import Assignment, Item, Membership, Round
-from tests.annotation import walled
-from tests.annotation.walled import Visitor, compared, words_of
+from tests.annotation import permission_study
+from tests.annotation.permission_study import Visitor, compared, words_of
 
 AGES = re.compile(r"just now|\d+ (?:minutes?|seconds?) ago|Expires: .*|Content-Length: .*|As of [^<]*UTC")
 """What changes with the minute; where the words are the same, so is their length."""
@@ -21,8 +21,8 @@ Address = tuple[str, str, str]
 
 
 def steady_table() -> list[Address]:
-    """Every address of the walled study that can be asked twice, as it is now: the second world has the same ones."""
-    return [each for each in walled.table() if each[0] not in READS]
+    """Every address of the permission study that can be asked twice; the second world has the same ones."""
+    return [each for each in permission_study.table() if each[0] not in READS]
 
 
 def walked(visitor: Visitor, table: Sequence[Address]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.urls import resolve
 
-from tests.wall.site import (
+from tests.permissions.site import (
     CHANGED_BY_STATE,
     METHODS,
     VISITORS,

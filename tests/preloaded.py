@@ -31,15 +31,15 @@ LOADED = (
 )
 
 
-class Warm:
+class Preloaded:
     """Starts programs that have this environment, for as long as the block lasts; all end with it."""
 
     def __init__(self, environment: dict[str, str], folder: Path) -> None:
         self._folder = folder
-        command, pipe = [sys.executable, "-m", "tests.warm"], subprocess.PIPE
+        command, pipe = [sys.executable, "-m", "tests.preloaded"], subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=BASE_DIR, env=environment, stdin=pipe, stdout=pipe, text=True)
 
-    def __enter__(self) -> "Warm":
+    def __enter__(self) -> "Preloaded":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -15,8 +15,8 @@ from accounts.models import User
 from annotation.actions.leaving import remove_member
 from annotation.models import InboxLine, Membership, Study
 from tests import builders as make
-from tests.annotation import walled
-from tests.annotation.walled import BASE, KNOWN, OF_OPEN, OF_ROUND_1, PAGES, Visitor, told, words_of
+from tests.annotation import permission_study
+from tests.annotation.permission_study import BASE, KNOWN, OF_OPEN, OF_ROUND_1, PAGES, Visitor, told, words_of
 
 pytestmark = pytest.mark.django_db
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ INBOX = [(PAGES, "inbox/"), (BASE, "inbox/")]
 def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
     """Built once; what a test does to it is taken back."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield walled.walled()
+        yield permission_study.make_permission_study()
         transaction.set_rollback(True)
 
 
@@ -94,7 +94,7 @@ def test_an_inbox_holds_lines_of_its_person_alone(study: Study) -> None:
     assert not Visitor("mallory").get(BASE, "inbox/").json()["results"]
 
 
-@pytest.mark.parametrize("name", walled.BLIND)
+@pytest.mark.parametrize("name", permission_study.BLIND)
 def test_no_line_of_an_inbox_tells_a_rater_of_others_in_an_open_round(study: Study, name: str) -> None:
     lines = InboxLine.objects.filter(member__user__username=name, round__number=2)
     for line in lines:

@@ -1,4 +1,4 @@
-"""The study behind the wall, who asks for its addresses, and the tables of how they ought to be answered."""
+"""The permission study, who asks for its addresses, and the tables of how they ought to be answered."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ from ingest.actions.uploads import take_upload
 from ingest.images import frame_of
 from ingest.models import FetchRun, Issue
 from tests import builders as make
-from tests.annotation import walled
+from tests.annotation import permission_study
 
 HERE = Path(__file__).parent
 VISITORS = {
@@ -46,10 +46,10 @@ BODIES = {
 
 
 class Site:
-    """The study that `walled` builds, what stands for the ids in an address, and who asks."""
+    """The study that `make_permission_study` builds, what stands for the ids in an address, and who asks."""
 
     def __init__(self) -> None:
-        self.study = walled.walled()
+        self.study = permission_study.make_permission_study()
         make.user("tess", staff=True)
         issue = Issue.objects.select_related("repository", "current_snapshot").order_by("pk").first()
         assert issue is not None and issue.current_snapshot is not None
@@ -65,7 +65,7 @@ class Site:
             seat=make.owner_seat(self.study), username=make.user("yara").username, roles=["rater"]
         )
         link, secret = make_reader_link(seat=make.seat(self.study, "ida"), label="reviewers")
-        self.ids = {name: str(pk) for name, pk in walled.ids().items()} | {
+        self.ids = {name: str(pk) for name, pk in permission_study.ids().items()} | {
             "run": str(run.pk), "upload of issues": str(upload.pk), "sha": issue.current_snapshot.sha256,
             "link": str(link.number), "secret": secret,
             "own invitation": asked.membership.invitation_key or "",
