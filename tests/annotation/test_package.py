@@ -22,6 +22,7 @@ from scipy.stats import spearmanr
 from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
+from annotation.actions.choosing import draw_sample
 from annotation.actions.studies import add_member, change_study
 from annotation.analysis.association import independence
 from annotation.charts import SCHEMA
@@ -402,3 +403,16 @@ def test_the_package_of_real_sheets_is_recomputed_whole(tmp_path: Path) -> None:
     import_liu(create=True)
     status, said = recompute(unpacked(package(get_seat(make.user("olga"), "liu")), tmp_path))
     assert status == 0, said
+
+
+@pytest.mark.django_db
+def test_a_package_has_the_sample_and_all_issues_that_it_could_have_drawn() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 slow hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    sample = draw_sample(seat=make.owner_seat(study), filter={}, size=1, seed=3)
+    with quickly():
+        files = files_of(package(make.owner_seat(study)))
+    assert len(table(files, f"sample/sample-{sample.pk}-frame")) == sample.n_frame > sample.size
+    (line,) = [each for each in files["README.md"].decode().splitlines() if "-frame.csv" in each]
+    assert line.endswith("| all issues it could have drawn, in seeded order |")
