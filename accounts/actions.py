@@ -95,8 +95,7 @@ def change_password(*, user: User, old: str, new: str, keep: str | None = None, 
 
     With `revoke_tokens` all API tokens end, too.
     """
-    if not user.check_password(old):
-        raise Invalid("The password was not changed.", fields={"old": ["This is not your present password."]})
+    require_confirmed(user, Confirmation(old), field="old")
     _check_password(new, user, field="new")
     with transaction.atomic():
         _set_password(user, new, keep=keep)

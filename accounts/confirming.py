@@ -1,7 +1,7 @@
 """Confirmation: a signed-in person shows again who they are before an account could change hands.
 
-A session that someone else took over is then not enough for a new e-mail address, a token, another way to sign in or
-the end of the account.
+A session that someone else took over is then not enough for a new password or e-mail address, a token, another way
+to sign in or the end of the account.
 """
 
 import time
@@ -38,8 +38,11 @@ def is_confirmed_by_provider(at_provider: float | None) -> bool:
     return at_provider is not None and 0 <= time.time() - at_provider < PROVIDER_SECONDS
 
 
-def require_confirmed(user: User, confirmation: Confirmation) -> None:
-    """Raises Invalid unless the password is right, or, for who has none, they just signed in by a provider."""
+def require_confirmed(user: User, confirmation: Confirmation, *, field: str = "password") -> None:
+    """Raises Invalid unless the password is right, or, for who has none, they just signed in by a provider.
+
+    Raises TooMany after too many wrong passwords, whichever form asked for them; `field` is the form's name of it.
+    """
     if not user.has_usable_password():
         if is_confirmed_by_provider(confirmation.at_provider):
             return
@@ -53,5 +56,5 @@ def require_confirmed(user: User, confirmation: Confirmation) -> None:
         raise TooMany(f"There were too many wrong passwords. Wait {wait}.", wait_seconds=counted.wait_seconds)
     if not user.check_password(confirmation.password):
         sentence = "This is not your password." if confirmation.password else "Enter your password to confirm this."
-        raise Invalid("Nothing was changed.", fields={"password": [sentence]})
+        raise Invalid("Nothing was changed.", fields={field: [sentence]})
     give_back(counted)

@@ -44,6 +44,11 @@ WAYS = [
     ("/me/profile/", {"full_name": "Alice", "email": "mallory@example.org"}, 302),
     ("/me/close/", {"typed": "alice"}, 302),
 ]
+FORMS = [
+    *((address, sent, "password") for address, sent, _ in WAYS),
+    ("/me/password/", {"new": "another long one"}, "old"),
+    ("/me/providers/oidc/connect/", {}, "password"),
+]
 
 
 def state(user: User) -> tuple[str, int, bool]:
@@ -72,18 +77,23 @@ def test_a_new_name_needs_no_password(alice: User) -> None:
 
 
 @pytest.mark.parametrize("redis", ["there", "away"])
-def test_a_session_can_not_go_through_passwords(alice: User, settings: Any, redis: str) -> None:
+@pytest.mark.parametrize(("address", "sent", "field"), FORMS)
+def test_a_session_can_not_go_through_passwords(
+    alice: User, settings: Any, address: str, sent: dict[str, str], field: str, redis: str
+) -> None:
+    """Ten wrong passwords at any of the forms, and none of them takes the right one."""
     process_counts.clear()
+    settings.SIGN_IN_PROVIDERS = {"oidc": "Campus"}
     if redis == "away":
         settings.CACHES = AWAY
-    client = session_of(alice)
-    answers = [
-        client.post("/me/tokens/", TOKEN | {"password": "wrong"}).status_code for _ in range(CONFIRMATIONS.n_most)
-    ]
+    client, before, old = session_of(alice), state(alice), alice.password
+    wrong = sent | {field: "wrong"}
+    answers = [client.post(address, wrong).status_code for _ in range(CONFIRMATIONS.n_most)]
     assert answers == [422] * CONFIRMATIONS.n_most
-    answer = client.post("/me/tokens/", TOKEN | {"password": PASSWORD})
-    assert answer.status_code == 429 and int(answer["Retry-After"]) > 0
-    assert not ApiToken.objects.exists()
+    for each, good, its_field in FORMS:
+        answer = client.post(each, good | {its_field: PASSWORD})
+        assert answer.status_code == 429 and int(answer["Retry-After"]) > 0, each
+    assert state(alice) == before and alice.password == old
     process_counts.clear()
 
 

@@ -140,7 +140,7 @@ def test_a_refused_htmx_request_gets_its_message_in_place(browser_of_alice: Clie
 def test_a_password_changes_for_who_knows_the_old_one(browser_of_alice: Client, alice: User) -> None:
     refused = browser_of_alice.post("/me/password/", {"old": "wrong", "new": "another long one"})
     assert refused.status_code == 422
-    assert "not your present password" in refused.content.decode()
+    assert "This is not your password" in refused.content.decode()
     weak = browser_of_alice.post("/me/password/", {"old": PASSWORD, "new": "12345"})
     assert weak.status_code == 422
     assert browser_of_alice.post("/me/password/", {"old": PASSWORD, "new": "another long one"}).status_code == 302
