@@ -6,6 +6,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 BIN := .venv/bin
 N ?= 5
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+PYTEST := -n 2 --dist loadfile --no-loadscope-reorder
 MISSING_PACKAGE := The packages could not be installed (pip's words stand above). Is the package index within reach? All \
 	packages come ready-made, without a compiler, for Linux (glibc 2.28 or later, x86-64 and ARM64) and macOS with \
 	Python 3.11 to 3.13; elsewhere use docker-compose.yml.
@@ -13,12 +14,13 @@ MISSING_PACKAGE := The packages could not be installed (pip's words stand above)
 export PORT DATA_DIR
 unexport DJANGO_SETTINGS_MODULE
 
-.PHONY: help run test check audit soak bench lock browser descriptions clean
+.PHONY: help run test test-slow check audit soak bench lock browser descriptions clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
-	@echo 'make test    make check, then all tests, those in a browser included'
+	@echo 'make test    make check, then all tests, those in a browser included (12 minutes on two cores)'
+	@echo 'make test-slow    the tests that start, kill, back up and upgrade whole servers (10 minutes)'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
 	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
 	@echo 'make soak    the long tests, N=5 times each'
@@ -64,13 +66,18 @@ check: .venv/.installed-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo || exit 1
 	@$(BIN)/python -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
-	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py -k 'not test_the_commands_and_the_code_of_a_guide_run'
+	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py
 
 test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest $(PYTEST) --budget
+
+test-slow: .venv/.installed-dev
+	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory descriptions
+	@$(BIN)/python -m pytest $(PYTEST) -m 'process and not soak'
 
 audit: .venv/.installed-dev
 	@$(BIN)/python -m tests.audited

@@ -1,5 +1,7 @@
 """Servers, worker and browser for the tests: the real ones, on a data folder that lives as long as the tests."""
 
+import gc
+import json
 import os
 import shutil
 import subprocess
@@ -66,21 +68,18 @@ for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
     os.environ["PYTHONPYCACHEPREFIX"] = str(DATA_DIR / "compiled")
 
-RUN_COMMANDS = (
-    "test_docs.py",
-    "test_backup.py",
-    "test_backup_under_load.py",
-    "test_upgrade.py",
-    "test_up.py",
-    "test_many_raters.py",
-    "test_supervisor.py",
-)
-"""Files without those marks that start whole processes."""
+DURATIONS = Path(__file__).resolve().parent / "durations.json"
+"""Seconds that each file took when it was measured last (`--keep-durations`): those that take longest begin first."""
+ANY_FILE_SECONDS = 2.0
+"""What a file is taken for that is not listed there."""
+NEVER_SKIPPED = ("acceptance", "browser", "github", "process", "worker")
+"""Marks of tests that `--complete` wants to run."""
 
 _hold = embedded.Hold(DATA_DIR)
-_kinds_run: set[str] = set()
+_skipped: list[str] = []
 _seconds: dict[str, float] = {}
-"""Of each test without the mark `slow`, what it is given left out, or whoever comes first would pay for the browser."""
+"""Of each test without the mark `slow` or `process`, without its fixtures: the first one would pay for the browser."""
+_seconds_of_files: dict[str, float] = {}
 BUDGET_SECONDS = 3.0
 
 
@@ -92,6 +91,12 @@ class _Servers:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--budget", action="store_true", help="fail when a test without the mark `slow` takes too long")
+    parser.addoption(
+        "--complete", action="store_true", help=f"fail when a test is skipped of {', '.join(NEVER_SKIPPED)}"
+    )
+    parser.addoption(
+        "--keep-durations", action="store_true", help=f"store what each file took in tests/{DURATIONS.name}"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -113,9 +118,18 @@ def _hands_out(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest begin first, so that two processes end together: those with a server or a browser."""
-    slow = {item.path for item in items if {"browser", "worker"} & {mark.name for mark in item.iter_markers()}}
-    items.sort(key=lambda item: item.path not in slow and item.path.name not in RUN_COMMANDS)
+    """The files that take longest begin first, so that two processes end together."""
+    seconds = _read_durations()
+    items.sort(key=lambda item: -seconds.get(_file_of(item.nodeid), ANY_FILE_SECONDS))
+
+
+def _read_durations() -> dict[str, float]:
+    found: dict[str, float] = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    return found
+
+
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -128,7 +142,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """The tables are made before the first test begins, so that no test's time limit counts them."""
+    """The tables are made before the first test begins, so that no test's time limit counts them.
+
+    Collecting garbage among all that is loaded by now took a fifth of the time.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     if _Servers.are_own and any(item.get_closest_marker("django_db") for item in session.items):
         prepared.prepare(DATA_DIR, session.config.cache.mkdir("tables") if session.config.cache else DATA_DIR)
 
@@ -174,26 +193,42 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note which kinds of tests passed, for .ci/run to see that none was left out."""
-    if report.when == "call" and report.passed:
-        _kinds_run.update({"browser", "github", "worker"} & set(report.keywords))
-    if report.when == "call" and "slow" not in report.keywords:
+    marks = set(report.keywords)
+    if report.skipped and marks.intersection(NEVER_SKIPPED) and not hasattr(report, "wasxfail"):
+        _skipped.append(report.nodeid)
+    if report.when == "call" and not marks & {"slow", "process", "soak"}:
         _seconds[report.nodeid] = report.duration
+    file = _file_of(report.nodeid)
+    _seconds_of_files[file] = _seconds_of_files.get(file, 0.0) + report.duration
 
 
 def _over_budget() -> list[tuple[float, str]]:
     return sorted(((took, name) for name, took in _seconds.items() if took > BUDGET_SECONDS), reverse=True)
 
 
+def _keep_durations() -> None:
+    """What this run measured replaces what was stored of these files; those that are gone are forgotten."""
+    kept = {**_read_durations(), **_seconds_of_files}
+    stored = {file: round(took) for file, took in sorted(kept.items()) if took > ANY_FILE_SECONDS}
+    there = {file: took for file, took in stored.items() if (BASE_DIR / file).exists()}
+    DURATIONS.write_text(json.dumps(there, indent=1) + "\n")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("budget") and session.exitstatus == pytest.ExitCode.OK and _over_budget():
+    asked = session.config.getoption
+    if asked("keep_durations") and not hasattr(session.config, "workerinput"):
+        _keep_durations()
+    too_slow, incomplete = asked("budget") and _over_budget(), asked("complete") and _skipped
+    if session.exitstatus == pytest.ExitCode.OK and (too_slow or incomplete):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if os.environ.get("KINDS_RUN"):
-        Path(os.environ["KINDS_RUN"]).write_text("".join(f"{kind}\n" for kind in sorted(_kinds_run)))
+    if _skipped:
+        terminalreporter.section(f"Skipped, and needed: {len(_skipped)}")
+        for name in _skipped:
+            terminalreporter.write_line(name)
     if over := _over_budget():
         terminalreporter.section(f"Over {BUDGET_SECONDS:g} seconds and not marked slow: {len(over)}")
         for took, name in over:
@@ -216,7 +251,7 @@ def _forget_durability() -> None:
     connection = psycopg2.connect(embedded.database_url(DATA_DIR))
     connection.autocommit = True
     with connection.cursor() as cursor:
-        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'"):
+        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'", "jit = off"):
             cursor.execute(f"ALTER SYSTEM SET {setting}")
         cursor.execute("SELECT pg_reload_conf()")
     connection.close()

@@ -128,6 +128,7 @@ def environment(live_server: LiveServer, github: GitHub) -> dict[str, str]:
     }
 
 
+@pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [name for name in NAMES if runs(name)])

@@ -15,7 +15,7 @@ from accounts.actions import make_token
 from annotation.models import Annotation
 from tests import builders as make
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -344,6 +344,7 @@ def forks(django_db_setup: None) -> Iterator[Forks]:
         yield forks
 
 
+@pytest.mark.process
 @pytest.mark.worker
 @pytest.mark.django_db(transaction=True)
 def test_an_import_whose_worker_is_killed_anywhere_leaves_nothing_and_is_whole_in_the_end(

@@ -10,7 +10,7 @@ import pytest
 from tests.concurrent_raters import Outcome, work
 from tests.site import Site
 
-pytestmark = [pytest.mark.worker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.process, pytest.mark.worker, pytest.mark.timeout(1200)]
 TURNS = int(os.environ.get("SEEDS", "20"))
 
 STORED = """

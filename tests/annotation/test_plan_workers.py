@@ -16,7 +16,7 @@ from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers
 from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
-pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.process, pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 N_SEEDS = int(os.environ.get("SEEDS", "100"))
 N_ITEMS = 24
 DEATHS_MOST = 8

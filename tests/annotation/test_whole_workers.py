@@ -33,7 +33,12 @@ from tests.annotation.test_whole import files_of, written
 from tests.conftest import BASE_DIR, environment_of_servers
 from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
 
-pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.worker,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(240),
+]
 QUEUE = "mortal"
 WAIT_SECONDS = 90
 

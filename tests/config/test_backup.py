@@ -34,7 +34,7 @@ from config.backups.restoring import restore_backup
 from tests import builders as make
 from tests.config.other_databases import empty_database, working_on
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 FILE = "exports/2026/11/labels.csv"
 
 

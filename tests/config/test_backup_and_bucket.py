@@ -24,7 +24,7 @@ from tests import builders as make
 from tests.config.other_databases import empty_database, working_on
 from tests.config.test_bucket import KEYS, Store
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 OLD = "uploads/old.json"
 
 

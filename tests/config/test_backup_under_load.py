@@ -32,6 +32,8 @@ import json, random
 from accounts.actions import make_token
 from tests import builders as make
 from tests.concurrent_raters import prepare
+
+pytestmark = pytest.mark.process
 made = prepare('pool', 4, 60, 2)
 made['owner'] = make_token(user=make.user('olga'), name='files', scope='manage')[1]
 print(json.dumps(made))

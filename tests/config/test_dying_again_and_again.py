@@ -28,6 +28,8 @@ from tests.preloaded import Preloaded
 from tests.servers import free_port
 from tests.site import wait_until
 
+pytestmark = pytest.mark.process
+
 TURNS = int(os.environ.get("TURNS", "20"))
 """How often in `make soak`, of which N=5 turns are usual."""
 FEWEST_LEFT = 100

@@ -15,7 +15,7 @@ import redis
 
 from config import embedded
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = [pytest.mark.process, pytest.mark.timeout(90)]
 
 
 @pytest.fixture

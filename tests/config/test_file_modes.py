@@ -128,6 +128,7 @@ def stopped(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=60)
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @as_root
 def test_after_a_fresh_start_as_root_nobody_else_reads_or_lists_anything_stored(folder: Path) -> None:
@@ -148,6 +149,7 @@ def test_after_a_fresh_start_as_root_nobody_else_reads_or_lists_anything_stored(
     assert set(modes(data_dir)) == {str(data_dir)}
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @as_root
 def test_a_fresh_start_as_a_plain_user_works_and_leaves_nothing_open(folder: Path) -> None:

@@ -16,7 +16,12 @@ from tests.github import GitHub, World, made_up
 from tests.servers import MISSING, NOT_HERE, ROOT, Servers
 from tests.site import wait_until
 
-pytestmark = [pytest.mark.worker, pytest.mark.skipif(bool(MISSING), reason=NOT_HERE), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.worker,
+    pytest.mark.skipif(bool(MISSING), reason=NOT_HERE),
+    pytest.mark.timeout(600),
+]
 PREPARE = """
 from accounts.actions import make_token
 from tests import builders as make

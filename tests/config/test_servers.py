@@ -19,7 +19,12 @@ from tests.conftest import environment_of_servers
 from tests.servers import MISSING, NOT_HERE, OverTLS, Servers, free_port
 from tests.site import wait_until
 
-pytestmark = [pytest.mark.worker, pytest.mark.skipif(bool(MISSING), reason=NOT_HERE), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.worker,
+    pytest.mark.skipif(bool(MISSING), reason=NOT_HERE),
+    pytest.mark.timeout(300),
+]
 
 
 @pytest.fixture

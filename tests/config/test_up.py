@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
 
 
 def _free_port() -> int:

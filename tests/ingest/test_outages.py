@@ -19,7 +19,7 @@ from tests.github import GitHub, made_up
 from tests.ingest.stored_rows import all_counts, rows_of
 from tests.site import Site, wait_until
 
-pytestmark = [pytest.mark.worker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.worker, pytest.mark.timeout(300)]
 CONTENTS = ("issues", "snapshots", "threads", "comments", "closing changes", "refusals", "staged")
 
 

@@ -21,7 +21,7 @@ from tests.ingest.run_kinds import BY_GRAPHQL, WAYS, Case, Way, rows, whole
 from tests.ingest.stored_rows import all_counts, counts, empty_tables, everything
 from tests.kill_harness import CALL, COMMIT, MOMENT, PLACES, READING, STATEMENT, Forks, KillPoint, Report
 
-pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.process, pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 LONG_AGO = "2020-01-01T00:00:00Z"
 N_SEEDS = int(os.environ.get("SEEDS", "100"))
 DEATHS_MOST = 12

@@ -30,7 +30,7 @@ LIMIT_SECONDS = 1800
 
 def cover(arguments: list[str]) -> int:
     shutil.rmtree(RECORDED, ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.recording", "-q", *arguments]
+    command = [sys.executable, "-m", "pytest", "-m", "not soak", "-p", "tests.mutants.recording", "-q", *arguments]
     ended = subprocess.run(command, cwd=ROOT).returncode
     whole = coverage.Coverage(data_file=str(RECORDED / "whole"), config_file=False)
     whole.combine([str(path) for path in RECORDED.glob("coverage.*")], strict=True)
@@ -118,7 +118,8 @@ def verdict(patch: Path, tests: list[str], processes: int) -> tuple[str, float]:
             return f"invalid: {applied.stderr.strip()}", 0.0
         named = copy / "tests.txt"
         named.write_text("\n".join(tests))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:randomly", "-p", "tests.mutants.ordering"]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not soak"]
+        command += ["-p", "no:randomly", "-p", "tests.mutants.ordering"]
         command += ["-n", str(processes), f"@{named}"]
         try:
             done = subprocess.run(
