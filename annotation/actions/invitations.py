@@ -67,29 +67,31 @@ def withdraw_invitation(*, seat: Seat, invitation: Invitation) -> None:
 def accept_invitation(*, user: User, plaintext: str) -> Membership:
     """Makes somebody a member with the invitation's roles, besides those they have or were invited with.
 
-    A second time changes nothing.
+    A second time changes nothing, whatever became of their roles since.
 
-    Raises NotFound where the link is over, used up or withdrawn.
+    Raises NotFound where the link is over, used up or withdrawn, or they are no member any more.
     """
     invitation = living_invitation(plaintext, by=user, lock=True)
     study = Study.objects.select_for_update(no_key=True).get(pk=invitation.study_id)
     membership = place_of(study, user) or Membership(study=study, user=user, roles=[])
     if membership.left_at is not None and membership.left_at > invitation.created_at:
         raise NotFound(OVER)  # whoever was removed does not come back by a link that was out then
+    if InvitationUse.objects.filter(invitation=invitation, member=membership.pk).exists():
+        if membership.user is None:
+            raise NotFound(OVER)
+        return membership  # with the roles of today: a link gives its roles once
     if membership.user is None:
         asked_as = membership.roles if membership.is_invited else []
         come_in(membership, user)
         membership.roles = asked_as
     roles = set(membership.roles) | set(invitation.roles)
-    is_changed = membership.pk is None or roles != set(membership.roles)
     membership.roles = [role for role in Membership.Role.values if role in roles]
     if RATER in roles and not membership.code:
         membership.code = next_code(study)
     membership.save()
-    _, is_first = InvitationUse.objects.get_or_create(invitation=invitation, member=membership)
-    if is_changed or is_first:
-        detail = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
-        record(study=study, user=user, verb="invitation accepted", **detail)
+    InvitationUse.objects.create(invitation=invitation, member=membership)
+    detail = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
+    record(study=study, user=user, verb="invitation accepted", **detail)
     return membership
 
 

@@ -139,6 +139,24 @@ def test_who_was_removed_does_not_come_back_by_an_old_link_but_by_a_new_one_as_w
     assert (member.code, member.roles, member.left_at, member.user) == ("R3", ["reader"], None, zoe)
 
 
+@pytest.mark.parametrize("role", ["owner", "adjudicator", "reader"])
+def test_a_link_gives_its_roles_once_whatever_becomes_of_them_later(study: Study, role: str) -> None:
+    plaintext = link(study, roles=[role])
+    zoe, olga = signed_in("zoe"), Script("olga")
+    zoe.post(at(plaintext))
+    assert make.member(study, "zoe").roles == [role]
+    assert olga.send("POST", "studies/study/members/", {"user": "zoe", "roles": ["rater"]}).status_code == 200
+    assert zoe.post(at(plaintext))["Location"] == "/studies/study/"
+    assert make.member(study, "zoe").roles == ["rater"]
+    leaving.remove_member(seat=make.owner_seat(study), member=make.member(study, "zoe"))
+    assert zoe.post(at(plaintext)).status_code == 404
+    assert olga.send("POST", "studies/study/members/", {"user": "zoe", "roles": ["rater"]}).status_code == 201
+    assert zoe.post(at(plaintext)).status_code == 404, "who was asked in again accepts that, not the old link"
+    make.accept("zoe")
+    zoe.post(at(plaintext))
+    assert make.member(study, "zoe").roles == ["rater"]
+
+
 @pytest.mark.parametrize(
     "wrong", [{"roles": []}, {"roles": ["king"]}, {"days": 0}, {"days": 91}, {"n_most": True}, {"email": "no"}]
 )
