@@ -1,6 +1,7 @@
 """From a person and an identifier to what they may touch."""
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -22,15 +23,39 @@ def get_own_token(user: User, token_id: int) -> ApiToken:
     return token
 
 
+_may_still_make: list[Callable[[PasswordLink], bool]] = []
+
+
+def links_of_owners(may_still_make: Callable[[PasswordLink], bool]) -> None:
+    """Registers what finds out whether the owner of a study could make a link now that they made earlier."""
+    if may_still_make not in _may_still_make:
+        _may_still_make.append(may_still_make)
+
+
 def get_password_link(plaintext: str) -> PasswordLink:
-    """The link that an address stands for; raises NotFound for one that was used, has ended or never was."""
-    rows = PasswordLink.objects.select_related("user").filter(used_at=None, expires_at__gt=timezone.now())
-    link = rows.filter(digest=digest(plaintext), user__is_active=True).first()
-    if link is None:
+    """The link that an address stands for; raises NotFound for one that is not good any more, or never was."""
+    return get_good_link(digest=digest(plaintext))
+
+
+def get_good_link(**which: Any) -> PasswordLink:
+    """A link that may be opened and used now; raises NotFound for one that was used or has ended.
+
+    One that the owner of a study made has also ended once its person signed in, or its owner could not make it now.
+    """
+    rows = PasswordLink.objects.select_related("user", "made_by").filter(used_at=None, expires_at__gt=timezone.now())
+    link = rows.filter(**which, user__is_active=True).first()
+    if link is None or (link.of_study is not None and not _is_as_it_was(link)):
         raise NotFound(
             "This link for a new password was used already, or has ended. Whoever sent it to you can make a new one."
         )
     return link
+
+
+def _is_as_it_was(link: PasswordLink) -> bool:
+    """Whether nothing came in between that ends a link of an owner."""
+    signed_in_at = link.user.last_login
+    has_signed_in = signed_in_at is not None and signed_in_at >= link.created_at
+    return not has_signed_in and all(may(link) for may in _may_still_make)
 
 
 def get_used_link(link_id: int) -> PasswordLink:

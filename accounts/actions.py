@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts.access import get_good_link
 from accounts.auditing import record
 from accounts.confirming import Confirmation, require_confirmed
 from accounts.errors import Conflict, Forbidden, Invalid, NotFound
@@ -124,19 +125,31 @@ def first_password(*, user: User, new: str, confirmation: Confirmation, keep: st
 
 
 def make_password_link(
-    *, user: User, made_by: User | None = None, holds: timedelta = timedelta(hours=24), by_email: bool = False
+    *,
+    user: User,
+    made_by: User | None = None,
+    of_study: int | None = None,
+    holds: timedelta = timedelta(hours=24),
+    by_email: bool = False,
 ) -> tuple[PasswordLink, str]:
     """A link for choosing a new password and its plaintext, which nobody can read again; earlier ones end.
 
-    Whether `made_by` may is for the caller to know. Raises Conflict for somebody who may not sign in.
+    Whether `made_by` may is for the caller to know, and asked again as long as the link is out where they may as the
+    owner of a study (`of_study`). Raises Conflict for somebody who may not sign in.
     """
     if not user.is_active:
         raise Conflict(f"{user.display_name} has closed this account, or may not sign in any more.")
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
         PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
         link = PasswordLink.objects.create(
-            user=user, made_by=made_by, digest=digest(plaintext), expires_at=now + holds, by_email=by_email
+            user=user,
+            made_by=made_by,
+            of_study=of_study,
+            digest=digest(plaintext),
+            expires_at=now + holds,
+            by_email=by_email,
         )
         record(verb="password link made", user=made_by, about=user)
     return link, plaintext
@@ -148,11 +161,11 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
     Raises Invalid, NotFound.
     """
     _check_password(new, link.user, field="new")
-    now = timezone.now()
     with transaction.atomic():
-        living = PasswordLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now)
-        if not living.update(used_at=now):
-            raise NotFound("This link was used meanwhile, or has ended. Ask for a new one.")
+        User.objects.select_for_update().get(pk=link.user_id)  # until the commit no new row anywhere names the person
+        link = get_good_link(pk=link.pk)
+        link.used_at = timezone.now()
+        link.save(update_fields=["used_at"])
         if not _changed_address_since_notice(link):
             link.user.password_link = link
         link.user.has_notice = link.user.has_notice or not link.by_email

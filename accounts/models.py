@@ -134,6 +134,9 @@ class PasswordLink(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+",
         help_text="None: asked for by e-mail, or made in the shell.",
     )  # fmt: skip
+    of_study = models.BigIntegerField(
+        null=True, help_text="ID of the study whose owner made it. None: staff, the shell or an e-mail."
+    )
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()

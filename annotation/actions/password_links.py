@@ -3,11 +3,12 @@
 from django.db import transaction
 
 from accounts import actions as people
-from accounts.models import User
-from annotation.access import OWNER, Seat
+from accounts.errors import ConcordError
+from accounts.models import PasswordLink, User
+from annotation.access import OWNER, Seat, changing, get_seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Forbidden
-from annotation.models import Assignment, Membership, Round, RoundRater
+from annotation.models import Assignment, Membership, Round, RoundRater, Study
 from annotation.queries.password_links import is_in_another_study, owned_by, was_created_by
 
 
@@ -19,6 +20,29 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
     study created, that is in no other study and owns nothing, and in no round in which both rate. Staff may create it
     for anybody who is not staff. Raises Forbidden with who can create it instead.
     """
+    user = _require_may_make(seat, member)
+    of_study = None if seat.user.is_staff else seat.study.pk
+    _, plaintext = people.make_password_link(user=user, made_by=seat.user, of_study=of_study)
+    record(study=seat.study, user=seat.user, verb="password link made", member=user.username)
+    return plaintext
+
+
+def may_still_make(link: PasswordLink) -> bool:
+    """Whether the owner who made this link could make it now, for the same member of the same study."""
+    study = None if link.of_study is None else Study.objects.filter(pk=link.of_study).first()
+    member = Membership.objects.select_related("user").filter(study=study, user=link.user).first()
+    if study is None or member is None or link.made_by is None or not link.made_by.is_active:
+        return False
+    try:
+        with changing(False):  # a link that is out stays good while the study is archived
+            _require_may_make(get_seat(link.made_by, study.slug), member)
+    except ConcordError:
+        return False
+    return True
+
+
+def _require_may_make(seat: Seat, member: Membership) -> User:
+    """The account that a link would be for; raises Forbidden or Conflict for who may not make it."""
     if not seat.user.is_staff:
         seat.require(OWNER)
     user = member.user
@@ -28,9 +52,7 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
         raise Conflict("This is you: change your password in your settings.")
     if reason := why_not(seat, user):
         raise Forbidden(f"You can't make a link for {user.display_name}: {reason}")
-    _, plaintext = people.make_password_link(user=user, made_by=seat.user)
-    record(study=seat.study, user=seat.user, verb="password link made", member=user.username)
-    return plaintext
+    return user
 
 
 def why_not(seat: Seat, user: User) -> str:
