@@ -1,6 +1,7 @@
 """From a person and an identifier to what they may touch."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.http import HttpRequest
@@ -23,13 +24,21 @@ def get_own_token(user: User, token_id: int) -> ApiToken:
     return token
 
 
-_may_still_make: list[Callable[[PasswordLink], bool]] = []
+@dataclass(frozen=True)
+class LinkKeeper:
+    """What studies have to say of a link that an owner made: whether the owner could make it now, and its record."""
+
+    may_still_make: Callable[[PasswordLink], bool]
+    record_use: Callable[[PasswordLink], None]
 
 
-def links_of_owners(may_still_make: Callable[[PasswordLink], bool]) -> None:
-    """Registers what finds out whether the owner of a study could make a link now that they made earlier."""
-    if may_still_make not in _may_still_make:
-        _may_still_make.append(may_still_make)
+keepers_of_links: list[LinkKeeper] = []
+
+
+def links_of_owners(keeper: LinkKeeper) -> None:
+    """Registers what is asked before an owner's link is opened or used, and told when it is used."""
+    if keeper not in keepers_of_links:
+        keepers_of_links.append(keeper)
 
 
 def get_password_link(plaintext: str) -> PasswordLink:
@@ -55,7 +64,7 @@ def _is_as_it_was(link: PasswordLink) -> bool:
     """Whether nothing came in between that ends a link of an owner."""
     signed_in_at = link.user.last_login
     has_signed_in = signed_in_at is not None and signed_in_at >= link.created_at
-    return not has_signed_in and all(may(link) for may in _may_still_make)
+    return not has_signed_in and all(each.may_still_make(link) for each in keepers_of_links)
 
 
 def get_used_link(link_id: int) -> PasswordLink:

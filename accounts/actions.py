@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.access import get_good_link
+from accounts.access import get_good_link, keepers_of_links
 from accounts.auditing import record
 from accounts.confirming import Confirmation, require_confirmed
 from accounts.errors import Conflict, Forbidden, Invalid, NotFound
@@ -174,6 +174,9 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
         n = revoke_all_tokens(user=link.user)
         made_by = link.made_by.username if link.made_by else None
         record(verb="password link used", about=link.user, made_by=made_by, tokens_revoked=n)
+        if link.of_study is not None:
+            for keeper in keepers_of_links:
+                keeper.record_use(link)
     return link.user
 
 

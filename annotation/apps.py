@@ -7,15 +7,15 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        from accounts.access import links_of_owners
+        from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
         from annotation.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
-        from annotation.actions.password_links import may_still_make
+        from annotation.actions.password_links import may_still_make, record_use
         from annotation.queries.studies import words_of_studies
         from ingest.models import also_visible
         from taxonomy.models import Circle, only_for_some
 
         not_as_password(words_of_studies)
-        links_of_owners(may_still_make)
+        links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))

@@ -8,7 +8,7 @@ from accounts.models import PasswordLink, User
 from annotation.access import OWNER, Seat, changing, get_seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Forbidden
-from annotation.models import Assignment, Membership, Round, RoundRater, Study
+from annotation.models import Membership, Round, Study
 from annotation.queries.password_links import is_in_another_study, owned_by, was_created_by
 
 
@@ -17,8 +17,8 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
     """The plaintext of a link that a member sets a new password by, once, within a day; it stands in the audit.
 
     Whoever has the link has the account. So an owner may create it only for an account that an invitation to this very
-    study created, that is in no other study and owns nothing, and in no round in which both rate. Staff may create it
-    for anybody who is not staff. Raises Forbidden with who can create it instead.
+    study created, that is in no other study and owns nothing. Staff may create it for anybody who is not staff. Nobody
+    may who rates in an open round of a study of that account. Raises Forbidden with who can create it instead.
     """
     user = _require_may_make(seat, member)
     of_study = None if seat.user.is_staff else seat.study.pk
@@ -41,6 +41,14 @@ def may_still_make(link: PasswordLink) -> bool:
     return True
 
 
+def record_use(link: PasswordLink) -> None:
+    """Writes into the study's audit that an owner's link was used, and what its account may do there."""
+    member = Membership.objects.select_related("study").get(study=link.of_study, user=link.user)
+    said = {"member": link.user.username, "roles": member.roles}
+    made_by = link.made_by.username if link.made_by else None
+    record(study=member.study, user=None, verb="password link used", **said, made_by=made_by)
+
+
 def _require_may_make(seat: Seat, member: Membership) -> User:
     """The account that a link would be for; raises Forbidden or Conflict for who may not make it."""
     if not seat.user.is_staff:
@@ -61,8 +69,11 @@ def why_not(seat: Seat, user: User) -> str:
     staff = f"Somebody of the staff can, or: {shell[0].lower()}{shell[1:]}"
     if user.is_staff or user.is_superuser:
         return f"they are staff. {shell}"
-    if (shared := _blind_together(seat, user)) is not None:
-        return f"you both rate in round {shared}, and what they said there stays hidden from you. {staff}"
+    if (hidden := _blind_beside(seat.user, user)) is not None:
+        return (
+            f"you rate in round {hidden.number} of the study “{hidden.study.slug}”, and by an account of its members "
+            f"you could read what others answered there. {staff}"
+        )
     if seat.user.is_staff:
         return ""
     if not was_created_by(user, seat.study):
@@ -74,11 +85,16 @@ def why_not(seat: Seat, user: User) -> str:
     return ""
 
 
-def _blind_together(seat: Seat, user: User) -> int | None:
-    """The number of an open round, of any study, in which both take part."""
-    open_rounds = Round.objects.filter(state=Round.State.OPEN)
-    for person in (seat.user, user):
-        given = Assignment.objects.filter(rater__user=person).exclude(state=Assignment.State.WITHDRAWN)
-        in_pools = RoundRater.objects.filter(rater__user=person, left_at=None)
-        open_rounds = open_rounds.filter(pk__in=given.values("round").union(in_pools.values("round")))
-    return open_rounds.values_list("number", flat=True).first()
+def _blind_beside(maker: User, user: User) -> Round | None:
+    """A round whose answers are hidden from one person, of a study in which another one is a member.
+
+    Where they are not hidden from the other, the other's account shows them. Whether the other is asked as a third
+    rater would tell that answers differ, so the other's own assignments play no part.
+    """
+    own = {each.study_id: each for each in Membership.objects.filter(user=maker)}
+    for each in Membership.objects.select_related("study").filter(user=user).order_by("pk"):
+        seat = Seat(maker, each.study, own.get(each.study_id))
+        hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.arbitrated}
+        if hidden:
+            return Round.objects.select_related("study").filter(pk__in=hidden).order_by("number").first()
+    return None

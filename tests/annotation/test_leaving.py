@@ -299,26 +299,6 @@ def test_every_table_that_names_users_is_asked_but_for_those_that_open_nothing(s
     assert named - {model.__name__ for model in OWNED} == opens_nothing
 
 
-def test_who_rates_in_the_same_open_round_gets_no_link_staff_included(study: Study) -> None:
-    make.user("sam", staff=True)
-    newcomer(study)
-    newcomer(study, "nell")
-    for name, roles in (("olga", ["owner", "rater"]), ("sam", ["rater"])):
-        studies.add_member(seat=make.owner_seat(study), username=name, roles=roles)
-    make.open_round(study, 2, raters=("nora", "olga", "sam"), raters_per_item=3)
-    for name in ("olga", "sam"):
-        assert "you both rate in round 1" in refused(study, name, "nora")
-    make_password_link(seat=make.owner_seat(study), member=make.member(study, "nell"))
-
-
-def test_who_rates_in_the_same_pool_gets_no_link_before_either_has_an_item(study: Study) -> None:
-    make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
-    make.open_round(study, 2, raters=("bob", "sam"), mode="pool", raters_per_item=2)
-    assert not Assignment.objects.exists()
-    assert "you both rate in round 1" in refused(study, "sam", "bob")
-
-
 @pytest.mark.parametrize(
     ("name", "status"), [("olga", 201), ("sam", 201), ("ada", 403), ("bob", 403), ("rea", 403), ("mallory", 404)]
 )

@@ -12,7 +12,7 @@ from accounts.actions import make_password_link as make_link_of_staff
 from accounts.errors import NotFound
 from accounts.models import PasswordLink, User
 from annotation.actions import invitations, leaving, own_invitations, studies
-from annotation.models import Membership, Study
+from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
 from tests import builders as make
 from tests.annotation.permission_study import Visitor
 
@@ -94,10 +94,10 @@ def with_a_newer_link(nora: User) -> None:
     link_for(Membership.objects.get(user=nora))
 
 
-def blind_together_with_the_owner(nora: User) -> None:
+def blind_owner(nora: User) -> None:
     study = Study.objects.get(slug="study")
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
-    make.open_round(study, 2, raters=("nora", "olga"))
+    owner_who_rates(study)
+    make.open_round(study, 2, raters=("bob", "olga"))
 
 
 def no_members_of_that_owner(nora: User) -> None:
@@ -108,7 +108,7 @@ def no_members_of_that_owner(nora: User) -> None:
 
 MEANWHILE = [
     asked_into_another_study, in_another_study, declined_another_study, with_a_token, with_a_repository, of_staff,
-    gone, with_another_password, signed_in, with_a_newer_link, blind_together_with_the_owner, no_members_of_that_owner,
+    gone, with_another_password, signed_in, with_a_newer_link, blind_owner, no_members_of_that_owner,
 ]  # fmt: skip
 
 
@@ -156,3 +156,108 @@ def test_a_link_that_was_opened_in_time_is_not_used_too_late(study: Study) -> No
     with pytest.raises(NotFound):
         use_password_link(link=link, new=NEW)
     assert PasswordLink.objects.get().used_at is None and make.user("nora").check_password(PASSWORD)
+
+
+# Who makes none
+
+
+def answer_to(by: str, member: Membership) -> tuple[int, str]:
+    """Status of the answer to who asks for a link on the page Members, and the reason where it is refused."""
+    path = f"/studies/{member.study.slug}/members/{member.pk}/password-link/"
+    answer = Visitor(by).client.post(path)
+    _, _, reason = answer.content.decode().partition(f"make a link for {member.display_name}: ")
+    return answer.status_code, reason.partition("<")[0]
+
+
+def owner_who_rates(study: Study) -> None:
+    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+
+
+@pytest.mark.parametrize("roles", [("adjudicator",), ("owner",), ("reader",), ("rater",)])
+def test_who_rates_in_an_open_round_of_a_study_takes_over_no_account_of_it(
+    study: Study, roles: tuple[str, ...]
+) -> None:
+    """Adjudicators, owners and readers see what others said there, and any rater can be asked as a third one."""
+    judy = newcomer(study, "judy", *roles)
+    owner_who_rates(study)
+    round_ = make.open_round(study, 2, raters=("bob", "olga"))
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]}, memo="told by nobody")
+    status, reason = answer_to("olga", judy)
+    assert status == 403 and not PasswordLink.objects.exists()
+    assert reason.startswith("you rate in round 1 of the study “study”") and "Somebody of the staff can" in reason
+    make.user("sam", staff=True)
+    assert answer_to("sam", judy)[0] == 201
+
+
+def test_who_rates_in_a_pool_gets_no_link_before_they_have_an_item(study: Study) -> None:
+    owner_who_rates(study)
+    nora = newcomer(study)
+    make.open_round(study, 2, raters=("bob", "olga"), mode="pool", raters_per_item=2)
+    assert not Assignment.objects.exists()
+    assert answer_to("olga", nora)[0] == 403
+
+
+def test_an_owner_who_rates_makes_links_again_when_the_round_is_over(study: Study) -> None:
+    owner_who_rates(study)
+    nora = newcomer(study)
+    round_ = make.open_round(study, 1, raters=("bob", "olga"))
+    assert answer_to("olga", nora)[0] == 403
+    for name in ("bob", "olga"):
+        make.submit(round_, name, 1, {"symptom": ["hang"]})
+    assert answer_to("olga", nora)[0] == 201
+
+
+def test_an_owner_who_owes_a_third_answer_makes_no_link(study: Study) -> None:
+    owner_who_rates(study)
+    nora = newcomer(study)
+    round_ = make.open_round(study, 1, raters=("bob", "carol"))
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    make.submit(round_, "carol", 1, {"symptom": ["crash"]})
+    assert answer_to("olga", nora)[0] == 201
+    asked_as_third_rater(round_, "olga")
+    assert answer_to("olga", nora)[0] == 403
+
+
+def asked_as_third_rater(round_: Round, name: str) -> None:
+    Assignment.objects.create(
+        round=round_, item=Item.objects.get(), rater=make.member(round_.study, name), position=1, slot=None
+    )
+
+
+@pytest.mark.parametrize("by", ["olga", "sam"])
+@pytest.mark.parametrize("blind", [True, False])
+def test_the_answer_does_not_tell_who_is_asked_as_a_third_rater(study: Study, by: str, blind: bool) -> None:
+    make.user("sam", staff=True)
+    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+    owner_who_rates(study)
+    nora = newcomer(study)
+    round_ = make.open_round(study, 1, raters=("bob", by if blind else "carol"))
+    before = answer_to(by, nora)
+    asked_as_third_rater(round_, "nora")
+    assert answer_to(by, nora) == before
+    assert before[0] == (403 if blind else 201)
+
+
+def test_staff_who_rate_in_another_study_take_over_no_account_of_it_by_this_one(study: Study) -> None:
+    make.user("sam", staff=True)
+    other = other_study()
+    for name, roles in (("sam", ["rater"]), ("xena", ["rater"]), ("bob", ["adjudicator"])):
+        make.user(name)
+        studies.add_member(seat=make.seat(other, "mallory"), username=name, roles=roles)
+        make.accept(name)
+    make.open_round(other, 2, raters=("sam", "xena"))
+    status, reason = answer_to("sam", make.member(study, "bob"))
+    assert status == 403 and "round 1 of the study “other”" in reason
+    assert answer_to("sam", make.member(study, "carol"))[0] == 201
+
+
+def test_the_studys_audit_log_records_the_use_of_an_owners_link(study: Study) -> None:
+    path = link_for(newcomer(study, "judy", "adjudicator", "rater"))
+    assert not AuditEvent.objects.filter(verb="password link used").exists()
+    assert opens(path) and not opens(path)
+    line = AuditEvent.objects.get(verb="password link used")
+    assert (line.study, line.user) == (study, None)
+    assert line.detail == {"member": "judy", "roles": ["adjudicator", "rater"], "made_by": "olga"}
+    make.user("sam", staff=True)
+    assert opens(link_for(make.member(study, "bob"), "sam"))
+    assert AuditEvent.objects.filter(verb="password link used").count() == 1
