@@ -86,6 +86,7 @@ soak: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
 	@for turn in $$(seq $(N)); do echo "Turn $$turn of $(N)"; $(BIN)/python -m pytest -m soak --timeout 3600 || exit 1; done
+	@WHOLE=1 $(BIN)/python -m pytest -m hypothesis --timeout 3600
 
 bench: .venv/.installed-dev
 	@$(MAKE) --no-print-directory descriptions

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.assigning import given_on, plan, raters_planned, slots_short
+from tests.simulation import examples
 
 
 @given(st.integers(0, 120), st.integers(1, 7), st.integers(1, 4), st.integers(0, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_every_item_gets_its_raters_and_every_pair_shares_equally_many(n_items, n_raters, n, seed) -> None:
     n = min(n, n_raters)
     places = plan([n] * n_items, n_raters, seed)
@@ -58,7 +59,7 @@ CAPACITIES = st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=1, max_
 
 
 @given(st.integers(0, 40), st.floats(0, 1), st.integers(1, 4), CAPACITIES, st.integers(0, 5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_nobody_gets_more_than_they_can_take_and_all_is_given_out_or_it_is_said_how_much_not(
     n_items, double_share, n, capacities, seed
 ) -> None:
@@ -80,7 +81,7 @@ def test_nobody_gets_more_than_they_can_take_and_all_is_given_out_or_it_is_said_
 
 
 @given(st.integers(0, 60), st.integers(2, 6), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_capacities_that_bind_nobody_leave_the_plan_as_it_is(n_items, n_raters, seed) -> None:
     free = plan([2] * n_items, n_raters, seed)
     assert plan([2] * n_items, n_raters, seed, [n_items] * n_raters) == free
@@ -88,7 +89,7 @@ def test_capacities_that_bind_nobody_leave_the_plan_as_it_is(n_items, n_raters, 
 
 
 @given(st.lists(st.integers(0, 4), max_size=8), st.lists(st.integers(0, 8), min_size=4, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_how_many_slots_are_short_is_what_giving_them_out_one_by_one_leaves(planned, capacities) -> None:
     freed = [item for item, n in enumerate(planned) for _ in range(n)]
     raters = range(len(capacities))

@@ -92,7 +92,8 @@ def told(round_: Round, key: str, part: Slice, n_answers: int) -> tuple[list[Any
     return rows, any("bit_or" in query["sql"] for query in captured)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
 def test_many_answers_are_counted_as_few_are(seed: int) -> None:
     round_ = a_round(seed)
     quick = set()

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.sampling import allocate, draw, equal, proportional, sample_size, unbounded_size
+from tests.simulation import examples
 
 SIZES = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.integers(0, 60), min_size=1, max_size=8)
 
 
 @given(SIZES, st.integers(0, 300), st.sampled_from(["proportional", "equal"]), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_shares_add_up_and_no_stratum_gives_more_than_it_has(sizes, size, allocation, at_least_one) -> None:
     size = min(size, sum(sizes.values()))
     filled = [name for name, n in sizes.items() if n]
@@ -29,7 +30,7 @@ def test_shares_add_up_and_no_stratum_gives_more_than_it_has(sizes, size, alloca
 
 
 @given(SIZES, st.integers(0, 300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_equal_shares_differ_by_one_but_for_strata_that_are_used_up(sizes, size) -> None:
     quotas = equal(sizes, min(size, sum(sizes.values())))
     open_ = [quotas[name] for name, n in sizes.items() if quotas[name] < n]
@@ -37,7 +38,7 @@ def test_equal_shares_differ_by_one_but_for_strata_that_are_used_up(sizes, size)
 
 
 @given(SIZES, st.integers(1, 300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_proportional_shares_are_the_exact_ones_rounded_up_or_down(sizes, size) -> None:
     total = sum(sizes.values())
     if size <= total:
@@ -52,7 +53,7 @@ def test_proportional_shares_are_the_exact_ones_rounded_up_or_down(sizes, size) 
     st.sampled_from([None, "proportional", "equal"]),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_draw_repeats_nothing_and_depends_on_frame_and_seed_alone(units, size, seed, allocation, shuffling) -> None:
     size = min(size, len(units))
 

@@ -11,6 +11,7 @@ from annotation.reporting.shown.parts import Cell, Table
 from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
 from tests.hostile.hostile_study import MARK, make_hostile_study
+from tests.simulation import examples
 
 TOKEN = re.compile(r"\\([a-zA-Z]+|.|\Z)|([{}&%$#_^~])", re.DOTALL)
 SIGNS = set("{}&%$#_\\")
@@ -69,7 +70,7 @@ def test_a_hostile_name_is_text_in_every_place_of_a_table(text: str) -> None:
     assert not wrong_in(table_of(text, "Hang", text, "[x]", text))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet=st.sampled_from("\\{}&%$#_^~[]*`'\n ab5c<>|") | st.characters(), max_size=40))
 def test_any_name_is_text(text: str) -> None:
     assert not wrong_in(table_of(text, text))

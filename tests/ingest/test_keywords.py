@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from ingest.keywords import pattern, prose, read_keywords
 from tests.published import VLLM, needs_vllm
+from tests.simulation import examples
 
 
 def finds(keyword: str, text: str) -> bool:
@@ -115,7 +116,7 @@ def test_what_cannot_be_looked_for_is_told(value: object, sentence: str) -> None
 
 
 @given(st.text("ab`~-> \n\t*_<!1.[](:/@", max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_is_read_and_nothing_is_made_up(text: str) -> None:
     found = prose(text)
     assert Counter(re.findall("[ab1]", found)) <= Counter(re.findall("[ab1]", text))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ingest import rendering
 from ingest.rendering import ATTRIBUTES, TAGS, render_markdown
+from tests.simulation import examples
 
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
 OURS |= {"table": {"tabindex"}}
@@ -122,13 +123,13 @@ def test_nothing_hostile_comes_through(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, "```\n", "\n\n", "> ", "- ", '"', "<", ">", "`", "<p>", "</p>", "[", "]("])))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_nothing_hostile_comes_through_however_it_is_combined(parts: list[str]) -> None:
     safe("".join(parts))
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_can_be_rendered(text: str) -> None:
     safe(text)
 

@@ -29,6 +29,7 @@ from ingest.tables import (
     workbooks,
 )
 from ingest.tables.values import read_labels, read_time
+from tests.simulation import examples
 
 OURS = ("github.com", "o", "r")
 PLAIN = {"number": "number", "title": "title"}
@@ -66,7 +67,7 @@ def one(head: str, row: str, mapping: dict[str, str], repository: Any = OURS) ->
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=8),
     st.sampled_from(",;\t|"),
@@ -84,7 +85,7 @@ def test_whatever_is_written_as_csv_comes_back(cells, delimiter, encoding, diale
     assert [(tuple(row.cells), row.fault) for row in table.rows] == [(row, "") for row in wanted]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
 def test_a_row_is_read_from_the_same_line_in_which_its_text_stands(cells):
     text = io.StringIO()
@@ -377,7 +378,7 @@ def test_dates_that_can_mean_two_days_or_none_are_refused(text):
         read_time(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=40) | st.from_regex(r"[0-9/.: APMapm+-]{0,25}", fullmatch=True))
 def test_no_text_breaks_the_reading_of_dates(text):
     with suppress(RowError):
@@ -437,7 +438,7 @@ def test_every_column_has_a_name_of_its_own():
     assert column_names(["a", "", "a", "a (2)", "", "a"]) == ["a", "Column 2", "a (3)", "a (2)", "Column 5", "a (4)"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.sampled_from(["", "a", "a (2)", "Column 2", "Column 1", "b"]), max_size=12))
 def test_names_of_columns_are_never_alike(head):
     names = column_names(head)

@@ -22,6 +22,7 @@ from taxonomy.errors import InvalidDocument, Problem
 from taxonomy.reading import read
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
+from tests.simulation import examples
 from tests.taxonomy.test_documents import WHOLE
 
 ADDRESS = "/api/v1/taxonomies/schema.json"
@@ -199,7 +200,8 @@ def changed(draw: st.DrawFn) -> Any:
     return whole
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(150), deadline=None)
 @given(changed())
 def test_the_check_finds_fault_with_the_structure_just_where_the_published_schema_does(document: Any) -> None:
     text = json.dumps(document)
@@ -323,7 +325,8 @@ def odd_documents(draw: st.DrawFn) -> Document:
     return Document(slug="12", title=draw(ODD_LINES), note=draw(ODD_TEXTS), dimensions=(first, second, third))
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(40), deadline=None)
 @given(odd_documents())
 def test_any_document_comes_out_as_it_went_in_however_odd_its_texts(document: Document) -> None:
     assert_comes_out_as_it_went_in(document)
@@ -350,6 +353,7 @@ def of_size(n: int) -> Any:
     return {"slug": "s", "title": "T", "dimensions": [dimension]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "seconds"), [(300, 0.3), (2_000, 1.5)])
 def test_a_check_takes_milliseconds_for_three_hundred_categories(n: int, seconds: float) -> None:
     root = read(json.dumps(of_size(n)))

@@ -16,6 +16,7 @@ from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
+from tests.simulation import examples
 
 WHOLE = """\
 slug: training-faults
@@ -414,7 +415,7 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(slug="2020-01-01", title=draw(NAMES), note=draw(TEXTS), dimensions=(first, second))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(documents())
 def test_any_document_that_is_written_reads_as_the_same(document: Document) -> None:
     assert load(schema.dump(document)) == load(json.dumps(schema.plain(document))) == document
@@ -438,7 +439,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.dictionaries(FIELDS, VALUES) | st.builds(lambda each: {"slug": "s", "title": "T", "dimensions": each}, VALUES)
 )
@@ -454,7 +455,7 @@ def test_nonsense_of_the_right_words_is_refused_in_words(nonsense: dict) -> None
     assert all(problem.line >= 1 and problem.column >= 1 for problem in found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(0, len(WHOLE)), st.integers(0, 40), st.text(max_size=3) | st.sampled_from([": ", "- ", "\n", "  ", "{"])
 )

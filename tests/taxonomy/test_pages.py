@@ -259,6 +259,7 @@ def test_what_a_document_says_is_shown_as_text_never_as_markup(maria: Client) ->
             assert markup not in shown
 
 
+@pytest.mark.slow
 def test_pages_take_as_many_queries_for_three_hundred_categories_as_for_three(maria: Client) -> None:
     user = User.objects.get(username="maria")
 

@@ -1,7 +1,6 @@
 """Published tables and random ones, as patterns."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from annotation.agreement import Patterns
+from tests.simulation import WHOLE, examples
 
 CASES = Path(__file__).parent / "cases"
-EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
-"""Random tables for each test; `-m soak` sets thousands, drawn anew each time."""
 QUICK = settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(2000),
     deadline=None,
-    derandomize="EXAMPLES" not in os.environ,
+    derandomize=not WHOLE,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -62,6 +62,7 @@ def test_the_order_of_raters_changes_no_coefficient(table: Table, chance: random
     )
 
 
+@pytest.mark.slow
 @QUICK
 @given(rating_tables(), st.permutations(["crash", "hang", "slow", "wrong"]))
 def test_the_names_of_categories_change_no_nominal_coefficient(table: Table, names: list[str]):

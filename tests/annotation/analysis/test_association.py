@@ -13,6 +13,7 @@ from annotation.analysis.association import _noncentrality, adjusted_residuals, 
 from annotation.analysis.crosstab import crosstab
 from annotation.analysis.holm import holm
 from tests.annotation.analysis.made_columns import multi, of_table, single
+from tests.simulation import examples
 
 PARTY = [[762, 327, 468], [484, 239, 477]]
 """Gender and party, Agresti 2007, An Introduction to Categorical Data Analysis, 2nd ed., table 2.5."""
@@ -96,7 +97,7 @@ tables = st.integers(2, 5).flatmap(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(tables)
 def test_statistics_are_those_of_scipy_and_statsmodels(table):
     table = np.array(table)
@@ -122,7 +123,7 @@ def test_statistics_are_those_of_scipy_and_statsmodels(table):
         assert 1 / 10_000 <= told.test.p_value <= 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(tables, st.randoms())
 def test_neither_the_order_of_parts_nor_of_categories_matters(table, random):
     table = np.array(table)
@@ -141,7 +142,7 @@ def test_neither_the_order_of_parts_nor_of_categories_matters(table, random):
         assert turned.strength.cramers_v == pytest.approx(found.association.strength.cramers_v)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_holm_is_that_of_statsmodels(p_values):
     assert holm(np.array(p_values)) == pytest.approx(multipletests(p_values, method="holm")[1])

@@ -16,6 +16,7 @@ from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
 from annotation.analysis.shares import LeftOut
 from tests.annotation.analysis.made_columns import multi, single
+from tests.simulation import examples
 
 KEYS = ("a", "b", "c")
 some = st.sampled_from([*KEYS, None])
@@ -26,7 +27,7 @@ def columns_of(table):
     return [single(name, values, KEYS) for name, values in zip("wxyz", zip(*table, strict=True), strict=True)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows)
 def test_bands_and_paths_within_each_stage_are_those_of_pandas(table):
     within, *steps = columns_of(table)
@@ -151,7 +152,7 @@ def test_without_labels_there_is_no_chance_of_a_new_category():
 # combinations
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.tuples(some, some, st.none() | st.sets(st.sampled_from("pqr"))), min_size=1, max_size=30))
 def test_combinations_are_those_of_counting_every_subset(table):
     columns = [single("x", [a for a, _, _ in table], KEYS), single("y", [b for _, b, _ in table], KEYS)]

@@ -12,6 +12,7 @@ from annotation.analysis.columns import Number
 from annotation.analysis.comparison import cliffs_delta, comparison
 from annotation.analysis.numbers import QUANTILES, distribution, numbers
 from tests.annotation.analysis.made_columns import multi, single
+from tests.simulation import examples
 
 values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=40)
 
@@ -20,7 +21,7 @@ def number(found):
     return Number("lines", "Changed lines", np.array(found, dtype=float))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(values, st.integers(0, 30))
 def test_a_distribution_is_that_of_pandas(given_, cut):
     series = pd.Series(given_)
@@ -68,7 +69,7 @@ def test_kruskal_and_wallis_is_as_published():
     assert found.epsilon_squared == pytest.approx(5.656 / 11, abs=1e-3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(values, min_size=2, max_size=4))
 def test_groups_are_compared_as_scipy_does(groups):
     samples = [(f"g{place}", np.array(group)) for place, group in enumerate(groups)]
