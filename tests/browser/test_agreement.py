@@ -83,8 +83,8 @@ def test_a_file_is_downloaded(study: Study, go: Any) -> None:
     assert found.value.path().read_text().startswith("item,repository,number,part,round")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing(study: Study, page: Page, go: Any, scheme: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

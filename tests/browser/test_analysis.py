@@ -45,6 +45,7 @@ def test_from_a_question_to_the_items_behind_a_bar_a_cell_and_a_band(study: Stud
     assert not said
 
 
+@pytest.mark.slow
 def test_pages_of_analysis_are_for_everybody(study: Study, visit: Visit) -> None:
     page = visit("olga", ANALYSIS)
     assert_accessible(page)

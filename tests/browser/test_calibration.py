@@ -34,6 +34,7 @@ def round_() -> Round:
     return rounds.open_round(seat=make.owner_seat(study), number=made.number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_the_feedback_comes_before_the_next_issue_and_goes_on_by_keyboard(
     page: "Page", live_server: LiveServer, round_: Round, width: int, scheme: str
@@ -68,6 +69,7 @@ def test_the_feedback_comes_before_the_next_issue_and_goes_on_by_keyboard(
     assert Annotation.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_draft_main_round_says_what_the_pilot_says_and_its_training_items_are_chosen_by_form(
     page: "Page", live_server: LiveServer, round_: Round
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_draft_main_round_says_what_the_pilot_says_and_its_training_items_are_
     assert_accessible(page)
 
 
+@pytest.mark.slow
 def test_an_answer_that_arrives_later_tells_of_its_training_item_in_a_line_and_not_over_another_issue(
     page: "Page", live_server: LiveServer, round_: Round
 ) -> None:

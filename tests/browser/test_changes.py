@@ -12,6 +12,7 @@ from tests.browser.visitors import assert_accessible, found_by_axe, sign_in
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.slow
 def test_an_owner_reads_what_changed_and_re_pins_by_keyboard(page: Page, live_server: Any) -> None:
     study = make.study()
     round_ = make.open_round(study, 3)

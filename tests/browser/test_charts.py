@@ -112,8 +112,7 @@ def test_a_figure_is_downloaded(study: Study, visit: Visit, format: str, begins:
     assert found.value.path().read_bytes().startswith(begins)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing_where_charts_stand(study: Study, visit: Visit, scheme: Any, width: int) -> None:
     page = drawn(visit("ada", f"{AGREEMENT}?when=after", width=width, scheme=scheme))
     assert_accessible(page)

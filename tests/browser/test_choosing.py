@@ -12,6 +12,7 @@ from tests.browser.visitors import assert_accessible, sign_in
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.slow
 def test_an_owner_counts_draws_and_screens_by_keyboard(page: Page, live_server: Any) -> None:
     make.study()
     make.issues(12)

@@ -35,6 +35,7 @@ def look(page: "Page") -> None:
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
+@pytest.mark.slow
 def test_two_raters_discuss_by_keyboard_and_one_takes_the_others_value_over(round_: Round, visit: Visit) -> None:
     carol = visit("carol", at())
     ready(carol)
@@ -104,7 +105,8 @@ def test_a_second_adjudicator_sees_who_is_there_and_what_was_decided_before_deci
     assert Resolution.objects.count() == 1
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_the_pages_are_readable_for_everybody(round_: Round, visit: Visit, width: int, scheme: str) -> None:
     for name in ("ada", "bob"):
         page = visit(name, at(), width, scheme)

@@ -99,6 +99,7 @@ def wrong_with(page: Page, errors: list[str]) -> list[str]:
     return told
 
 
+@pytest.mark.slow
 def test_every_page_can_be_used_by_who_sees_it(page: Page, live_server: LiveServer) -> None:
     permission_study.make_permission_study()
     forget_trees()

@@ -73,6 +73,7 @@ def answer(page: "Page") -> None:
         page.keyboard.press(key)
 
 
+@pytest.mark.slow
 def test_selected_words_are_attached_by_a_key_marked_and_stored(room: "Page") -> None:
     answer(room)
     select(room, 11, 31)
@@ -147,6 +148,7 @@ def test_a_selection_across_two_texts_is_cut_at_the_end_of_the_first(room: "Page
     assert room.evaluate(MARKED) == [["evidence-1-1", ["here"]]]
 
 
+@pytest.mark.slow
 def test_of_equal_lines_the_one_that_was_meant_is_marked_again(room: "Page") -> None:
     answer(room)
     text = room.locator("[data-source=body]").evaluate("each => each.textContent")
@@ -170,6 +172,7 @@ def test_plain_clicks_and_copying_stay_as_they_are(room: "Page") -> None:
     room.wait_for_selector("#evidence", state="hidden")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 360])
 def test_axe_finds_nothing(room: "Page", width: int) -> None:
     answer(room)

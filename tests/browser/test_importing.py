@@ -44,6 +44,7 @@ def workbook() -> bytes:
     return content.getvalue()
 
 
+@pytest.mark.slow
 def test_a_workbook_becomes_a_study_whose_agreement_is_one_click_away(
     page: Page, live_server: Any, live_worker: subprocess.Popen[bytes]
 ) -> None:

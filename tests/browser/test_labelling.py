@@ -82,6 +82,7 @@ def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter
     assert third.skip_reason == "Too little information to decide"
 
 
+@pytest.mark.slow
 def test_a_long_taxonomy_is_searched_by_a_few_letters(enter: Enter) -> None:
     study = make.study(text=preset("liu-2023").text)
     round_ = make.open_round(study)
@@ -165,6 +166,7 @@ def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Ent
     assert not page.is_checked("text=Fault")
 
 
+@pytest.mark.slow
 def test_a_draft_that_a_reload_brought_back_can_be_submitted_at_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     with page.expect_response(re.compile("/draft/$")):
@@ -210,6 +212,7 @@ def test_the_second_half_of_a_slow_double_click_does_not_answer_the_next_issue(e
     assert Annotation.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_an_answer_whose_reply_was_lost_is_sent_again_and_stored_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     keys: list[str] = []
@@ -232,6 +235,7 @@ def test_an_answer_whose_reply_was_lost_is_sent_again_and_stored_once(round_: Ro
     assert page.inner_text("#banner") == ""
 
 
+@pytest.mark.slow
 def test_without_a_network_typing_goes_on_and_the_answer_is_sent_when_it_is_back(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     page.context.set_offline(True)
@@ -258,6 +262,7 @@ def test_who_was_signed_out_loses_nothing(round_: Round, enter: Enter) -> None:
     assert Annotation.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_second_tab_is_told_that_the_issue_was_answered_in_the_first(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     other = page.context.new_page()
@@ -279,6 +284,7 @@ def test_a_second_tab_is_told_that_the_issue_was_answered_in_the_first(round_: R
     ]
 
 
+@pytest.mark.slow
 def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     for key in ("f", "c"):
@@ -333,8 +339,8 @@ def test_single_keys_do_nothing_while_typing_or_when_switched_off(round_: Round,
     assert not page.is_checked("text=How-to question")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, width: int) -> None:
     page = enter(round_)
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

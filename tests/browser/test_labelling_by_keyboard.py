@@ -113,6 +113,7 @@ def answer_fault(page: "Page", symptom: str) -> None:
     press(page, "Enter", "v", "4", "y")
 
 
+@pytest.mark.slow
 def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     page = desk
     # 1: every kind of question, a memo, and what is missing is said on the way.
@@ -276,8 +277,8 @@ def test_a_definition_is_shown_for_what_has_the_focus(desk: "Page") -> None:
     assert page.inner_text("#definition h2") == "Middle"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 900, 360])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 900), ("light", 360)])
 def test_axe_finds_nothing_where_everything_is_in_use(desk: "Page", scheme: str, width: int) -> None:
     page = desk
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ def round_() -> Round:
     return make.open_round(study, 1, raters=["bob"])
 
 
+@pytest.mark.slow
 def test_a_long_thread_comes_in_parts_by_itself_and_its_last_comment_can_be_quoted(
     round_: Round, visit: "Visit"
 ) -> None:

@@ -265,6 +265,7 @@ def asked_by_script(address: str, token: str) -> bytes:
         return bytes(answer.read())
 
 
+@pytest.mark.slow
 def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
     sign_in: SignIn, live_server: LiveServer, live_worker: object, github: GitHub, world: World
 ) -> None:

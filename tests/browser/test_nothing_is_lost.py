@@ -218,6 +218,7 @@ def test_nothing_is_fetched_ahead_where_data_are_to_be_saved(round_: Round, ente
     assert not [url for url in asked if "/after/" in url]
 
 
+@pytest.mark.slow
 def test_a_session_that_ended_is_begun_again_in_place(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     first, address = shown(page), page.url
@@ -251,6 +252,7 @@ def test_a_session_that_ended_is_begun_again_in_place(round_: Round, enter: Ente
     on_item(page, 2)
 
 
+@pytest.mark.slow
 def test_somebody_else_who_signs_in_never_sends_anothers_answers(
     round_: Round, enter: Enter, live_server: LiveServer
 ) -> None:
@@ -368,6 +370,7 @@ def test_what_is_changed_before_the_answer_leaves_is_sent_with_the_next_submit(s
     assert stored() == [(first, 1, "considered")]
 
 
+@pytest.mark.slow
 def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_where_it_is_opened(
     round_: Round, enter: Enter, page: Page
 ) -> None:
@@ -449,6 +452,7 @@ def test_two_tabs_with_one_issue_are_told_of_each_other(round_: Round, enter: En
     assert Annotation.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("takes_other", [True, False])
 def test_of_two_drafts_typed_on_two_devices_one_is_chosen(
     round_: Round, enter: Enter, browser: Browser, live_server: LiveServer, errors: list[str], takes_other: bool
@@ -527,6 +531,7 @@ def signed_in(context: BrowserContext, web: Web, name: str) -> None:
     context.add_cookies([{"name": f"concord_{web.port}", "value": value, "url": web.url}])
 
 
+@pytest.mark.slow
 def test_a_server_killed_between_storing_and_answering_stores_once(
     round_: Round, web: Web, page: Page, errors: list[str]
 ) -> None:

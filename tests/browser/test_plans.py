@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoes_it(
     page: Page, live_server: Any, live_worker: subprocess.Popen[bytes]
 ) -> None:

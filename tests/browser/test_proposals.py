@@ -29,6 +29,7 @@ def symptom_of(number: int) -> str | None:
     return Rating.objects.get(annotation=now).category and Rating.objects.get(annotation=now).category.key  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: Round, visit: Visit) -> None:
     propose(round_, "bob", 1, "Blocked ring")
     propose(round_, "carol", 1, "blocked-ring")
@@ -88,8 +89,8 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     assert rounds.close_round(seat=make.owner_seat(round_.study), number=1).state == "closed"
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_the_pages_of_proposals_pass_axe_and_fit(round_: Round, visit: Visit, width: int, scheme: str) -> None:
     first = propose(round_, "bob", 1, "Ring stall", "no progress, no error")
     propose(round_, "carol", 1, "ring-stall")

@@ -66,6 +66,7 @@ def decided() -> dict[tuple[int, str], list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_three_items_are_resolved_by_keyboard_alone(round_: Round, enter: Enter) -> None:
     page = enter()
     page.locator("#resolve-first").focus()
@@ -109,6 +110,7 @@ def test_three_items_are_resolved_by_keyboard_alone(round_: Round, enter: Enter)
     assert Resolution.objects.get(dimension__key="kind").rationale == "it says so"
 
 
+@pytest.mark.slow
 def test_keys_move_through_the_queue_and_can_be_switched_off(round_: Round, enter: Enter) -> None:
     page = enter()
     page.click("#resolve-first")
@@ -128,6 +130,7 @@ def test_keys_move_through_the_queue_and_can_be_switched_off(round_: Round, ente
     assert page.locator("[name=choice]:checked").count() == 0
 
 
+@pytest.mark.slow
 def test_of_two_adjudicators_the_second_sees_the_first_decision_and_overwrites_nothing(
     round_: Round, enter: Enter
 ) -> None:
@@ -169,8 +172,8 @@ def serious(page: "Page") -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, width: int) -> None:
     page = enter("olga", scheme=scheme, width=width)
     assert serious(page) == []

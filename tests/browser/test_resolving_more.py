@@ -60,6 +60,7 @@ def crossed(db: None) -> Round:
     return get_round(make.owner_seat(study), 1)
 
 
+@pytest.mark.slow
 def test_one_of_theirs_a_third_value_and_several_are_decided_in_a_row(crossed: Round, open_item: Open) -> None:
     page = open_item(3)
     press(page, "2", "Control+Enter")
@@ -99,6 +100,7 @@ def test_a_decision_is_reopened_and_taken_again_and_its_history_stays(crossed: R
     ]
 
 
+@pytest.mark.slow
 def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_decides(
     crossed: Round, open_item: Open, visit: Visit
 ) -> None:
@@ -137,6 +139,7 @@ def test_bugs_are_matched_by_keyboard_and_what_differed_is_agreed(crossed: Round
     assert "acme/rocket#1" not in page.inner_text(".resolve-rows")
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_taxonomy_is_proposed_and_the_round_stays_open_until_it_is_answered(
     crossed: Round, open_item: Open, visit: Visit
 ) -> None:
@@ -169,6 +172,7 @@ def test_a_fault_of_the_taxonomy_is_proposed_and_the_round_stays_open_until_it_i
     assert "declined: it is a hang" in page.inner_text(".resolve-beside")
 
 
+@pytest.mark.slow
 def test_a_second_adjudicator_is_told_before_and_when_deciding(crossed: Round, open_item: Open) -> None:
     ada, olga = open_item(3), open_item(3, who="olga")
     assert "ada is here too." in olga.inner_text("#talk-news")
@@ -181,6 +185,7 @@ def test_a_second_adjudicator_is_told_before_and_when_deciding(crossed: Round, o
     assert decided() == {(3, "symptom"): ["crash"]}
 
 
+@pytest.mark.slow
 def test_flagged_items_are_gone_through_by_keyboard_with_who_flagged_them(crossed: Round, visit: Visit) -> None:
     page = visit("ada", QUEUE)
     page.locator("text=1 flagged").focus()
@@ -193,8 +198,8 @@ def test_flagged_items_are_gone_through_by_keyboard_with_who_flagged_them(crosse
     assert page.locator("#queue .resolve-lines a").count() == 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_with_all_unfolded_the_page_is_accessible(crossed: Round, open_item: Open, scheme: str, width: int) -> None:
     seat = make.seat(crossed.study, "ada")
     resolve(seat=seat, round_=crossed, item=item(4), part=1, dimension="symptom", values=["crash"], rationale="so")

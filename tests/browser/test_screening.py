@@ -96,6 +96,7 @@ def decide(page: "Page", live_server: LiveServer) -> None:
     page.wait_for_url("**/rounds/1/resolve/")
 
 
+@pytest.mark.slow
 def test_issues_are_screened_by_two_raters_and_a_later_round_passes_over_what_is_out(
     page: "Page", live_server: LiveServer, study: Study
 ) -> None:

@@ -18,6 +18,7 @@ from tests.browser.visitors import assert_accessible, sign_in
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.slow
 def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, live_server: Any) -> None:
     make.version(make.FAULTS)
     make.version(make.SYMPTOMS)
@@ -95,6 +96,7 @@ def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_repl
     expect(coefficient).to_be_enabled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 360)])
 def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, scheme: Any, width: int) -> None:
     study = make.study(text=make.FAULTS, guidelines="Read *all* of it.")
@@ -142,6 +144,7 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
             assert_accessible(page)
 
 
+@pytest.mark.slow
 def test_on_a_phone_sessions_tokens_members_and_links_are_read_without_moving_a_table(
     page: Page, live_server: Any
 ) -> None:

@@ -80,6 +80,7 @@ def was(version: TaxonomyVersion) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_a_taxonomy_is_built_from_one_category_and_published_by_keyboard_alone(page: Page, live_server: Any) -> None:
     version = actions.load_document(user=make.user("olga"), text=make.SYMPTOMS)
     open_editor(page, live_server, version)
@@ -116,6 +117,7 @@ def test_a_taxonomy_is_built_from_one_category_and_published_by_keyboard_alone(p
     assert version.state == "published"
 
 
+@pytest.mark.slow
 def test_every_change_is_undone_and_done_again(page: Page, live_server: Any) -> None:
     version = draft()
     before = outline(version)
@@ -143,6 +145,7 @@ def test_every_change_is_undone_and_done_again(page: Page, live_server: Any) -> 
     assert "    Hangs" in outline(version)
 
 
+@pytest.mark.slow
 def test_merging_splitting_and_bringing_back_are_written_as_was(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -195,6 +198,7 @@ def test_a_key_that_labels_hang_on_changes_only_with_a_note_of_the_old_one(page:
     assert was(version) == {"stall": ["hang"]}
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_marked_at_its_row_and_kept_until_it_is_right(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -214,6 +218,7 @@ def test_what_is_wrong_is_marked_at_its_row_and_kept_until_it_is_right(page: Pag
     expect(row(page, "Stall")).not_to_have_attribute("aria-invalid", "true")
 
 
+@pytest.mark.slow
 def test_rows_are_dragged_before_after_and_into_others(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -244,6 +249,7 @@ def test_rows_are_dragged_before_after_and_into_others(page: Page, live_server: 
     assert outline(version)[-1] == "  NCCL error"
 
 
+@pytest.mark.slow
 def test_the_second_editor_is_told_and_nothing_is_overwritten(page: Page, live_server: Any) -> None:
     version = draft()
     version.taxonomy.maintainers.add(make.user("max"))
@@ -272,6 +278,7 @@ def test_the_second_editor_is_told_and_nothing_is_overwritten(page: Page, live_s
     assert "Too slow" not in make_text(queries.document(version))
 
 
+@pytest.mark.slow
 def test_who_takes_the_others_work_has_the_own_as_a_file(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -337,6 +344,7 @@ def test_who_was_signed_out_signs_in_elsewhere_comes_back_and_all_is_saved(page:
     assert "  Too slow" in outline(version)
 
 
+@pytest.mark.slow
 def test_an_answer_that_got_lost_is_no_other_persons_work(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -362,6 +370,7 @@ def test_an_answer_that_got_lost_is_no_other_persons_work(page: Page, live_serve
     assert lost == [200] and version.revision == 2
 
 
+@pytest.mark.slow
 def test_what_was_not_saved_is_offered_after_a_crash(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -402,6 +411,7 @@ def test_the_search_shows_what_holds_the_words_and_enter_goes_there(page: Page, 
     expect(row(page, "Slowness")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_dimension_is_added_and_asked_only_where_an_earlier_answer_fits(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)
@@ -423,6 +433,7 @@ def test_a_dimension_is_added_and_asked_only_where_an_earlier_answer_fits(page: 
     assert found.applies_when and found.applies_when.values == ("crash", "hang")
 
 
+@pytest.mark.slow
 def test_the_editor_is_accessible_in_light_dark_and_on_a_phone(page: Page, live_server: Any) -> None:
     open_editor(page, live_server, draft())
     row(page, "Hang").focus()
@@ -513,6 +524,7 @@ def make_text(document: Any) -> str:
     return schema.dump(document)
 
 
+@pytest.mark.slow
 def test_the_bar_tells_what_is_not_saved_and_leads_to_what_is_doubtful(page: Page, live_server: Any) -> None:
     version = draft(DISTRIBUTED.replace(", definition: It waits.", "").replace(", definition: NCCL says so.", ""))
     open_editor(page, live_server, version)
