@@ -13,7 +13,7 @@ from django.urls import URLPattern
 from django.utils import timezone
 
 from accounts.actions import make_token
-from annotation import api, exporting, urls
+from annotation import api, drawing, exporting, urls
 from annotation.access import get_item
 from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
 from annotation.actions.analyses import save_analysis
@@ -36,6 +36,7 @@ from annotation.models import (
     Workbook,
 )
 from annotation.reporting.shown.kinds import KINDS
+from annotation.views import analysis, figures
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 
@@ -52,6 +53,22 @@ KNOWN = "zq4known"
 
 BLIND = ("dan", "olga", "sam")
 """A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
+
+
+def _draw_each_figure_once() -> None:
+    """A figure takes most of a second; for the same specification it is the same to the byte, whoever asks for it."""
+    kept: dict[tuple[str, str], bytes] = {}
+
+    def drawn(spec: Mapping[str, Any], format: str) -> bytes:
+        key = format, json.dumps(spec, sort_keys=True)
+        if key not in kept:
+            kept[key] = drawing.draw(spec, format)
+        return kept[key]
+
+    figures.draw = analysis.draw = drawn
+
+
+_draw_each_figure_once()
 
 
 def make_permission_study() -> Study:

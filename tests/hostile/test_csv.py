@@ -33,6 +33,7 @@ from tests import builders as make
 from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES, SPREADSHEETS
 from tests.hostile.hostile_study import make_hostile_study
+from tests.simulation import examples
 
 HOSTILE = [text.replace("\0", "") for text in dict.fromkeys([*SPREADSHEETS, *PLACES]) if text.strip()]
 NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)")
@@ -95,7 +96,7 @@ def test_what_no_spreadsheet_evaluates_stays_as_it_is(text: str) -> None:
     assert defused(text) == text == undefused(text)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.integers() | st.floats(allow_nan=False)), min_size=1, max_size=5))
 def test_every_text_and_number_reads_as_it_was_written_whatever_ends_the_lines(
     rows: list[tuple[str, str, float]],
@@ -196,6 +197,8 @@ def test_every_csv_of_a_hostile_study_reads_as_its_json_lines_do(tmp_path: Path)
     visitor = permission_study.Visitor("olga")
     n_files = n_defused = 0
     for _, base, path in permission_study.table():
+        if "csv" not in path:
+            continue
         answer = visitor.get(base, path)
         if not answer.headers.get("Content-Type", "").startswith("text/csv") or answer.status_code != 200:
             continue

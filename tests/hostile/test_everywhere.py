@@ -45,6 +45,7 @@ WITHOUT = {
 """Pages on which nobody's words stand, for who is the first to see them; on every other one there are some."""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(400)
 @pytest.mark.django_db(transaction=True)
@@ -89,6 +90,7 @@ def test_on_no_page_anything_hostile_runs_or_asks_another_host(page: Page, live_
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.django_db
 def test_no_address_breaks_and_no_file_holds_a_formula_or_a_command() -> None:

@@ -94,6 +94,7 @@ def test_no_mail_leads_to_a_host_that_the_site_does_not_have(study: Study, mailo
     assert len(mailoutbox) == 1, "the first was refused"
 
 
+@pytest.mark.slow
 def test_nobody_makes_the_site_write_to_strangers_without_end(study: Study, mailoutbox: list[EmailMessage]) -> None:
     n_most = INVITED_BY_EMAIL.n_most
     statuses = [invited(f"stranger{n}@example.org").status_code for n in range(n_most + 1)]
