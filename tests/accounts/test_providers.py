@@ -174,6 +174,7 @@ def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault
     assert through(client)["Location"] == "/" and is_signed_in(client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["away", "nonsense"])
 def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provider, fault: str) -> None:
     provider.fault = fault
@@ -268,6 +269,7 @@ def test_a_provider_is_asked_by_https_alone(monkeypatch: pytest.MonkeyPatch, pro
         env.sign_in_providers("https://api.github.com")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer, provider: Provider) -> None:

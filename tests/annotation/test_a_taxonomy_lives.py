@@ -171,6 +171,7 @@ def re_label(script: Script, number: int) -> list[dict[str, Any]]:
     return seen
 
 
+@pytest.mark.slow
 def test_spellings_are_merged_five_pending_rows_accepted_one_category_split_and_all_of_it_undone(olga: Script) -> None:
     slug = olga.send("GET", STUDY).json()["taxonomy"]
     before = everything_of(olga)

@@ -40,6 +40,7 @@ def faults(n: int = 3, slug: str = "study") -> Any:
     return study
 
 
+@pytest.mark.slow
 def test_each_role_asks_what_it_may() -> None:
     study = faults(2)
     make.open_round(study, 1, first=9)

@@ -170,6 +170,7 @@ def make_issues(repository: str, numbers: list[int]) -> None:
     Issue.objects.bulk_update(made, ["number"], batch_size=1000)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_table_of_a_known_study_is_that_of_pandas_and_scipy() -> None:
     known = Known()

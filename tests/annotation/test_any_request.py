@@ -146,6 +146,7 @@ def all_wrong(site: Site, n: int) -> list[str]:
     return [each for one in operations for mode in modes for each in wrong_answers(site, one, mode, n)]
 
 
+@pytest.mark.slow
 def test_every_answer_to_a_few_requests_stands_in_the_description(site: Site) -> None:
     assert not (wrong := all_wrong(site, 1)), "\n\n".join(wrong)
 

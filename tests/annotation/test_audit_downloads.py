@@ -78,6 +78,7 @@ def test_pages_of_json_and_head_requests_are_no_downloads(study: Study) -> None:
     assert lines(study) == []
 
 
+@pytest.mark.slow
 def test_files_of_the_pages_are_lines(study: Study) -> None:
     client = page("olga")
     sample = choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=1, seed=1)

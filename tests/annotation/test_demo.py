@@ -12,6 +12,7 @@ from ingest.models import Issue
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_demo_has_one_round_closed_one_in_the_middle_and_one_for_the_newcomer() -> None:
     sign_ins = load_demo()
     assert all(name.startswith("demo-") for name, _, _ in sign_ins)
@@ -37,6 +38,7 @@ def test_the_demo_has_one_round_closed_one_in_the_middle_and_one_for_the_newcome
     assert 0.85 < values["issue-type"] < 0.92 and 0.7 < values["symptom"] < 0.85
 
 
+@pytest.mark.slow
 def test_loading_the_demo_twice_changes_nothing() -> None:
     assert load_demo() == load_demo()
     assert (Annotation.objects.count(), Assignment.objects.count()) == (76, 120)

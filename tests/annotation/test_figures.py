@@ -39,6 +39,7 @@ def test_a_file_is_what_it_says_it_is(study: Study, format: str) -> None:
     assert answer["Content-Disposition"] == f'attachment; filename="study-confusion-symptom.{format}"'
 
 
+@pytest.mark.slow
 def test_a_figure_shows_the_slice_of_its_address(study: Study) -> None:
     whole, one = (get("rea", f"confusion.svg?dimension=symptom{more}").content for more in ("", "&round=1"))
     assert b"Slow" in whole and b"Slow" not in one and b"Hang" in one

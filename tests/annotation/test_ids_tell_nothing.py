@@ -100,6 +100,7 @@ def is_uuid(given: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ada", "dan"])
 def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: str) -> None:
     visitor, found, n_asked, n_ids = Visitor(name), [], Counter[str](), 0
@@ -121,6 +122,7 @@ def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: st
     assert n_ids >= (10 if name == "ada" else 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ada", "dan", "zoe"])
 def test_no_number_can_be_read_in_a_cursor(study: Study, name: str) -> None:
     visitor, seen = Visitor(name), set()

@@ -246,6 +246,7 @@ def test_no_study_is_made_where_nothing_fits_the_taxonomy_that_was_chosen() -> N
     assert not Study.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [

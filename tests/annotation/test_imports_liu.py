@@ -154,6 +154,7 @@ def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(li
             assert found(number, dimension=key, parts="single") == (expected["n"], expected["kappa"]), (number, key)
 
 
+@pytest.mark.slow
 def test_what_agreement_on_liu_et_al_leaves_out_adds_up_with_pending_in_and_out(liu: ImportReport) -> None:
     seat = get_seat(make.user("olga"), "liu")
 

@@ -200,6 +200,7 @@ def test_the_top_of_every_page_tells_how_many_are_unread(over: Round) -> None:
         assert 'class="menu-inbox"' in words("carol", page) and 'class="menu-inbox"' not in words("bob", page)
 
 
+@pytest.mark.slow
 def test_the_inbox_is_paged_and_takes_the_same_queries_at_two_sizes(over: Round) -> None:
     make.user("carol")
     visitor = client("carol")

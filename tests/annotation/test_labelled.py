@@ -192,6 +192,7 @@ def decided(round_: Round, draw: random.Random) -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_columns_say_what_labels_say_of_bugs_skips_decisions_and_several_rounds(seed: int) -> None:
     draw = random.Random(seed)

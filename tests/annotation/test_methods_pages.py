@@ -118,6 +118,7 @@ def test_the_numbers_are_those_of_the_page_of_agreement(study: Study) -> None:
     assert f"{kappa['value']:.3f}" in rest("olga")["latex"]
 
 
+@pytest.mark.slow
 def test_a_blind_round_is_left_out_of_everything_and_said_so(study: Study) -> None:
     words = get("bob", PAGE)
     assert "You rate in round 2, so nothing of it is in here until it is over." in words
@@ -169,6 +170,7 @@ def test_an_empty_study_says_that_there_is_nothing_yet() -> None:
     assert rest("olga")["paragraph"].startswith("[missing:")
 
 
+@pytest.mark.slow
 def test_a_person_who_is_blind_everywhere_reads_of_no_round() -> None:
     make.open_round(make.study(), 1)
     assert "There is nothing to report yet." in get("bob", PAGE)
@@ -207,6 +209,7 @@ def test_the_version_that_is_named_is_that_of_the_package_and_of_its_citation() 
     assert f"\nversion: {settings.CONCORD_VERSION}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.slow
 def test_the_five_rounds_of_liu_et_al_are_told_with_what_sheets_do_not_say() -> None:
     with (LIU / "labels_long.csv").open("rb") as file:
         columns = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"

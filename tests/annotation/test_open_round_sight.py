@@ -51,6 +51,7 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
     assert not (wrong := compared_answers.differences(before, compared_answers.walked(visitor, table))), wrong
 
 
+@pytest.mark.slow
 def test_nothing_shown_to_a_member_who_may_join_depends_on_answers_of_open_rounds(study: Study) -> None:
     """Yan is a rater of the study and of no round."""
     studies.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])

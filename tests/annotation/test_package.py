@@ -211,6 +211,7 @@ def test_frictionless_finds_nothing_wrong(made: dict[str, bytes], tmp_path: Path
     assert {task.name for task in report.tasks} >= {"ratings", "labels", "labels-wide", "items", "agreement"}
 
 
+@pytest.mark.slow
 def test_the_dictionary_names_the_categories_of_what_is_one_of_some(made: dict[str, bytes]) -> None:
     document = json.loads(files_of(made["first"])["datapackage.json"])
     fields = {
@@ -224,6 +225,7 @@ def test_the_dictionary_names_the_categories_of_what_is_one_of_some(made: dict[s
     assert all(field["description"] for each in fields.values() for field in each.values())
 
 
+@pytest.mark.slow
 def test_a_hub_of_data_sets_loads_the_folder(made: dict[str, bytes], tmp_path: Path, monkeypatch: Any) -> None:
     from datasets import load_dataset
 
@@ -382,6 +384,7 @@ def test_a_file_goes_into_an_archive_once() -> None:
             archive.add_file("a", io.BytesIO())
 
 
+@pytest.mark.slow
 def test_a_figure_drawn_twice_as_pdf_is_the_same_to_the_byte() -> None:
     spec = {
         "$schema": SCHEMA,

@@ -182,6 +182,7 @@ def test_an_error_planted_on_the_way_to_another_version_is_found(
     assert status == 1 and re.search(f"DIFFERS  data/labels.csv: acme/rocket#.*{told}", said), said
 
 
+@pytest.mark.slow
 def test_an_error_planted_in_an_answer_of_a_worklist_is_found(made: bytes, tmp_path: Path) -> None:
     folder = unpacked(made, tmp_path)
     with (folder / "data" / "labels.csv").open(encoding="utf-8", newline="") as file:

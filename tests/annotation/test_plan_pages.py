@@ -295,6 +295,7 @@ def test_the_overview_tells_the_owner_of_a_newer_version(study: Study) -> None:
     assert "Worklist: 1 item waits for you." in bob
 
 
+@pytest.mark.slow
 def test_a_page_of_affected_items_ends_and_goes_on(study: Study) -> None:
     round_ = make.open_round(study, 60, first=101, taxonomy_version=1)
     table = "item bob carol\n" + "\n".join(f"{n} hang hang" for n in range(101, 161))

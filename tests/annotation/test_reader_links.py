@@ -114,6 +114,7 @@ def test_a_round_is_read_by_a_link_when_it_is_closed_and_not_while_it_is_resolve
     assert LATER in words(client, "exports/ratings.csv")[1]
 
 
+@pytest.mark.slow
 def test_a_link_without_texts_shows_no_title_no_body_and_no_quote(study: Study) -> None:
     secrets = ("Issue 1 of", "Training **hangs**", "Training <strong>hangs")
     with_texts, without = (opened(link(study, with_issues=each)[1]) for each in (True, False))

@@ -47,6 +47,7 @@ def test_every_row_of_the_file_arrives_as_it_was(run: FetchRun, rows: list[dict[
     assert max(len(each.body) for each in stored.values()) == 118_055
 
 
+@pytest.mark.slow
 def test_every_body_is_rendered(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         html = render_markdown(row["body"] or "", "vllm-project/vllm")
@@ -116,6 +117,7 @@ def resolve_all(ada: Caller) -> int:
     return n_decided
 
 
+@pytest.mark.slow
 def test_sixty_issues_are_labelled_by_two_raters_and_resolved_and_the_labels_come_out(run: FetchRun) -> None:
     for name in ("bob", "carol", "ada"):
         make.user(name)

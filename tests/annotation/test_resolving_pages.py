@@ -57,6 +57,7 @@ def disputed() -> Round:
     return make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow\n3 crash -")
 
 
+@pytest.mark.slow
 def test_the_ladder_of_both_pages(disputed) -> None:
     make.study("other", owner="mallory", raters=("dave",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
     expected = {"olga": 200, "ada": 200, "bob": 200, "rea": 403, "mallory": 404, "dave": 404, None: 302}
@@ -67,6 +68,7 @@ def test_the_ladder_of_both_pages(disputed) -> None:
     assert Resolution.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_nonsense_in_an_address_is_not_found(disputed) -> None:
     ada = client("ada")
     for page in ("/studies/study/rounds/99/resolve/", f"{QUEUE}999999/", "/studies/none/rounds/1/resolve/"):
@@ -276,6 +278,7 @@ dimensions:
     assert Resolution.objects.count() == 3
 
 
+@pytest.mark.slow
 def test_the_queue_is_paged_and_both_pages_take_the_same_queries_at_two_sizes() -> None:
     counts = []
     for slug, n in (("small", 3), ("large", 60)):

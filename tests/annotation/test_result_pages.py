@@ -177,6 +177,7 @@ def test_what_to_talk_about_has_the_most_confused_pair_first_with_definitions() 
     assert pair and items_of(get("olga", unescape(pair[1]))) == [1, 2]
 
 
+@pytest.mark.slow
 def test_every_link_of_the_page_leads_and_numbers_lead_to_as_many_items(study: Study) -> None:
     html = get("olga", f"{AGREEMENT}?round=1").content.decode()
     client = visitor("olga")
@@ -383,6 +384,7 @@ def test_how_probable_it_is_that_a_threshold_is_reached(more: dict[str, Any], wo
     assert threshold_words(line(**more)) == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -74,6 +74,7 @@ def of_the_owner(study: Study) -> list[str]:
     return [address(name, study.slug) for name in ("study_settings", "new_round", "audit")]
 
 
+@pytest.mark.slow
 def test_members_read_the_study_and_only_the_owner_reaches_what_changes_it(study: Study) -> None:
     for name in MEMBERS:
         client = signed_in(name)
@@ -350,6 +351,7 @@ def test_a_round_page_offers_to_withdraw_only_what_is_out(study: Study) -> None:
 # Lists
 
 
+@pytest.mark.slow
 def test_items_are_searched_filtered_and_turned_page_by_page_both_ways(study: Study) -> None:
     make.open_round(study, 60, first=10)
     client = signed_in("rea")
@@ -375,6 +377,7 @@ def _link(response: Any, rel: str) -> str:
     return found[1].replace("&amp;", "&")
 
 
+@pytest.mark.slow
 def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     owner, bob = signed_in("olga"), signed_in("bob")
     seat = make.owner_seat(study)

@@ -110,6 +110,7 @@ def _plain(answer: Any) -> Any:
     return AGES.sub("", words_of(answer).partition("\n<")[2] or answer.content.decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_left"), [("dan", 3), ("dora", 5)])
 def test_aggregates_are_those_of_a_round_without_the_items_that_one_still_owes(
     third: Study, name: str, n_left: int

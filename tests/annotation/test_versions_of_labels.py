@@ -396,6 +396,7 @@ def test_the_command_tells_the_version_and_what_can_not_be_told(
         call_command("agreement", "study", "--version", "9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_the_changes_the_original_values_are_what_was_rated(seed: int) -> None:
     """Random renames, merges, splits, retirements and additions over several versions, read in terms of each."""
@@ -505,6 +506,7 @@ def test_a_study_with_one_version_has_no_choice() -> None:
         assert "id_version" not in visitor("rea").get(f"/studies/study/{page}/").content.decode()
 
 
+@pytest.mark.slow
 def test_an_undone_round_is_listed_with_its_state_and_is_no_next_step(study: Study) -> None:
     worklist = make.worklist(study, 2, "item asked raters\n2 symptom bob")
     make.submit(worklist, "bob", 2, {"symptom": ["early"]})

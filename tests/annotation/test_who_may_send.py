@@ -75,6 +75,7 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
         transaction.set_rollback(True)
 
 
+@pytest.mark.slow
 def test_what_a_role_may_not_send_is_refused_and_changes_nothing(study: Study) -> None:
     known = permission_study.ids()
     before = _stored(study)

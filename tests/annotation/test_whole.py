@@ -74,6 +74,7 @@ def exported_and_deleted(study: Study, name: str) -> tuple[io.BytesIO, Deletion]
     return kept, deletion
 
 
+@pytest.mark.slow
 def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -> None:
     study = permission_study.make_permission_study()
     before, n_rows, audit = files_of(study), whole.counts(study), audit_of(study)

@@ -85,6 +85,7 @@ def kappas(slug: str, number: int, dimension: str) -> tuple[int, float | None]:
     return entry["units"], value
 
 
+@pytest.mark.slow
 def test_five_original_workbooks_at_once_become_a_study_with_the_kappas_that_others_computed() -> None:
     client = visitor()
     address = upload(client, sent(*ROUNDS))
@@ -105,6 +106,7 @@ def test_five_original_workbooks_at_once_become_a_study_with_the_kappas_that_oth
             assert kappas("liu", number, key) == (expected["n"], pytest.approx(expected["kappa"])), (number, name)
 
 
+@pytest.mark.slow
 def test_original_workbooks_one_after_another_are_the_next_rounds_of_one_study() -> None:
     client = visitor()
     first = imported(client, upload(client, sent(ROUNDS[0])), title="Liu", slug="liu")
@@ -128,6 +130,7 @@ def test_original_workbooks_one_after_another_are_the_next_rounds_of_one_study()
             assert kappas("liu", number, key) == (expected["n"], pytest.approx(expected["kappa"])), (number, name)
 
 
+@pytest.mark.slow
 def test_the_pilot_and_the_final_categories_come_in_with_their_shifted_rows_pointed_out() -> None:
     client = visitor()
     address = upload(client, sent("pilot_labelling.xlsx"))

@@ -142,6 +142,7 @@ def test_a_large_file_passes_by_the_disk_and_not_through_memory(store: Store) ->
         assert found.size == size and isinstance(found.file.fileno(), int)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_jobs_wait_for_a_bucket_that_is_away_and_go_on_when_it_is_back(store: Store, study: Study) -> None:
     run = start_file_fetch(

@@ -7,6 +7,7 @@ from django.core.cache import cache
 from playwright.sync_api import Page
 
 
+@pytest.mark.slow
 @pytest.mark.worker
 @pytest.mark.django_db(transaction=True)
 def test_a_task_that_is_sent_is_taken_by_the_worker(live_worker: object) -> None:

@@ -220,6 +220,7 @@ def with_https(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_check_for_deployment_finds_nothing() -> None:
     assert "no issues" in with_https("manage.py", "check", "--deploy", "--fail-level", "DEBUG")
 

@@ -124,6 +124,7 @@ def test_health_checks_and_metrics_answer_under_a_loopback_name_and_pages_do_not
     assert Client(headers={"host": "evil.example.org"}).get("/healthz").status_code == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "said"),
     [

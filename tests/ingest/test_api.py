@@ -259,6 +259,7 @@ def test_issues_are_listed_by_what_closed_them_and_where_they_are(ann, take):
     assert ann.get("/issues/?presence=away").status_code == 422
 
 
+@pytest.mark.slow
 def test_the_description_gives_every_operation_a_name_of_its_own():
     description = yaml.safe_load(Client().get(f"{V1}/schema/").content)
     names = [

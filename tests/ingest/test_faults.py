@@ -87,6 +87,7 @@ def ways(*names: str) -> list[Any]:
     return [pytest.param(name, marks=BY_GRAPHQL if WAYS[name].tokens else BY_REST) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ways("REST", "GraphQL", "what changed by REST", "what changed by GraphQL"))
 def test_a_run_among_faults_ends_like_an_undisturbed_one(github, settings, name):
     assert fetched_with_faults(github, settings, name, seed=1)
@@ -179,6 +180,7 @@ def fetched_while_it_moves(github: GitHub, fetch: Any, seed: int) -> None:
 BOTH = [pytest.param([], id="REST"), pytest.param(["t"], id="GraphQL", marks=pytest.mark.github)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("tokens", BOTH)
 def test_a_list_that_moves_while_it_is_read_is_whole_after_the_next_run(github, settings, fetch, tokens, seed):

@@ -313,6 +313,7 @@ def secret_seen(name: str, slug: str) -> set[str]:
     return found | {f"/{path}" for path in site if b"kitchen" in pages.get(f"/{path}").content}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("was", ["uploaded", "public"])
 def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an_older_state(
     world: World, fetch: Fetch, was: str

@@ -139,6 +139,7 @@ def test_a_long_thread_goes_on_where_the_reader_is(page: "Page", live_server: Li
     page.locator("#comment-1").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_what_changed_and_a_thread_are_accessible_and_fit(
     page: "Page", live_server: LiveServer, thread: Issue, scheme: str, width: int
@@ -168,6 +169,7 @@ def waiting(page: "Page", live_server: LiveServer) -> FetchRun:
     return made
 
 
+@pytest.mark.slow
 def test_a_waiting_run_counts_down_and_is_cancelled_and_continued_by_keyboard(
     page: "Page", live_server: LiveServer, waiting: FetchRun
 ) -> None:
@@ -189,6 +191,7 @@ def test_a_waiting_run_counts_down_and_is_cancelled_and_continued_by_keyboard(
     assert waiting.state != "cancelled"  # queued, or a worker of another test has taken it up
 
 
+@pytest.mark.slow
 def test_a_new_state_is_announced_once(page: "Page", live_server: LiveServer, waiting: FetchRun) -> None:
     page.goto(f"{live_server.url}/fetches/{waiting.pk}/")
     expect(page.locator("#run-said")).to_be_empty()
@@ -196,6 +199,7 @@ def test_a_new_state_is_announced_once(page: "Page", live_server: LiveServer, wa
     expect(page.locator("#run-said")).to_contain_text("Running", timeout=15_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_pages_of_fetches_are_accessible_and_fit(
     page: "Page", live_server: LiveServer, waiting: FetchRun, issue: Issue, scheme: str, width: int

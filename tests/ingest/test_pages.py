@@ -259,6 +259,7 @@ def test_what_changed_stands_beside_each_snapshot_and_any_two_are_compared(ann, 
         assert "What changed in" not in ann.get(f"/issues/o/r/1/?{strange}").content.decode()
 
 
+@pytest.mark.slow
 def test_many_snapshots_come_in_pages_and_take_no_more_queries(ann, take):
     for n in range(35):
         take([{"number": 1, "title": f"Title {n}", "repository": "o/r", "comments": []}])

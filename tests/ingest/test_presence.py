@@ -100,6 +100,7 @@ def test_a_check_again_finds_nothing_new_and_what_came_back_is_here_again(world,
     assert presences() == {1: ("here", ""), 2: ("here", "")}
 
 
+@pytest.mark.slow
 def test_with_a_token_hundreds_are_asked_for_by_fifties(world, github, settings, fetch):
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.slow
 def test_columns_are_chosen_by_keyboard_and_the_preview_follows(page: "Page", live_server: LiveServer, tmp_path: Path):
     path = tmp_path / "issues.csv"
     head = "Nr;Title;title;" + ";".join(f"Column of a study {n}" for n in range(40))

@@ -147,6 +147,7 @@ def test_ids_of_a_study_are_nothing_under_another_one_by_its_owner(site: Site) -
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+@pytest.mark.slow
 def test_ids_of_another_study_are_nothing_under_ones_own(site: Site) -> None:
     wrong = [
         told_apart(
@@ -158,6 +159,7 @@ def test_ids_of_another_study_are_nothing_under_ones_own(site: Site) -> None:
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+@pytest.mark.slow
 def test_what_is_a_persons_or_a_studys_alone_is_nothing_to_others_where_no_study_is_named(site: Site) -> None:
     wrong = []
     for method, address, body in requests(of_studies=False):

@@ -30,6 +30,7 @@ def test_every_page_of_the_site_has_its_row(site: Site) -> None:
     assert sorted({route for route, _ in routes() if not is_rest(route)} ^ walked(site, "pages")) == []
 
 
+@pytest.mark.slow
 def test_everybody_is_answered_as_the_table_says(site: Site) -> None:
     assert not (wrong := unlike_the_table(site, "pages", CHANGED_BY_STATE)), wrong
 

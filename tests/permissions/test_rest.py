@@ -48,6 +48,7 @@ def test_every_method_that_an_address_takes_has_its_row(site: Site) -> None:
     assert sorted(taken ^ told) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["rest", "methods"])
 def test_everybody_is_answered_as_the_table_says(site: Site, table: str) -> None:
     assert not (wrong := unlike_the_table(site, table, CHANGED_BY_STATE)), wrong
