@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -192,6 +193,27 @@ def test_links_end_by_time_by_a_newer_one_and_by_a_new_password(alice: User) -> 
     with pytest.raises(NotFound):
         actions.use_password_link(link=first, new="yet another one")
     assert link.digest != three
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_comes_to_an_account_while_its_link_is_being_used(alice: User) -> None:
+    """An owner's link looks at what the account opens: nothing may be added between that and the new password."""
+    link, _ = actions.make_password_link(user=alice)
+    added = (
+        "INSERT INTO accounts_apitoken (user_id, name, scope, digest, prefix, created_at) "
+        "VALUES (%s, 'script', 'read', 'x', 'x', now())"
+    )
+    other = connection.copy()
+    try:
+        with transaction.atomic(), other.cursor() as cursor:
+            actions.use_password_link(link=link, new="another long one")
+            cursor.execute("SET lock_timeout = '200ms'")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                cursor.execute(added, [alice.pk])
+        with other.cursor() as cursor:
+            cursor.execute(added, [alice.pk])
+    finally:
+        other.close()
 
 
 def test_whoever_gets_a_link_made_by_somebody_is_told_at_the_next_sign_in(alice: User) -> None:

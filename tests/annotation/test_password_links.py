@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
-from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from accounts.access import get_password_link
@@ -157,24 +156,6 @@ def test_a_link_that_was_opened_in_time_is_not_used_too_late(study: Study) -> No
     with pytest.raises(NotFound):
         use_password_link(link=link, new=NEW)
     assert PasswordLink.objects.get().used_at is None and make.user("nora").check_password(PASSWORD)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_nothing_comes_to_an_account_while_its_link_is_being_used() -> None:
-    link = get_password_link(link_for(newcomer(build_study())).rstrip("/").rpartition("/")[2])
-    other = connection.copy()
-    add = "INSERT INTO ingest_repository_readers (repository_id, user_id) VALUES (%s, %s)"
-    row = [make.issues(1, "acme/secret", private=True)[0].repository_id, link.user_id]
-    try:
-        with transaction.atomic(), other.cursor() as cursor:
-            use_password_link(link=link, new=NEW)
-            cursor.execute("SET lock_timeout = '200ms'")
-            with pytest.raises(OperationalError, match="lock timeout"):
-                cursor.execute(add, row)
-        with other.cursor() as cursor:
-            cursor.execute(add, row)
-    finally:
-        other.close()
 
 
 # Who makes none
