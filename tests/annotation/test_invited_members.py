@@ -182,10 +182,11 @@ def test_an_invitation_is_accepted_and_declined_by_the_buttons_of_the_start_page
         invited(study, name)
     zoe, yan = browser("zoe"), browser("yan")
     keys = {each.name: each.invitation_key for each in Membership.objects.filter(invitation_key__isnull=False)}
+    assert "ask its owner" not in (page := zoe.get("/").content.decode()) and "Accept" in page
     assert zoe.post(f"/me/invitations/{keys['zoe']}/accept/")["Location"] == "/studies/study/"
     assert zoe.get("/studies/study/").status_code == 200
     assert yan.post(f"/me/invitations/{keys['yan']}/decline/")["Location"] == "/"
-    assert yan.get("/studies/study/").status_code == 404
+    assert yan.get("/studies/study/").status_code == 404 and b"ask its owner" in yan.get("/").content
     assert b"declined" in browser("olga").get("/studies/study/members/").content
 
 
