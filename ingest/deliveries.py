@@ -3,14 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ingest.errors import FetchFailed, RowError
-from ingest.models import Delivery, FetchRun, Issue, Refusal
+from ingest.models import Delivery, FetchRun, Issue, Refusal, Repository
 from ingest.records import IssueRecord
 from ingest.runs import progress, refuse, store_records
 from ingest.upsert import known_records
-from ingest.webhooks import IssueGone, IssueNews, LabelNews, is_private, merged_thread, parse_message, relabelled
+from ingest.webhooks import (
+    IssueGone,
+    IssueNews,
+    LabelNews,
+    is_private,
+    merged_thread,
+    parse_message,
+    relabelled,
+    repository_of,
+)
 
 BATCH_ISSUES = 500
 READ_AT_ONCE = 10
@@ -25,15 +35,18 @@ def take_in(run: FetchRun) -> None:
     """Takes in the messages of a run that are still to be read; raises ClaimLost."""
     assert run.repository is not None
     for delivery in _waiting(run):
-        if is_private(delivery.payload or {}) and not run.repository.private:
+        payload = delivery.payload or {}
+        if is_private(payload) and not run.repository.private:
             raise FetchFailed(BECAME_PRIVATE.format(run.repository.full_name))
         try:
-            news = parse_message(delivery.event, delivery.payload or {})
+            _, name = repository_of(payload)
+            news = parse_message(delivery.event, payload)
         except RowError as error:
             with progress(run):
                 refuse(run, [Refusal(run=run, reason=str(error), row=f"{delivery.event} {delivery.guid}")])
                 _settled(delivery)
             continue
+        _rename(run, run.repository, name)
         if isinstance(news, LabelNews):
             _relabel(run, news)
         with progress(run):
@@ -56,6 +69,25 @@ def _waiting(run: FetchRun) -> Iterator[Delivery]:
 def _settled(delivery: Delivery) -> None:
     """The message's id is kept, so that it is never taken in again; what it said is not."""
     Delivery.objects.filter(pk=delivery.pk).update(payload=None)
+
+
+def _rename(run: FetchRun, repository: Repository, now: tuple[str, str, str]) -> None:
+    """The name that the message has for the repository, unless another one has it here: that is for the next fetch.
+
+    A step of its own, because every other one locks issues before their repository.
+    """
+    _, owner, name = now
+    if (repository.owner, repository.name) == (owner, name):
+        return
+    with progress(run):
+        if Repository.objects.named(repository.host, owner, name).exclude(pk=repository.pk).exists():
+            return
+        try:
+            with transaction.atomic():
+                Repository.objects.filter(pk=repository.pk).update(owner=owner, name=name)
+        except IntegrityError:  # the name was taken just now
+            return
+    repository.owner, repository.name = owner, name
 
 
 def _tell(run: FetchRun, news: IssueNews) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import NotAnIssue, parse_comment, parse_issue
+from ingest.github.parse import NotAnIssue, is_public, parse_comment, parse_issue
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.records import CommentRecord, IssueRecord, storable
 
@@ -113,19 +113,14 @@ def _label_news(action: Any, payload: Mapping[str, Any]) -> LabelNews | None:
 
 
 def is_private(payload: Mapping[str, Any]) -> bool:
-    """Whether GitHub calls the message's repository private, or internal."""
-    found = payload.get("repository")
-    return isinstance(found, Mapping) and _is_closed(found)
-
-
-def _is_closed(repository: Mapping[str, Any]) -> bool:
-    return repository.get("private") is True or repository.get("visibility", "public") != "public"
+    """Whether GitHub does not call the message's repository public: it is private, or internal."""
+    return not is_public(payload.get("repository"))
 
 
 def _new_place(payload: Mapping[str, Any]) -> str:
     changes = payload.get("changes")
     home = changes.get("new_repository") if isinstance(changes, Mapping) else None
-    if isinstance(home, Mapping) and _is_closed(home) and not is_private(payload):
+    if not is_public(home) and not is_private(payload):
         return ""
     issue = changes.get("new_issue") if isinstance(changes, Mapping) else None
     address = str(issue.get("html_url") or "") if isinstance(issue, Mapping) else ""

@@ -74,8 +74,11 @@ def _kept(payload: Mapping[str, Any]) -> Repository | None:
 
     A name alone leads nowhere: whoever uploads a file of that name would read what GitHub tells the server.
     """
-    number, (host, _, _) = repository_of(payload)
-    return Repository.objects.filter(host=host, github_id=number).first() if number else None
+    number, (host, owner, name) = repository_of(payload)
+    if number is None:
+        return None
+    found = Repository.objects.filter(host=host, github_id=number)
+    return found.named(host, owner, name).first() or found.order_by("pk").first()
 
 
 @transaction.atomic

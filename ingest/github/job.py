@@ -13,6 +13,7 @@ from accounts.allowances import may_use_tokens
 from accounts.models import User
 from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.client import Answer, Client
+from ingest.github.parse import is_public
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
@@ -166,13 +167,6 @@ class Job:
         return Refusal(run=self.run, reason=reason, row=str(link or row).replace("\x00", "")[:SHOWN_CHARACTERS])
 
 
-def is_public(found: Any) -> bool:
-    """Whether GitHub's answer about a repository says that everybody may read it."""
-    return (
-        isinstance(found, Mapping) and found.get("private") is False and found.get("visibility", "public") == "public"
-    )
-
-
 def _is_nonsense(answer: Answer) -> bool:
     return answer.status == 200 and not (isinstance(answer.value, Mapping) and "full_name" in answer.value)
 
@@ -252,7 +246,7 @@ def _repository(
     run: FetchRun, found: Mapping[str, Any], asked: tuple[str, str, str], now: tuple[str, str, str]
 ) -> Repository:
     """The stored repository, renamed when it moved at GitHub; made if it is new."""
-    private = bool(found.get("private"))
+    private = not is_public(found)
     github_id = found.get("id") if isinstance(found.get("id"), int) else None
     stored = Repository.objects.select_for_update()
     repository = stored.named(*now).first()
@@ -260,6 +254,11 @@ def _repository(
         repository = stored.filter(host=now[0], github_id=github_id).first()
     if repository is None:
         repository = stored.named(*asked).filter(github_id=None).first() or repository_named(run, now, private=private)
+    if repository.private and not private and repository.github_id not in {None, github_id}:
+        raise FetchFailed(
+            f"{repository.full_name} is another repository at GitHub now than the private one stored here. Fetch that "
+            "one by its new name first, or ask whoever runs this server. Nothing was fetched."
+        )
     if repository.private and not private and _uploads_in(repository).exists():
         raise FetchFailed(
             f"{repository.full_name} is stored here with issues that somebody uploaded privately. It is public at "

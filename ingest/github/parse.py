@@ -16,6 +16,15 @@ DELETED_ACCOUNT = "ghost"  # GitHub's stand-in where it does not say null
 _PLAIN_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+\Z", re.ASCII)
 
 
+def is_public(repository: Any) -> bool:
+    """Whether what GitHub says about a repository makes it public; False where it does not say."""
+    return (
+        isinstance(repository, Mapping)
+        and repository.get("private") is False
+        and repository.get("visibility", "public") == "public"
+    )
+
+
 class NotAnIssue(Exception):
     """A pull request, which GitHub lists among the issues."""
 

@@ -1,4 +1,4 @@
-"""The repositories that a batch names: found whatever their case, made if need be, kept from whom they are not for."""
+"""The repositories of a batch: the run's own for what GitHub says; those of a file by name, and only for its people."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,13 +29,18 @@ def repository_named(run: FetchRun, key: Key, *, private: bool) -> Repository:
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:
-    """By name in lower case; those not stored yet are made, and are open to who brought them."""
+    """The repository of each name in lower case. Those of a file that are missing are created, for its uploader.
+
+    What GitHub says goes into the repository that the run is about, whatever its name is by now.
+    """
     wanted = {record.repository: record for record in records}
+    if run.kind != FetchRun.Kind.FILE:
+        assert run.repository is not None
+        return dict.fromkeys(wanted, run.repository)
     found = _find(wanted)
     if missing := [record for key, record in sorted(wanted.items()) if key not in found]:
-        private = bool(run.requested.get("private"))
         made = [
-            Repository(host=r.host, owner=r.owner, name=r.name, private=private, added_by=run.created_by)
+            Repository(host=r.host, owner=r.owner, name=r.name, private=_is_private(run), added_by=run.created_by)
             for r in missing
         ]
         Repository.objects.bulk_create(made, ignore_conflicts=True)
@@ -60,7 +65,7 @@ def split_allowed(
     if run.kind != FetchRun.Kind.FILE:
         return list(records), []
     reasons = _faults_of_readers(run, repositories.values())
-    if run.requested.get("private"):
+    if _is_private(run):
         reasons = _faults_of_privacy(run, [row.pk for row in repositories.values()]) | reasons
     allowed: list[IssueRecord] = []
     refused: list[tuple[IssueRecord, str]] = []
@@ -70,6 +75,11 @@ def split_allowed(
         else:
             allowed.append(record)
     return allowed, refused
+
+
+def _is_private(run: FetchRun) -> bool:
+    """Whether what a file brings is private: unless its uploader chose otherwise."""
+    return run.requested.get("private") is not False
 
 
 def _faults_of_readers(run: FetchRun, repositories: Iterable[Repository]) -> dict[int, str]:

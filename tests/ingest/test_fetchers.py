@@ -18,7 +18,7 @@ from config.env import People
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
-from ingest.models import ClosingChange, FetchRun, Issue, Repository
+from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
 from tests.github import GitHub, World, shapes
 from tests.ingest.test_webhooks import Hook
@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.github]
 Fetch = Callable[..., FetchRun]
 NOT_THERE = "is not at GitHub, or it is private and the token may not read it; check the name."
 WAYS = ["graphql", "rest"]
+API = "https://api.github.com"
 
 
 @pytest.fixture(autouse=True)
@@ -254,8 +255,8 @@ def test_a_message_of_what_became_private_is_not_stored_among_public_issues(
     issue.edit(title="Written in private")
     payload = {
         "action": "edited",
-        "issue": shapes.issue("https://api.github.com", issue),
-        "repository": shapes.repository("https://api.github.com", home),
+        "issue": shapes.issue(API, issue),
+        "repository": shapes.repository(API, home),
     }
     run = worked(FetchRun.objects.get(pk=hook.send("issues", payload).json()["run"]))
     assert run.state == "failed" and "is private at GitHub now" in run.error
@@ -271,16 +272,108 @@ def test_a_message_does_not_tell_the_private_place_of_an_issue(
     home, secret = world.repository("o/r"), world.repository("lab/secret", private=True)
     issue = home.issue()
     fetch(user=eve)
-    old = shapes.issue("https://api.github.com", issue)
-    public = shapes.repository("https://api.github.com", home)
+    old = shapes.issue(API, issue)
+    public = shapes.repository(API, home)
     moved = issue.transfer(secret)
     changes = {
-        "new_issue": shapes.issue("https://api.github.com", moved),
-        "new_repository": shapes.repository("https://api.github.com", secret),
+        "new_issue": shapes.issue(API, moved),
+        "new_repository": shapes.repository(API, secret),
     }
     hook.tell("issues", {"action": "transferred", "issue": old, "repository": public, "changes": changes})
     stored = Issue.objects.get()
     assert (stored.presence, stored.moved_to) == ("transferred", "")
+
+
+def renamed_message(issue: Any, comment: Any = None, **changes: Any) -> tuple[str, dict[str, Any]]:
+    """The message that GitHub sends about an issue or a new comment, as its repository is called now."""
+    told = {
+        "action": "created" if comment else "edited",
+        "issue": shapes.issue(API, issue),
+        "repository": shapes.repository(API, issue.repository) | changes,
+    }
+    if comment is None:
+        return "issues", told
+    return "issue_comment", told | {"comment": shapes.comment(API, comment)}
+
+
+def secret_issue(world: World, fetch: Fetch) -> Any:
+    """An issue of a private repository that staff fetched."""
+    issue = world.repository("lab/secret", private=True).issue("The patient's name")
+    assert fetch("lab/secret", user=make.user("sam", staff=True)).state == "done"
+    return issue
+
+
+@pytest.mark.parametrize("event", ["issues", "issue_comment"])
+@pytest.mark.parametrize("name", ["lab/renamed", "LAB/Secret", "ward/secret"])
+def test_a_message_of_a_private_repository_that_was_renamed_stays_private(
+    world: World, fetch: Fetch, hook: Hook, eve: User, event: str, name: str
+) -> None:
+    issue = secret_issue(world, fetch)
+    issue.repository.rename(name)
+    comment = issue.comment("The kitchen is on fire.") if event == "issue_comment" else None
+    issue.edit(body="The kitchen is on fire.")
+    hook.tell(*renamed_message(issue, comment))
+    stored = Repository.objects.get()
+    assert (stored.full_name, stored.private, Snapshot.objects.count()) == (name, True, 2)
+    for path in (f"issues/{name}/1/", "issues/lab/secret/1/"):
+        assert Script("eve").send("GET", path).status_code == 404
+    assert Script("eve").send("GET", "issues/?q=kitchen").json()["results"] == []
+    assert b"kitchen" in Script("sam").send("GET", f"issues/{name}/1/").content
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_message_goes_into_no_upload_that_has_the_new_name(
+    world: World, fetch: Fetch, take: Fetch, hook: Hook, eve: User, private: bool
+) -> None:
+    issue = secret_issue(world, fetch)
+    take([{"number": 1, "title": "Mine", "repository": "lab/renamed"}], user=eve, private=private)
+    issue.repository.rename("lab/renamed")
+    issue.edit(title="The kitchen is on fire")
+    hook.tell(*renamed_message(issue))
+    told = Issue.objects.get(repository__name="secret")
+    assert (told.current_snapshot.title, told.repository.private) == ("The kitchen is on fire", True)
+    assert Script("eve").send("GET", "issues/lab/renamed/1/").json()["title"] == "Mine"
+    assert Repository.objects.count() == 2
+    assert fetch("lab/renamed", user=make.user("sam")).state == "done"
+    issue.edit(title="It still burns")
+    hook.tell(*renamed_message(issue))
+    told = Issue.objects.get(repository__name="renamed")
+    assert (told.current_snapshot.title, told.repository.private) == ("It still burns", True)
+    assert Script("eve").send("GET", "issues/lab/renamed/1/").status_code == 404
+
+
+def test_a_message_that_does_not_say_public_is_not_stored_among_public_issues(
+    world: World, fetch: Fetch, hook: Hook, eve: User
+) -> None:
+    issue = world.repository("o/r").issue("Open")
+    fetch(user=eve)
+    issue.edit(title="Written in private")
+    for changes in ({"private": None}, {"visibility": "internal"}):
+        event, told = renamed_message(issue, **changes)
+        run = worked(FetchRun.objects.get(pk=hook.send(event, told).json()["run"]))
+        assert run.state == "failed" and "is private at GitHub now" in run.error
+    assert Issue.objects.get().current_snapshot.title == "Open"
+
+
+def test_a_new_place_that_does_not_say_public_is_not_told(world: World, fetch: Fetch, hook: Hook, eve: User) -> None:
+    issue = world.repository("o/r").issue()
+    fetch(user=eve)
+    told = renamed_message(issue)[1] | {"action": "transferred"}
+    hook.tell("issues", told | {"changes": {"new_issue": {"html_url": "https://github.com/lab/secret/issues/9"}}})
+    assert (Issue.objects.get().presence, Issue.objects.get().moved_to) == ("transferred", "")
+
+
+def test_a_public_repository_under_an_old_private_name_opens_nothing(world: World, fetch: Fetch, eve: User) -> None:
+    """Whoever takes the name of a renamed owner at GitHub can make a public repository there."""
+    secret_issue(world, fetch).repository.rename("ward/secret")
+    world.repository("lab/secret").issue("Bait")
+    run = fetch("lab/secret", user=eve)
+    assert run.state == "failed" and "is another repository at GitHub now" in run.error
+    assert Script("eve").send("GET", "issues/lab/secret/1/").status_code == 404
+    assert Repository.objects.get().private
+    assert fetch("ward/secret", user=make.user("sam")).state == "done"
+    assert fetch("lab/secret", user=eve).state == "done"
+    assert [row.private for row in Repository.objects.order_by("owner")] == [False, True]
 
 
 def study_of(name: str, *issues: str) -> Any:

@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypa
 
 def test_a_batch_takes_the_same_number_of_queries_whatever_its_size(take):
     def fresh(n):
-        made = FetchRun.objects.create(kind="file", state="running", n_claims=1)
+        made = FetchRun.objects.create(kind="file", requested={"private": False}, state="running", n_claims=1)
 
         content = "\n".join(json.dumps(issue(k, f"o/r{n}", comments=[{"id": k, "body": "c"}])) for k in range(1, n + 1))
         return made, [row.record for row in read_rows(io.BytesIO(content.encode()))]
@@ -152,7 +152,8 @@ def told(run: FetchRun, *changes: ChangeRecord, **more) -> IssueRecord:
 @pytest.fixture
 def at_github(db):
     """A run that tells what is so at GitHub now."""
-    return FetchRun.objects.create(kind="github", state="running", n_claims=1)
+    home = Repository.objects.create(owner="o", name="r")
+    return FetchRun.objects.create(kind="github", repository=home, state="running", n_claims=1)
 
 
 def test_what_closed_an_issue_is_kept_as_last_told_and_makes_no_snapshot(at_github):
@@ -211,7 +212,7 @@ def test_an_issue_that_was_gone_is_here_again_when_github_lists_it_and_not_becau
 def test_an_older_message_does_not_bring_a_gone_issue_back(at_github):
     told(at_github, updated_at=datetime(2024, 5, 1, tzinfo=UTC))
     Issue.objects.update(presence="deleted", checked_at=datetime(2024, 6, 1, tzinfo=UTC))
-    by_message = FetchRun.objects.create(kind="webhook", state="running", n_claims=1)
+    by_message = FetchRun.objects.create(kind="webhook", repository=at_github.repository, state="running", n_claims=1)
     told(by_message, updated_at=datetime(2024, 5, 31, tzinfo=UTC))
     assert Issue.objects.get().presence == "deleted"
     told(by_message, updated_at=datetime(2024, 6, 2, tzinfo=UTC))

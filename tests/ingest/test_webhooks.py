@@ -174,7 +174,11 @@ def test_a_deleted_issue_stays_readable(kept, hook):
 
 
 def test_a_transferred_issue_says_where_it_is_now(kept, hook):
-    hook.issue(kept, "transferred", changes={"new_issue": {"html_url": "https://github.com/o/other/issues/9"}})
+    changes = {
+        "new_issue": {"html_url": "https://github.com/o/other/issues/9"},
+        "new_repository": repository_of(kept) | {"name": "other", "full_name": "o/other"},
+    }
+    hook.issue(kept, "transferred", changes=changes)
     issue = Issue.objects.get()
     assert (issue.presence, issue.moved_to) == ("transferred", "o/other#9")
 
