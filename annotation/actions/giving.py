@@ -14,7 +14,16 @@ from annotation.actions.studies import record
 from annotation.assigning import given_on
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
-from annotation.queries.giving import Leaving, free_slots, leaving, n_taken, room_of, training_of, unblinded_among
+from annotation.queries.giving import (
+    Leaving,
+    asked_meanwhile,
+    free_slots,
+    leaving,
+    n_taken,
+    room_of,
+    training_of,
+    unblinded_among,
+)
 from annotation.ruling import ARBITERS
 
 
@@ -179,6 +188,8 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
         )
     if row is None:
         row = RoundRater.objects.create(round=round_, rater=member, quota=quota, unblinded=is_unblinded)
+        row.n_assigned, row.n_finished = asked_meanwhile([round_]).get((round_.pk, member.pk), (0, 0))
+        row.save(update_fields=["n_assigned", "n_finished"])
     else:
         row.left_at, row.quota, row.unblinded = None, quota, is_unblinded
         row.save(update_fields=["left_at", "quota", "unblinded"])

@@ -19,7 +19,6 @@ from annotation.models import (
     Round,
     RoundItem,
     RoundRater,
-    Study,
 )
 from annotation.queries.verdicts import code_order
 
@@ -59,10 +58,9 @@ def asked_meanwhile(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int,
     """(round, rater) → how many items the rater is asked as a third one while the round is open, and answered of them.
 
     What a round tells of its progress is less by these. In a pool `n_assigned` still holds what was withdrawn, so those
-    count, too. One query, none where no round resolves item by item.
+    count, too. One query, none where no round is open; an owner may have changed when disagreements are resolved.
     """
-    by_item = Study.ResolveWhen.ITEM
-    live = [each.pk for each in rounds if each.state == Round.State.OPEN and each.study.resolve_when == by_item]
+    live = [each.pk for each in rounds if each.state == Round.State.OPEN]
     if not live:
         return {}
     told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
@@ -270,7 +268,8 @@ def unblinded_among(
     Those who only rate are among them as soon as they read answers of a round that is being resolved (`note_reading`).
 
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
-    when they joined until they left it without an answer (with one they stay blind), or until it is over. Whoever was
+    when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
+    answer of an open round counts as none there, because whether somebody can come back would tell it. Whoever was
     marked before stays so. `in_round` are the raters of the round, where they were read. Four queries at most.
     """
     everybody = list(members)
@@ -286,7 +285,7 @@ def unblinded_among(
     if not suspects:
         return found
     given = Assignment.objects.filter(round=round_, rater__in=suspects, state__in=Assignment.FINISHED)
-    with_answer = set(given.order_by().values_list("rater_id", flat=True))
+    with_answer = set(given.exclude(ASKED_MEANWHILE).order_by().values_list("rater_id", flat=True))
     answers = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater_id")
     first = dict(answers.annotate(at=Min("created_at")))
     for member in suspects:

@@ -34,7 +34,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.queries.giving import asked_meanwhile, below_quota
+from annotation.queries.giving import ASKED_MEANWHILE, asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
 from ingest.models import Issue
@@ -105,7 +105,7 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days: bool = False) -> list[RoundLine]:
-    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open by item.
+    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open.
 
     `with_days` adds the day of each rater's last answer, by one query for each round.
     """
@@ -158,9 +158,12 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
 def last_days(round_: Round) -> dict[int, date]:
     """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
 
-    The day and not the time: a time would tell an owner who rates, too, how long each answer took.
+    The day and not the time: a time would tell an owner who rates, too, how long each answer took. Third answers of an
+    open round are left out, as they are from every count.
     """
-    rows = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater")
+    third = Assignment.objects.filter(ASKED_MEANWHILE, round=round_)
+    answers = Annotation.objects.filter(assignment__round=round_).exclude(assignment__in=third)
+    rows = answers.order_by().values_list("rater")
     return {rater: at.astimezone(UTC).date() for rater, at in rows.annotate(at=Max("created_at"))}
 
 

@@ -1,6 +1,7 @@
 """Third answers of an open round show in no count that reaches a blind rater, who would learn from it who differs."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,22 +12,24 @@ from annotation.actions import studies
 from annotation.models import Assignment, AuditEvent, Round, Study
 from annotation.ruling import rule_answers
 from tests import builders as make
+from tests.annotation.compared_answers import AGES
 from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
 SAME, OTHER = "crash", "hang"
+PASSING = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00)?|\d\d:\d\d(:\d\d)?|ETag: .*")
 WITHDRAW = "studies/study/rounds/1/raters/R2/withdraw/"
 
 
-def blind_owner(mode: str = "planned") -> tuple[Study, Round, int]:
+def blind_owner(mode: str = "planned", raters: Sequence[str] = ("olga", "bob", "dan")) -> tuple[Study, Round, int]:
     """Olga owns the study and rates; she and bob have both answered an item in the same way. Dan can be asked."""
     study = make.study(raters=("bob", "dan"), resolve_when="item")
     owner = make.owner_seat(study)
     studies.add_member(seat=owner, username="olga", roles=["owner", "rater"])
     studies.change_study(seat=owner, changes={"third_rater": True})
-    round_ = make.open_round(study, 6, raters=("olga", "bob", "dan"), raters_per_item=2, mode=mode)
+    round_ = make.open_round(study, 6, raters=raters, raters_per_item=2, mode=mode)
     if mode == "pool":
         for name in ("olga", "bob"):
             assert Script(name).send("GET", "studies/study/rounds/1/next/").status_code == 200
@@ -138,3 +141,77 @@ def _withdrawn(first: Callable[[], None]) -> list[Any]:
         told += [{key: row[key] for key in row if key != "left_at"} for row in raters]
         transaction.set_rollback(True)
     return told
+
+
+ADD = ("POST", "studies/study/rounds/1/raters/", {"user": "dan"})
+LEAVE = ("POST", WITHDRAW, {})
+STEPS = {
+    "come and go": [
+        ADD,
+        ("PATCH", "studies/study/rounds/1/raters/R2/", {"quota": 5}),
+        LEAVE,
+        ("POST", "studies/study/rounds/1/raters/R1/withdraw/", {}),
+        ADD,
+    ],
+    "resolve by round": [("PATCH", "studies/study/", {"resolve_when": "round"}), ADD],
+}
+LOOKS = [(BASE, "studies/study/rounds/1/"), (BASE, "studies/study/rounds/1/raters/")]
+LAST_LOOKS = [(base, f"studies/study/{path}") for base in (BASE, PAGES) for path in ("", "rounds/1/")]
+LAST_LOOKS += [(BASE, "studies/study/rounds/"), (PAGES, "studies/study/audit/")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+@pytest.mark.parametrize("is_in_round", [False, True])
+@pytest.mark.parametrize("steps", STEPS)
+def test_whatever_is_done_with_raters_no_count_tells_a_third_answer(mode: str, is_in_round: bool, steps: str) -> None:
+    _, round_, number = blind_owner(mode, ("olga", "bob", *(["dan"] if is_in_round else [])))
+
+    def asked_and_answered() -> None:
+        differ(round_, number)
+        answer_as_third(round_, number)
+
+    same = _told_after(STEPS[steps], lambda: None)
+    for first in (lambda: differ(round_, number), asked_and_answered):
+        for here, there in zip(same, _told_after(STEPS[steps], first), strict=True):
+            assert here == there
+
+
+def _told_after(todo: Sequence[tuple[str, str, Any]], first: Callable[[], None]) -> list[str]:
+    """What each step answers, and pages and REST after it, to a blind owner and a rater; all of it is taken back."""
+    olga = Script("olga")
+    people = {name: Visitor(name) for name in ("olga", "bob")}
+    told = []
+    with transaction.atomic():
+        first()
+        for step in todo:
+            answer = olga.send(*step)
+            assert answer.status_code < 300, answer.content
+            told.append(f"{step} {answer.status_code} {PASSING.sub('', answer.content.decode())}")
+            for name, visitor in people.items():
+                for base, path in [*LOOKS, *(LAST_LOOKS if step is todo[-1] else [])]:
+                    words = compared(words_of(visitor.get(base, path)))
+                    told.append(f"{name} {path} {PASSING.sub('', AGES.sub('', words))}")
+        transaction.set_rollback(True)
+    return told
+
+
+def test_who_left_with_nothing_but_a_third_answer_comes_back_like_anybody_without_an_answer() -> None:
+    study, round_, number = blind_owner()
+    studies.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "reader"])
+
+    def come_back(first: Callable[[], None]) -> Any:
+        with transaction.atomic():
+            first()
+            olga = Script("olga")
+            assert olga.send(*LEAVE).status_code == 200
+            answer = olga.send(*ADD)
+            transaction.set_rollback(True)
+        return answer.status_code, answer.json()
+
+    def asked_and_answered() -> None:
+        differ(round_, number)
+        answer_as_third(round_, number)
+
+    assert come_back(lambda: None)[0] == 409
+    assert come_back(asked_and_answered) == come_back(lambda: None)
