@@ -54,11 +54,11 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
     return issue
 
 
-def get_snapshot(issue: Issue, sha256: str) -> Snapshot:
-    """A state of an issue, by its SHA-256 or its first characters, eight at least; raises NotFound."""
+def get_snapshot(user: Viewer, issue: Issue, sha256: str) -> Snapshot:
+    """A snapshot that the user may read, by its SHA-256 or its first characters, eight at least; raises NotFound."""
     found: Snapshot | None = None
     if 8 <= len(sha256) <= 64 and sha256.isascii() and sha256.isalnum():
-        found = issue.snapshots.filter(sha256__startswith=sha256.lower()).first()
+        found = issue.snapshots.visible_to(user).filter(sha256__startswith=sha256.lower()).first()
     if found is None:
         raise NotFound(f"{issue.identifier} has no such snapshot.")
     return found

@@ -282,10 +282,8 @@ class IssueQuerySet(models.QuerySet["Issue"]):
         """Issues of which the user may read the snapshot whose SHA-256 begins so, whether or not a newer one came."""
         if not user.is_authenticated or len(sha256) < SHA256_SHOWN:
             return self.none()
-        own = Q(pk__in=[])
-        for rule in _snapshot_rules:
-            own |= Q(pk__in=rule(user))
-        return self.filter(pk__in=Snapshot.objects.filter(own, sha256__startswith=sha256).values("issue"))
+        found = Snapshot.objects.filter(_own_snapshots(user), sha256__startswith=sha256)
+        return self.filter(pk__in=found.values("issue"))
 
     def identified(self, host: str, owner: str, name: str, number: int) -> "IssueQuerySet":
         return self.filter(
@@ -343,6 +341,25 @@ class Issue(models.Model):
         return f"{self.repository.full_name}#{self.number}"
 
 
+def _own_snapshots(user: User) -> Q:
+    """The condition that a snapshot is among those that `also_visible` adds for this person."""
+    own = Q(pk__in=[])
+    for rule in _snapshot_rules:
+        own |= Q(pk__in=rule(user))
+    return own
+
+
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    def visible_to(self, user: Viewer) -> "SnapshotQuerySet":
+        """All of repositories that the user may see, and of others those that `also_visible` adds; all for staff."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self
+        repositories = Q(issue__repository__private=False) | Q(issue__repository__in=_readable_ids(user))
+        return self.filter(repositories | _own_snapshots(user))
+
+
 class Snapshot(models.Model):
     """One immutable state of an issue, addressed by the SHA-256 of its content."""
 
@@ -367,6 +384,8 @@ class Snapshot(models.Model):
     comments: "models.ManyToManyField[Comment, SnapshotComment]" = models.ManyToManyField(
         "Comment", through="SnapshotComment", related_name="snapshots"
     )
+
+    objects: ClassVar[Any] = SnapshotQuerySet.as_manager()
 
     class Meta:
         constraints = [

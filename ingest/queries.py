@@ -246,14 +246,17 @@ def issue_as_document(issue: Issue, snapshot: Snapshot | None = None) -> dict[st
     return issue_as_line(issue, snapshot) | {"body": snapshot.body, "locked": snapshot.locked, "comments": thread}
 
 
-def issue_with_history(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, Any]:
-    """`issue_as_document` with what closed it (null: no source told), where it is, its snapshots. Three queries."""
+def issue_with_history(user: Viewer, issue: Issue, snapshot: Snapshot | None = None) -> dict[str, Any]:
+    """`issue_as_document` with what closed it (null: no source told), where it is, and snapshots for this user.
+
+    Three queries.
+    """
     columns = (
         "kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions", "deletions",
         "n_files", "paths",
     )  # fmt: skip
     changes = [{name: getattr(row, name) for name in columns} for row in closing_changes(issue)]
-    snapshots = issue.snapshots.order_by("-pk").values("sha256", "fetched_at")[:SNAPSHOTS_LISTED]
+    snapshots = issue.snapshots.visible_to(user).order_by("-pk").values("sha256", "fetched_at")[:SNAPSHOTS_LISTED]
     found = issue_as_document(issue, snapshot) | {
         "presence": issue.presence,
         "moved_to": issue.moved_to,

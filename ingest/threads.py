@@ -10,7 +10,7 @@ from django.db.models.functions import MD5
 
 from accounts.compiled import Compiled
 from ingest.differences import change_words, state_words
-from ingest.models import Comment, Issue, Snapshot, SnapshotComment
+from ingest.models import Comment, Issue, Snapshot, SnapshotComment, Viewer
 
 PART_COMMENTS = 50
 SNAPSHOTS_SHOWN = 30
@@ -82,12 +82,12 @@ class SnapshotLine:
     words: Sequence[str] = field(default_factory=list)
 
 
-def snapshot_lines(issue: Issue, *, before: int | None = None) -> tuple[list[SnapshotLine], bool]:
-    """Snapshots, newest first, SNAPSHOTS_SHOWN at most, and whether there are older ones; two queries.
+def snapshot_lines(user: Viewer, issue: Issue, *, before: int | None = None) -> tuple[list[SnapshotLine], bool]:
+    """Snapshots that the user may read, newest first, and whether there are older ones; two queries.
 
-    `before` is a snapshot's key: only older ones. No body leaves the database.
+    SNAPSHOTS_SHOWN at most. `before` is a snapshot's key: only older ones. No body leaves the database.
     """
-    found: QuerySet[Snapshot] = issue.snapshots.annotate(of_body=MD5("body")).select_related("run")
+    found: QuerySet[Snapshot] = issue.snapshots.visible_to(user).annotate(of_body=MD5("body")).select_related("run")
     found = found.defer("body", "run__cursor", "run__requested", "run__error")
     if before is not None:
         found = found.filter(pk__lt=before)

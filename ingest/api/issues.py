@@ -76,7 +76,7 @@ class IssueAnswer(IssueLine):
     checked_at = serializers.DateTimeField(allow_null=True, help_text="When GitHub was asked last.")
     comments = CommentAnswer(many=True, allow_null=True)
     closing_changes = ClosingChangeAnswer(many=True, allow_null=True)
-    snapshots = SnapshotLine(many=True, help_text="Newest first, the first thousand.")
+    snapshots = SnapshotLine(many=True, help_text="Those that you may read, newest first, the first thousand.")
 
 
 class Issues(ListAPIView[Issue]):
@@ -111,8 +111,9 @@ class OneIssue(APIView):
 
     @extend_schema(operation_id="issue", responses=IssueAnswer)
     def get(self, request: Request, owner: str, name: str, number: int, host: str = "") -> Response:
-        found = get_issue(caller(request), f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
-        return Response(queries.issue_with_history(found))
+        user = caller(request)
+        found = get_issue(user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+        return Response(queries.issue_with_history(user, found))
 
 
 class OneSnapshot(APIView):
@@ -122,8 +123,9 @@ class OneSnapshot(APIView):
 
     @extend_schema(operation_id="snapshot", responses=IssueAnswer)
     def get(self, request: Request, owner: str, name: str, number: int, sha256: str, host: str = "") -> Response:
-        found = get_issue(caller(request), f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
-        return Response(queries.issue_with_history(found, get_snapshot(found, sha256)))
+        user = caller(request)
+        found = get_issue(user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
+        return Response(queries.issue_with_history(user, found, get_snapshot(user, found, sha256)))
 
 
 @extend_schema_view(get=extend_schema(operation_id="issue_of_another_host"))

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from ingest import queries
 from ingest.access import get_issue
 from ingest.errors import Invalid
-from ingest.models import Issue, Snapshot
+from ingest.models import Issue, Snapshot, Viewer
 from ingest.threads import ThreadPart, snapshot_lines, thread_part
 from ingest.views.paging import parse_key
 
@@ -69,18 +69,21 @@ def _n_found(found: Any, words: dict[str, str], rows: list[Issue], has_more: boo
 def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
     """One issue as GitHub shows it, its snapshots, and what differs between two of them. Seven queries, or eight."""
     found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
-    lines, has_older = snapshot_lines(found, before=parse_key(request.GET.get("older")))
+    lines, has_older = snapshot_lines(request.user, found, before=parse_key(request.GET.get("older")))
     context: dict[str, Any] = {
         "issue": found,
         "snapshots": lines,
         "older_url": f"?older={lines[-1].snapshot.pk}#snapshots" if has_older else None,
         "is_newest_snapshots": "older" not in request.GET,
     }
-    old, new = _snapshot(found, request.GET.get("from")), _snapshot(found, request.GET.get("to"))
+    old, new = (
+        _snapshot(request.user, found, request.GET.get("from")),
+        _snapshot(request.user, found, request.GET.get("to")),
+    )
     if old and new:
         context |= {"old": old, "new": new, "difference": queries.snapshot_difference(old, new)}
         return render(request, "ingest/difference.html", context)
-    wanted = _snapshot(found, request.GET.get("snapshot"))
+    wanted = _snapshot(request.user, found, request.GET.get("snapshot"))
     shown = wanted or found.current_snapshot
     assert shown is not None
     part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
@@ -93,7 +96,7 @@ def issue_comments(request: HttpRequest, owner: str, name: str, number: int, hos
     """The next part of a thread, to be set in where its link stood."""
     at = request.GET.get("snapshot", "")[:64].replace("\x00", "")
     found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number, at=at)
-    shown = _snapshot(found, at) or found.current_snapshot
+    shown = _snapshot(request.user, found, at) or found.current_snapshot
     assert shown is not None
     part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
     return render(request, "ingest/_comments.html", _thread(found, shown, part))
@@ -113,14 +116,14 @@ def _thread(issue: Issue, snapshot: Snapshot, part: ThreadPart) -> dict[str, Any
     }
 
 
-def _snapshot(issue: Issue, sha256: str | None) -> Snapshot | None:
-    """By its SHA-256 or the beginning of it; the current one without a query."""
+def _snapshot(user: Viewer, issue: Issue, sha256: str | None) -> Snapshot | None:
+    """One that the user may read, by its SHA-256 or the beginning of it; the current one without a query."""
     wanted = (sha256 or "")[:64].replace("\x00", "")
     if not wanted:
         return None
     if issue.current_snapshot and issue.current_snapshot.sha256.startswith(wanted):
         return issue.current_snapshot
-    found: Snapshot | None = issue.snapshots.filter(sha256__startswith=wanted).first()
+    found: Snapshot | None = issue.snapshots.visible_to(user).filter(sha256__startswith=wanted).first()
     return found
 
 

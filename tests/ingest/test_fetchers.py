@@ -438,3 +438,35 @@ def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an
     studies.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
     assert Script("staffy").send("POST", f"studies/{slug}/changes/repin/", {"all": True}).json() == {"repinned": 1}
     assert secret_seen("carol", slug) >= {"issues/lab/hooked/1/", "/issues/lab/hooked/1/"}
+
+
+def test_members_read_of_a_private_issue_the_snapshots_that_their_studies_pin_and_no_others(
+    world: World, fetch: Fetch
+) -> None:
+    eve, staff = make.user("eve"), make.user("staffy", staff=True)
+    make.version(owner="eve")
+    hooked = world.repository("lab/hooked")
+    row = hooked.issue("As it was pinned")
+    assert fetch("lab/hooked", user=eve).state == "done"
+    _, slug = study_of("eve", "lab/hooked#1")
+    hooked.private = True
+    for title in ("The kitchen is on fire", "Redacted"):
+        row.edit(title=title)
+        assert fetch("lab/hooked", user=staff).state == "done"
+    studies.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
+    assert Script("staffy").send("POST", f"studies/{slug}/changes/repin/", {"all": True}).json() == {"repinned": 1}
+    issue = Issue.objects.get()
+    now = issue.current_snapshot.sha256
+    for name, listed in (("carol", 1), ("eve", 1), ("staffy", 3)):
+        script, pages, page = Script(name), Client(), "/issues/lab/hooked/1/"
+        pages.force_login(make.user(name))
+        answer = script.send("GET", "issues/lab/hooked/1/").json()
+        assert (answer["title"], len(answer["snapshots"])) == ("Redacted", listed)
+        assert len(pages.get(page).context["snapshots"]) == listed
+        for snapshot in issue.snapshots.exclude(sha256=now):
+            at = snapshot.sha256[:12]
+            status = script.send("GET", f"issues/lab/hooked/1/snapshots/{at}/").status_code
+            assert status == (200 if listed == 3 else 404)
+            for query in (f"snapshot={at}", f"from={at}&to={now}", f"from={now}&to={at}"):
+                shown = pages.get(f"{page}?{query}").content + pages.get(f"{page}comments/?{query}").content
+                assert (snapshot.title.encode() in shown) == (listed == 3)
