@@ -62,6 +62,7 @@ def _rows(batch: Sequence[bytes]) -> list[Row]:
 def store_repositories(user: User, lines: Iterable[bytes]) -> int:
     """Finds or makes the repositories; whoever brings a new one may read it. How many are new.
 
+    GitHub's number of a repository is never taken from a file: it decides whose messages and fetches are stored there.
     Raises Invalid where one is private here and not this person's, or would become public by being brought.
     """
     map_table("map_repositories")
@@ -74,8 +75,9 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
             title = full_name(host, owner, name)
             found = Repository.objects.named(host, owner, name).first()
             if found is None:
-                given: dict[str, Any] = {"github_id": row["github_id"], "private": bool(row["private"])}
-                found = Repository.objects.create(host=host, owner=owner, name=name, added_by=user, **given)
+                found = Repository.objects.create(
+                    host=host, owner=owner, name=name, private=row["private"] is not False, added_by=user
+                )
                 found.readers.add(user)
                 n_new += 1
             elif not Repository.objects.visible_to(user).filter(pk=found.pk).exists():

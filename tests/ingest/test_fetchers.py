@@ -12,14 +12,17 @@ from django.test import Client
 
 from accounts.actions import make_token
 from accounts.models import User
-from annotation.actions import studies
-from annotation.models import Item, Study
+from annotation import exporting
+from annotation.actions import arriving, studies
+from annotation.models import Arrival, Export, Item, Study
+from annotation.package import whole as form
 from config.env import People
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
+from tests.annotation.test_arriving import changed
 from tests.github import GitHub, World, shapes
 from tests.ingest.test_webhooks import Hook
 from tests.scripts import Script
@@ -407,6 +410,54 @@ def secret_seen(name: str, slug: str) -> set[str]:
 
 
 @pytest.mark.slow
+def claiming(study_file: bytes, number: int) -> io.BytesIO:
+    """The whole-study file with a repository of another name that claims a number of GitHub's."""
+
+    def change(entries: dict[str, bytes]) -> None:
+        path = form.path_of("repositories")
+        row = json.loads(entries[path]) | {"github_id": number, "name": "claimed"}
+        entries[path] = json.dumps(row).encode() + b"\n"
+
+    return changed(io.BytesIO(study_file), change, honest=True)
+
+
+@pytest.mark.parametrize("fetched", ["never", "before", "after"])
+def test_a_whole_study_file_claims_no_number_of_github(
+    world: World, fetch: Fetch, take: Fetch, hook: Hook, fetched: str
+) -> None:
+    mal, sam = make.user("mal"), make.user("sam", staff=True)
+    make.version(owner="mal")
+    thread = [{"id": 5, "body": "hello", "created_at": "2024-01-01T00:00:00Z"}]
+    mine = {"number": 1, "title": "Mine", "updated_at": "2030-01-01T00:00:00Z", "repository": "mal/x"}
+    take([mine | {"comments": thread}], user=mal, private=True)
+    script, slug = study_of("mal", "mal/x#1")
+    export = script.send("POST", f"studies/{slug}/exports/", {"what": "study"}).json()["id"]
+    exporting.work(Export.objects.get().pk)
+    answer: Any = script.send("GET", f"exports/{export}/download/")
+    secret = world.repository("lab/secret", private=True).issue("The patient's name")
+    if fetched == "before":
+        assert fetch("lab/secret", user=sam).state == "done"
+    pages = Client()
+    pages.force_login(mal)
+    number = shapes.repository(API, secret.repository)["id"]
+    file = ContentFile(claiming(b"".join(answer.streaming_content), number).read(), "study.zip")
+    assert pages.post("/studies/import/whole/", {"file": file, "slug": "claimed"}).status_code == 302
+    arriving.take_in(Arrival.objects.get().pk)
+    assert (Arrival.objects.get().state, Arrival.objects.get().error) == ("done", "")
+    if fetched == "after":
+        assert fetch("lab/secret", user=sam).state == "done"
+    claimed = Repository.objects.get(name="claimed")
+    assert (claimed.github_id, claimed.private, claimed.full_name) == (None, True, "mal/claimed")
+    event, told = renamed_message(secret, secret.comment("The kitchen is on fire."))
+    said = hook.send(event, told)
+    assert said.status_code == (200 if fetched == "never" else 202)
+    if said.json()["run"]:
+        assert worked(FetchRun.objects.get(pk=said.json()["run"])).repository.name == "secret"
+    bodies = [comment["body"] for comment in script.send("GET", "issues/mal/claimed/1/").json()["comments"]]
+    assert bodies == ["hello"]
+    assert script.send("GET", "issues/lab/secret/1/").status_code == 404
+
+
 @pytest.mark.parametrize("was", ["uploaded", "public"])
 def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an_older_state(
     world: World, fetch: Fetch, was: str
