@@ -41,13 +41,14 @@ BY_STATE = {"open": (OPEN,), "settled": SETTLED, "all": STATES}
 FULL = ("annotation", "item", "round", "proposed_by", "dimension")
 
 
-def with_states(proposals: QuerySet[Proposal]) -> Any:
+def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
     """The same with `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
 
     Open is what stands in its assignment's current answer, or was made while resolving; was not answered; and in an
     answer, whose place was not resolved. The same words in a later revision keep their answer; other words are a
     proposal of their own. Bugs that were matched count where they were matched to. An answer that names a draft went
-    with the draft when that was discarded.
+    with the draft when that was discarded. For those in `own`, which are the reader's, decisions in an open round count
+    as not taken, because they say that others answered.
     """
     named = TaxonomyVersion.objects.filter(
         taxonomy=OuterRef("proposal__round__study__taxonomy"), number=OuterRef("version_number")
@@ -61,6 +62,9 @@ def with_states(proposals: QuerySet[Proposal]) -> Any:
     decided = Resolution.objects.filter(~Exists(later), part=OuterRef("agreed_part"), **place)
     decided = decided.exclude(method=Resolution.Method.REOPENED)
     matched = PartMatch.objects.filter(annotation=OuterRef("annotation"), part=OuterRef("part"))
+    is_decided = Q(Exists(decided), annotation__isnull=False)
+    if own is not None:
+        is_decided &= ~(own & Q(round__state=Round.State.OPEN))
     return (
         proposals.annotate(agreed_part=Coalesce(Subquery(matched.values("agreed_part")), F("part")))
         .annotate(
@@ -70,7 +74,7 @@ def with_states(proposals: QuerySet[Proposal]) -> Any:
                 Q(annotation__isnull=True) | Q(annotation__assignment__current=F("annotation")),
                 output_field=BooleanField(),
             ),
-            is_decided=ExpressionWrapper(Q(annotation__isnull=False) & Exists(decided), output_field=BooleanField()),
+            is_decided=ExpressionWrapper(is_decided, output_field=BooleanField()),
         )
         .annotate(
             state=Case(
@@ -88,7 +92,7 @@ def visible_proposals(seat: Seat) -> Any:
     """The proposals that this person may read, with their states, in the order of their making.
 
     The owner and adjudicators read all but those of rounds they are blind in, and of items that they are yet to answer
-    as a third rater; the staff those of closed rounds; whoever rates reads their own.
+    as a third rater; the staff those of closed rounds; whoever rates reads their own, in an open round as they made it.
     What was said again in the same words in a later revision stands there alone. Raises Forbidden for others.
     """
     if not seat.user.is_staff:
@@ -104,7 +108,7 @@ def visible_proposals(seat: Seat) -> Any:
     if reads_all(seat):
         may_read |= ~Q(round__in=seat.sealed_round_ids) & seat.not_owed()
     rows = rows.filter(may_read)
-    return with_states(rows).select_related(*FULL).order_by("pk")
+    return with_states(rows, own).select_related(*FULL).order_by("pk")
 
 
 def reads_all(seat: Seat) -> bool:
@@ -297,8 +301,8 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
     Studies that are archived are out of everybody's work.
 
     An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
-    and the place is not resolved. A category that can't be chosen in the round yet brings nothing back; it waits until
-    a plan has moved the study to its version, which asks for it in a worklist.
+    and the place is not resolved, in an open round even then. A category that can't be chosen in the round yet brings
+    nothing back; it waits until a plan has moved the study to its version, which asks for it in a worklist.
     """
     rows = Proposal.objects.filter(
         annotation__rater__user=user,
@@ -309,7 +313,8 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
     )
     if round_ is not None:
         rows = rows.filter(annotation__assignment__round=round_)
-    answered = with_states(rows).filter(outcome_pk__isnull=False, is_decided=False)
+    mine = Q(proposed_by__user=user)
+    answered = with_states(rows, mine).filter(outcome_pk__isnull=False, is_decided=False)
     outcome = ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk"))
     moved = Plan.objects.filter(study=OuterRef("annotation__assignment__round__study"), state=Plan.State.DONE)
     listed: list[Any] = list(

@@ -378,6 +378,32 @@ def test_an_answer_a_resolution_and_a_revision_each_settle(round_: Round, owner:
     assert n_open_proposals(round_) == 0 and state_of(owner, revised) == "withdrawn"
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_rater_learns_of_a_resolution_when_the_round_is_open_no_more(is_answered: bool) -> None:
+    study = make.study(resolve_when="item")
+    round_ = make.open_round(study, 2)
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    make.submit(round_, "carol", 1, {"symptom": ["hang"]})
+    if is_answered:
+        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
+
+    def shown(who: str) -> list[Any]:
+        caller = Caller(who)
+        listed = [caller.get(f"studies/study/proposals/?state={state}").json() for state in ("open", "settled", "all")]
+        return [*listed, [back.items for back in queries.came_back(make.user(who))]]
+
+    before = shown("bob")
+    item = proposal.annotation.assignment.item
+    resolving.resolve(
+        seat=make.seat(study, "ada"), round_=round_, item=item, part=1, dimension="symptom", values=["hang"]
+    )
+    assert shown("bob") == before
+    assert is_answered or state_of(make.seat(study, "ada"), proposal) == "resolved"
+    Round.objects.update(state=Round.State.RESOLVING)
+    assert shown("bob") != before
+    assert is_answered or state_of(make.seat(study, "bob"), proposal) == "resolved"
+
+
 def test_a_resolution_of_another_part_settles_nothing(round_: Round, owner: Seat) -> None:
     part = {"labels": {"symptom": ["hang"]}}
     asked = {"labels": {}, "proposals": {"symptom": {"name": "Ring stall"}}}
