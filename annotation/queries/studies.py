@@ -28,12 +28,14 @@ from annotation.models import (
     Annotation,
     Assignment,
     AuditEvent,
+    Export,
     Membership,
     Round,
     RoundItem,
     RoundRater,
     Study,
 )
+from annotation.queries.exports import why_hidden
 from annotation.queries.giving import ASKED_MEANWHILE, asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
@@ -349,7 +351,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     """The study's audit log, newest first.
 
     Of rounds in which this person is blind, or still has to answer as a third rater, only entries that reveal nobody's
-    answers, and no entry that quotes their agreement.
+    answers, and no entry that quotes their agreement or the hash of a file that holds such answers.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
     hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.arbitrated}
@@ -357,6 +359,9 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         return rows
     numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
+    removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
+    closed = [export.number for export in removed if why_hidden(seat, export)]
+    rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
     return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
 
 

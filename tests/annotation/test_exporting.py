@@ -198,6 +198,26 @@ def test_another_owners_file_stays_closed_to_who_is_blind_in_a_round_it_holds(bl
     assert Script("olga").send("GET", f"exports/{export.public_id}/download/").status_code == 200
 
 
+def test_the_audit_tells_nobody_the_hash_of_a_removed_file_that_is_closed_to_them(blind: Study) -> None:
+    add_member(seat=make.owner_seat(blind), username="rea", roles=["owner"])
+    export = request_export(seat=make.seat(blind, "rea"), what="ratings", format="csv", send=False)
+    exporting.work(export.pk)
+    export.refresh_from_db()
+    assert Script("olga").send("DELETE", f"exports/{export.public_id}/").status_code == 200
+
+    def read_by(name: str) -> bytes:
+        client = Client()
+        client.force_login(make.user(name))
+        pages = [client.get(f"/studies/study/audit/{end}") for end in ("", "audit.csv", "audit.jsonl")]
+        assert {page.status_code for page in pages} == {200}
+        return b"".join(b"".join(page) for page in pages)
+
+    digest = export.sha256.encode()
+    assert digest not in read_by("olga") and read_by("rea").count(digest) >= 3
+    resolve_round(seat=make.owner_seat(blind), number=2, withdraw=True)
+    assert read_by("olga").count(digest) >= 3
+
+
 def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was_asked_for(study: Study) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
