@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime, timedelta
 from typing import BinaryIO
 
 from django.db import InterfaceError, OperationalError
+from django.utils import timezone
 
 from accounts.errors import StorageAway
 from ingest import totals
@@ -16,11 +18,13 @@ from ingest.files import Batch, Row, RowReader
 from ingest.github.fetch import fetch
 from ingest.github.parse import Repository as Name
 from ingest.models import FetchRun, Refusal
+from ingest.records import IssueRecord
 from ingest.runs import ClaimLost, beat, claim, fail, finish, progress, refuse, store_records, wait
 from ingest.tables import TableReader
 
 logger = logging.getLogger(__name__)
 STORAGE_SECONDS = 30
+IN_FUTURE = "The time {} is in the future. Correct created_at, updated_at and closed_at, and upload the row again."
 
 
 def work(run_id: int) -> None:
@@ -92,8 +96,24 @@ def _batches(run: FetchRun, file: BinaryIO) -> Iterator[Batch]:
             raise FetchFailed(error.message) from error
 
 
+def _without_future(rows: list[Row]) -> list[Row]:
+    """The rows, those with a time more than a day ahead rejected: it would keep out everything that comes later."""
+    latest = timezone.now() + timedelta(days=1)
+    return [
+        Row(row.line, refusal=IN_FUTURE.format(time.isoformat()), text=row.record.identifier)
+        if row.record and (time := _latest_time(row.record)) and time > latest
+        else row
+        for row in rows
+    ]
+
+
+def _latest_time(record: IssueRecord) -> datetime | None:
+    return max(filter(None, (record.created_at, record.updated_at, record.closed_at)), default=None)
+
+
 def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
     """Stores a batch of rows; the keys of the repositories written to."""
+    rows = _without_future(rows)
     repositories = store_records(run, [row.record for row in rows if row.record])
     run.n_pull_requests += sum(row.is_pull_request for row in rows)
     run.n_comments += sum(len(row.record.comments or ()) for row in rows if row.record)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from accounts.allowances import may_use_tokens
 from ingest.models import FetchRun
 from ingest.records import IssueRecord, completed
 from ingest.upsert.changes import store_changes
@@ -35,6 +36,12 @@ BACK_AFTER = {
     FetchRun.Kind.FILE: "'infinity'",
 }
 
+KEPT_AS_FETCHED = (
+    "{} is stored from a repository that was fetched from GitHub, and files of those who may not fetch with this "
+    "server's tokens change no issue of it. Ask someone named in FETCHERS, or upload the file under another repository "
+    "name."
+)
+
 
 @dataclass(slots=True)
 class Stored:
@@ -54,6 +61,8 @@ class _Row:
     snapshot_id: int | None
     sha256: str | None
     updated_at: datetime | None
+    is_fetched: bool
+    is_of_file: bool
 
 
 @dataclass(slots=True)
@@ -91,12 +100,21 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     touches: list[_Touch] = []
     known = records_of_snapshots(row.snapshot_id for place, row in issues.items() if row.sha256 != hashes[place])
     changed: list[Pending] = []
+    adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
     for place, row in issues.items():
         record, sha256 = told[place], hashes[place]
         if row.snapshot_id is not None and sha256 != row.sha256:
             record = completed(record, known[row.snapshot_id])
             sha256 = record.sha256
         older = bool(record.updated_at and row.updated_at and record.updated_at < row.updated_at)
+        # What a file says of its time does not hold back what GitHub itself says now.
+        older = older and not (row.is_of_file and run.kind == FetchRun.Kind.GITHUB)
+        if adds_alone and row.is_fetched:
+            if older or sha256 == row.sha256:
+                stored.n_unchanged += 1
+            else:
+                stored.refused.append((told[place], KEPT_AS_FETCHED.format(told[place].identifier)))
+            continue
         if not older:
             with_changes.append((row.pk, record))
         if row.snapshot_id is not None and (older or sha256 == row.sha256):
@@ -161,9 +179,10 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
             "SELECT FROM ingest_issue WHERE id = ANY(%s) ORDER BY repository_id, number FOR UPDATE; "
             # A statement of its own: only what begins after the locks sees what their last holder wrote.
             "SELECT issue.repository_id, issue.number, issue.id, issue.current_snapshot_id, snapshot.sha256, "
-            "issue.updated_at "
-            "FROM ingest_issue AS issue LEFT JOIN ingest_snapshot AS snapshot "
-            "ON snapshot.id = issue.current_snapshot_id WHERE issue.id = ANY(%s)",
+            "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', false) "
+            "FROM ingest_issue AS issue JOIN ingest_repository AS repository ON repository.id = issue.repository_id "
+            "LEFT JOIN ingest_snapshot AS snapshot ON snapshot.id = issue.current_snapshot_id "
+            "LEFT JOIN ingest_fetchrun AS run ON run.id = snapshot.run_id WHERE issue.id = ANY(%s)",
             [ids, ids],
         )
         return {row[:2]: _Row(*row[2:]) for row in cursor.fetchall()}

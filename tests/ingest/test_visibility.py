@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import ServerEvent, User
@@ -270,3 +272,34 @@ def test_how_many_issues_wait_to_be_searched_tells_nothing_of_private_ones(ann, 
     answer = Client().post(f"{V1}/fetches/", {"file": file_of(["It hangs"], "acme/rocket")}, headers=ann.headers)
     sync.work(answer.json()["id"])
     assert (queries.n_unsearchable(user=ann.user), queries.n_unsearchable(user=bob.user)) == (1, 0)
+
+
+@pytest.mark.github
+def test_a_file_of_somebody_who_may_not_fetch_adds_issues_to_a_fetched_repository_and_changes_none(
+    ann, staff, take, world, fetch
+):
+    world.repository("o/r").issue("Real")
+    assert fetch(user=ann.user).state == "done"
+    forged = [{"number": 1, "title": "Forged", "updated_at": timezone.now().isoformat()}, {"number": 7, "title": "New"}]
+    run = take(forged, user=ann.user, repository="o/r")
+    assert (run.state, run.n_new, run.n_changed, run.n_refused) == ("done", 1, 0, 1)
+    assert "o/r#1 is stored from a repository that was fetched from GitHub" in reasons(run)[0]
+    assert ann.get("/issues/o/r/1/").json()["title"] == "Real" and ann.sees("o/r/7")
+    assert take(forged, user=staff.user, repository="o/r").n_changed == 1
+
+
+@pytest.mark.github
+def test_a_fetch_replaces_what_a_file_said_whatever_time_the_file_gave(ann, take, world, fetch):
+    ahead = (timezone.now() + timedelta(hours=20)).isoformat()
+    assert take([{"number": 1, "title": "Forged", "updated_at": ahead}], user=ann.user, repository="o/r").n_new == 1
+    world.repository("o/r").issue("Real")
+    assert fetch(user=ann.user).state == "done"
+    assert ann.get("/issues/o/r/1/").json()["title"] == "Real"
+
+
+def test_a_row_with_a_time_in_the_future_is_rejected(ann, take):
+    ahead = (timezone.now() + timedelta(days=2)).isoformat()
+    rows = [{"number": 1, "title": "Later", "updated_at": ahead}, {"number": 2, "title": "Now"}]
+    run = take(rows, user=ann.user, repository="acme/rocket")
+    assert (run.n_new, run.n_refused) == (1, 1)
+    assert run.refusals.get().line == 1 and "is in the future. Correct" in reasons(run)[0]
