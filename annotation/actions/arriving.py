@@ -23,6 +23,7 @@ from annotation.actions.study_ids import require_available
 from annotation.errors import ConcordError, Conflict, Invalid
 from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
+from annotation.queries.studies import STUDY_IMPORTED
 
 JOB = "annotation.jobs.take_study_in"
 LOCKS = 7_302
@@ -162,7 +163,8 @@ def bring_study(
         told(0, f"checking {name}")
     stored = store_study(user=user, file=opened, slug=slug, told=told)
     Membership.objects.create(study=stored.study, user=user, roles=[OWNER])
-    record(study=stored.study, user=user, verb="study imported", sha256=sha256, **_came_from(opened))
+    rounds = sorted(stored.study.rounds.values_list("number", flat=True))
+    record(study=stored.study, user=user, verb=STUDY_IMPORTED, sha256=sha256, rounds=rounds, **_came_from(opened))
     return stored, sha256
 
 

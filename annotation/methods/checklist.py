@@ -110,22 +110,28 @@ def _independent(facts: Facts) -> Said:
             f"All {facts.n_answers:,} answers came from sheets, which do not say whether raters saw each other’s.",
             "Say in the paper how raters were kept apart while they filled in the sheets.",
         )
-    kept = "While a round was open, nobody who rated in it could see what others said; answers are only appended."
+    told: list[str] = []
+    mend: list[str] = []
     if facts.unblinded:
-        told = (
+        told.append(
             f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
-            "agreement before discussion. Nobody else who rated in an open round could see what others said; answers "
-            "are only appended."
+            "agreement before discussion."
         )
-        mend = ["Say in the paper why they rated all the same, and how their answers count."]
-        if facts.n_from_sheets:
-            told += f" {facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets."
-            mend.append("Say how raters were kept apart while they filled in the sheets.")
-        return PARTLY, told, " ".join(mend)
+        mend.append("Say in the paper why they rated all the same, and how their answers count.")
+    some_imported = any(wave.is_imported for wave in facts.waves)
+    if facts.kept_blind or not some_imported:
+        which = "a round that was not imported" if some_imported else "a round"
+        who = "nobody else" if facts.unblinded else "nobody"
+        told.append(
+            f"While {which} was open, {who} who rated in it could see what others said; answers are only appended."
+        )
+    if facts.stated_blind:
+        told.append(facts.stated_blind)
+        mend.append("Say how raters were kept apart on the other server.")
     if facts.n_from_sheets:
-        some = f"{facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets."
-        return PARTLY, f"{kept} {some}", "Say how raters were kept apart while they filled in the sheets."
-    return YES, kept, ""
+        told.append(f"{facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets.")
+        mend.append("Say how raters were kept apart while they filled in the sheets.")
+    return PARTLY if mend else YES, " ".join(told), " ".join(mend)
 
 
 def _resolved(facts: Facts) -> Said:

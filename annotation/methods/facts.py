@@ -122,7 +122,8 @@ class Wave:
     """A round: which items, under which version, by whom, and where its answers came from.
 
     `unblinded` are the codes of those who answered there and could read answers of others before; `n_unblinded` counts
-    their answers, without those of third raters.
+    their answers, without those of third raters. `is_imported`: the round came with a study's file from another server,
+    so nothing but that file says who was blind.
     """
 
     number: int
@@ -139,6 +140,12 @@ class Wave:
     n_skipped: int = 0
     unblinded: Sequence[str] = ()
     n_unblinded: int = 0
+    is_imported: bool = False
+
+    @property
+    def n_blind(self) -> int:
+        """Answers that raters gave themselves, blind as far as Concord or the file of an imported round knows."""
+        return self.n_answers - self.n_from_sheets - self.n_unblinded
 
 
 @dataclass(frozen=True)
@@ -205,6 +212,24 @@ class Facts:
     @property
     def n_answers(self) -> int:
         return sum(wave.n_answers for wave in self.waves)
+
+    @property
+    def kept_blind(self) -> list[int]:
+        """The rounds in which this server kept raters blind."""
+        return [wave.number for wave in self.waves if wave.n_blind > 0 and not wave.is_imported]
+
+    @property
+    def stated_blind(self) -> str:
+        """What a study's file states of who was blind in its rounds, in a sentence; empty where none was imported."""
+        stated = [wave.number for wave in self.waves if wave.n_blind > 0 and wave.is_imported]
+        if not stated:
+            return ""
+        who = "the other raters" if self.unblinded else "raters"
+        was, over = ("was", "the round was") if len(stated) == 1 else ("were", "each round was")
+        return (
+            f"The file from which {numbered('round', stated)} {was} imported states that {who} labeled without seeing "
+            f"what others said until {over} over."
+        )
 
     @property
     def unblinded(self) -> str:

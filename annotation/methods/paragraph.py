@@ -142,12 +142,15 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
             f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
             "agreement before discussion."
         )
-    if facts.n_answers > facts.n_from_sheets + sum(wave.n_unblinded for wave in facts.waves):
+    if facts.kept_blind:
         part = "" if not facts.n_from_sheets else " in Concord"
+        part += f" in {numbered('round', facts.kept_blind)}" if facts.stated_blind else ""
         who = "The other raters" if facts.unblinded else "Raters"
         yield Sentence(
             f"{who} labelled{part} without seeing what others said, until the round was over; the software kept it so."
         )
+    if facts.stated_blind:
+        yield Sentence(facts.stated_blind)
     if facts.n_from_sheets:
         which = numbered("round", [wave.number for wave in facts.waves if wave.n_from_sheets])
         yield Sentence(f"whether raters worked independently in {which}, whose answers came from sheets", True)

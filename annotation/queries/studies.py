@@ -335,6 +335,8 @@ def labelling_has_begun(study: Study) -> bool:
     return Round.objects.filter(study=study).exclude(Q(state=Round.State.DRAFT) | Q(kind=Round.Kind.SCREENING)).exists()
 
 
+STUDY_IMPORTED = "study imported"
+"""What the audit log calls it that a study came with its file from another server."""
 TELLS_NOTHING = (
     "round made",
     "round opened",
@@ -363,6 +365,18 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
     return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+
+
+def rounds_imported(study: Study) -> set[int] | None:
+    """The numbers of rounds that came with the study's file from another server; None: all, as far as is known.
+
+    Older imports did not record them. What the file itself brought into the audit log is older than the import.
+    """
+    lines = AuditEvent.objects.filter(study=study, verb=STUDY_IMPORTED).order_by("-pk")
+    found = lines.values_list("detail", flat=True).first()
+    if found is None:
+        return set()
+    return set(found["rounds"]) if "rounds" in found else None
 
 
 def people_of_audit(study: Study) -> list[str]:

@@ -24,6 +24,7 @@ from annotation.methods import (
 from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
 from annotation.queries.choosing import flow
 from annotation.queries.imports import MARK
+from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
 from annotation.reporting.machines import machines_in
@@ -41,7 +42,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
-    ten more.
+    eleven more.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
@@ -105,7 +106,7 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
-    """The rounds in order; three queries."""
+    """The rounds in order; four queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
         for row in RoundItem.objects.filter(seat.not_owed(), round__in=rounds)
@@ -128,6 +129,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
         unblinded.setdefault(round_id, set()).add(code or "")
+    imported = rounds_imported(seat.study)
     waves = []
     for round_ in sorted(rounds, key=lambda each: each.number):
         counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
@@ -147,6 +149,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 n_skipped=answers.get("n_skipped", 0),
                 unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
                 n_unblinded=answers.get("n_unblinded", 0),
+                is_imported=imported is None or round_.number in imported,
             )
         )
     return waves

@@ -259,3 +259,31 @@ def test_only_who_brought_a_study_sees_how_it_comes() -> None:
     client.force_login(make.user("nina"))
     refused = client.post("/studies/import/whole/", {"file": ContentFile(b"no zip", "s.zip")})
     assert refused.status_code == 422 and "opened as a zip" in refused.content.decode()
+
+
+def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_file_states_it() -> None:
+    study = small()
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+
+    arriving.bring_study(user=make.user("olga"), file=brought(study), slug="there")
+    client = Client()
+    client.force_login(make.user("olga"))
+
+    def methods(slug: str) -> tuple[str, str, str]:
+        answer = client.get(f"/api/v1/studies/{slug}/agreement/methods/").json()
+        (check,) = [each for each in answer["checklist"] if each["key"] == "independent"]
+        return answer["paragraph"], check["answer"], check["evidence"]
+
+    assert "the software kept it so" in methods("study")[0] and methods("study")[1] == "yes"
+    told, verdict, evidence = methods("there")
+    stated = "The file from which round 1 was imported states that raters labeled without seeing what others said"
+    assert stated in told and "the software kept it so" not in told
+    assert verdict == "partly" and stated in evidence and "nobody" not in evidence.lower()
+    there = Study.objects.get(slug="there")
+    for name in ("bob", "carol"):
+        add_member(seat=make.owner_seat(there), username=name, roles=["rater"])
+    round_ = make.rate(make.open_round(there, 2, first=11), "item bob carol\n11 crash hang\n12 slow slow")
+    assert round_.number == 2
+    told, _, evidence = methods("there")
+    assert stated in told and "labelled in round 2 without seeing what others said" in told
+    assert stated in evidence and "While a round that was not imported was open, nobody who rated in it" in evidence
