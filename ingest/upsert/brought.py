@@ -21,6 +21,7 @@ BATCH_LINES, BATCH_BYTES = 1000, 4 << 20
 LONGEST_NAME = 100
 
 Row = Mapping[str, Any]
+OTHER_CONTENT = "What the file calls {} has another content than that SHA-256 stands for."
 
 
 def batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -134,10 +135,9 @@ def store_comments(lines: Iterable[bytes]) -> None:
     map_table("map_comments")
     with connection.cursor() as cursor:
         for batch in batches(lines):
-            wrong = [row for row in _rows(batch) if _comment(row) != row["sha256"]]
-            _refuse_unless_here(
-                "SELECT 0, sha256 FROM ingest_comment WHERE sha256 = ANY(%s)", [(0, row["sha256"]) for row in wrong]
-            )
+            # A hash alone finds no stored comment, which may be one of a private repository.
+            if wrong := [row["sha256"] for row in _rows(batch) if _comment(row) != row["sha256"]]:
+                raise Invalid(OTHER_CONTENT.format(str(wrong[0])[:12]))
             values = {"rows": as_array(batch)}
             cursor.execute(
                 """
@@ -282,4 +282,4 @@ def _refuse_unless_here(statement: str, wrong: Sequence[tuple[int, str]]) -> Non
         cursor.execute(statement, [[sha256 for _, sha256 in wrong]])
         here = set(cursor.fetchall())
     if missing := [sha256 for each in wrong if each not in here for sha256 in each[1:]]:
-        raise Invalid(f"What the file calls {missing[0][:12]} has another content than that SHA-256 stands for.")
+        raise Invalid(OTHER_CONTENT.format(missing[0][:12]))

@@ -171,6 +171,14 @@ def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
         arriving.bring_study(user=make.user("nina"), file=spoilt, slug="again")
 
 
+def test_the_hash_of_a_comment_that_is_stored_here_does_not_bring_its_text() -> None:
+    file = brought(of_real_issues())
+    spoilt = changed(file, _swap("comments", b'"body":"', b'"body":"Not '), honest=True)
+    with pytest.raises(Invalid, match="another content"):
+        arriving.bring_study(user=make.user("olga"), file=spoilt, slug="hashed")
+    assert not Study.objects.filter(slug="hashed").exists()
+
+
 def test_a_taxonomy_that_says_something_else_comes_under_another_address() -> None:
     study = small()
     file = brought(study)
