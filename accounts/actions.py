@@ -134,15 +134,17 @@ def make_password_link(
 ) -> tuple[PasswordLink, str]:
     """A link for choosing a new password and its plaintext, which nobody can read again; earlier ones end.
 
-    Whether `made_by` may is for the caller to know, and asked again as long as the link is out where they may as the
-    owner of a study (`of_study`). Raises Conflict for somebody who may not sign in.
+    One sent by e-mail, which anyone can ask for, ends no link that somebody made by hand. Whether `made_by` may is for
+    the caller to know, and asked again as long as the link is out where they may as the owner of a study (`of_study`).
+    Raises Conflict for somebody who may not sign in.
     """
     if not user.is_active:
         raise Conflict(f"{user.display_name} has closed this account, or may not sign in any more.")
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
-        PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
+        earlier = PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now)
+        (earlier.filter(by_email=True) if by_email else earlier).update(expires_at=now)
         link = PasswordLink.objects.create(
             user=user,
             made_by=made_by,

@@ -15,7 +15,7 @@ from accounts import actions, jobs
 from accounts.access import get_password_link
 from accounts.errors import Invalid, NotFound
 from accounts.forms import EmailForm, FirstPasswordForm, explain
-from accounts.limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, require_room
+from accounts.limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
 from accounts.links import absolute
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
@@ -24,14 +24,17 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 @form_page
 @never_cache
 def lost_password(request: HttpRequest) -> HttpResponse:
-    """Says the same, and as quickly, whether or not the address is somebody's: a worker looks for it."""
+    """Says the same, and as quickly, whether or not the address is somebody's: a worker looks for it.
+
+    So it does above the limit of an address, where nothing more is sent: a stranger may have used it up.
+    """
     form = EmailForm(request.POST or None)
     is_sent = False
     if settings.SENDS_EMAIL and form.is_valid():
         address = form.cleaned_data["email"]
         require_room(request, RESETS_OF_ADDRESS)
-        require_room(request, RESETS_OF_EMAIL, address.casefold())
-        jobs.send_password_links.delay(address, absolute("/"))
+        if not count((RESETS_OF_EMAIL, address.casefold())).wait_seconds:
+            jobs.send_password_links.delay(address, absolute("/"))
         is_sent = True
     context = {"form": form, "is_sent": is_sent, "sends": settings.SENDS_EMAIL}
     return render(request, "accounts/lost_password.html", context, status=422 if form.errors else 200)

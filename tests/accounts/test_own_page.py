@@ -267,3 +267,17 @@ def test_an_account_at_a_provider_is_one_persons(alice: User) -> None:
         actions.connect_provider(user=make.user("bob"), provider="oidc", uid="7", called="b")
     with pytest.raises(NotFound):
         actions.disconnect_provider(user=make.user("bob"), account_id=alice.socialaccount_set.get().pk)
+
+
+def test_a_stranger_who_asks_for_links_by_e_mail_ends_no_link_made_by_hand_and_is_told_nothing(
+    alice: User, settings: Any, mailoutbox: list[Any]
+) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    by_hand = actions.make_password_link(user=alice, made_by=User.objects.create_user("root", is_staff=True))[1]
+    answers = [Client().post("/sign-in/lost-password/", {"email": "alice@example.org"}) for _ in range(5)]
+    assert {answer.status_code for answer in answers} == {200} and len(mailoutbox) == 3
+    assert len({answer.content.decode().partition("<main")[2] for answer in answers}) == 1
+    assert Client().get(f"/new-password/{by_hand}/").status_code == 200
+    emailed = [mail.body.partition("/new-password/")[2].split()[0] for mail in mailoutbox]
+    assert [Client().get(f"/new-password/{token}").status_code for token in emailed] == [404, 404, 200]

@@ -14,7 +14,7 @@ from accounts.limits import (
     KNOWN_BROWSER,
     LINKS,
     NAME_AND_ADDRESS,
-    RESETS_OF_EMAIL,
+    RESETS_OF_ADDRESS,
     ProcessCounts,
     process_counts,
 )
@@ -175,9 +175,9 @@ def test_while_redis_is_away_every_other_limit_holds_too(settings: object) -> No
         assert links == [404] * LINKS.n_most + [429]
         letters = [
             visitor.post("/sign-in/lost-password/", {"email": "nobody@example.org"}).status_code
-            for _ in range(RESETS_OF_EMAIL.n_most + 1)
+            for _ in range(RESETS_OF_ADDRESS.n_most + 1)
         ]
-        assert letters == [200] * RESETS_OF_EMAIL.n_most + [429]
+        assert letters == [200] * RESETS_OF_ADDRESS.n_most + [429]
 
 
 def test_while_redis_is_away_a_token_is_throttled(alice: User) -> None:
