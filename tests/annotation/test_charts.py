@@ -130,6 +130,7 @@ def test_large_matrices_have_no_figures_in_their_cells() -> None:
     assert angle == -90  # Cells as narrow as these leave no room for a name beside the next one.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<svg "), ("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF-")])
 def test_a_figure_is_drawn_in_each_format(format: str, begins: bytes) -> None:
     drawn = draw(on_paper(heat_map(matrix(), PRINT)), format)

@@ -111,6 +111,7 @@ def exactly_n_now(round_: Round) -> None:
     assert not RoundItem.objects.filter(round=round_, n_free__gt=F("n_raters")).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("mode", ["planned", "pool"])
 def test_exactly_two_rate_each_item_while_eight_work_leave_come_and_lose_leases(mode: str) -> None:

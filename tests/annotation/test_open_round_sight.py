@@ -38,6 +38,7 @@ def _otherwise(study: Study, own: Membership) -> None:
                 answered_in_parts(round_, item, own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["olga", pytest.param("dan", marks=pytest.mark.soak)])
 def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: Study, name: str) -> None:
     """Olga owns the study and its taxonomy; dan reads and adjudicates, too, so that every door is tried."""

@@ -169,6 +169,7 @@ def without_those_who_sign_in(rows: list[dict[str, Any]]) -> list[dict[str, Any]
     ]
 
 
+@pytest.mark.slow
 def test_what_leaves_another_server_is_what_left_here_row_by_row(tmp_path: Path) -> None:
     study = everything()
     before, audit = files_of(study), audit_of(study)

@@ -203,6 +203,7 @@ def test_a_level_up_two_leaves_of_one_parent_are_the_same(faults: Study) -> None
     assert behind(faults, "symptom", level="parent", show="differ") == [(2, 1)]
 
 
+@pytest.mark.slow
 def test_alpha_over_the_tree_forgives_siblings_as_much_as_nltk_does(faults: Study) -> None:
     from nltk.metrics.agreement import AnnotationTask
 

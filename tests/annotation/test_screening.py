@@ -370,6 +370,7 @@ def test_versions_of_a_screening_round_are_those_of_its_taxonomy():
     assert {row["taxonomy_version"] for row in rows(study, "labels/", version=2)} == {2}
 
 
+@pytest.mark.slow
 def test_labels_ratings_and_decisions_of_screening_are_there_only_by_the_rounds_number():
     study = mixed()
     for path in ("labels/", "ratings/"):
@@ -481,6 +482,7 @@ def test_the_page_of_a_round_says_what_was_kept_and_why_not():
     assert "1 of 4; 1 not screened" in page and "out</a>: Spam" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["", "rounds/", "rounds/1/", "agreement/", "agreement/?round=1", "items/", "exports/"])
 def test_every_page_of_a_study_stands_with_a_screening_round(path):
     study = mixed()

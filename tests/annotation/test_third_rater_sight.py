@@ -50,6 +50,7 @@ WORLDS: dict[str, Callable[[Round, Item, Membership], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oma", *(pytest.param(name, marks=pytest.mark.soak) for name in ("zoe", "lea"))])
 def test_no_answer_to_a_pending_third_rater_depends_on_what_others_said_there(study: Study, name: str) -> None:
     table = compared_answers.steady_table()

@@ -55,6 +55,7 @@ def test_from_a_difference_to_the_item_and_back(study: Study, go: Any) -> None:
     expect(page.get_by_role("heading", name="What was said of it")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_filters_go_into_the_address_and_stay_chosen(study: Study, go: Any) -> None:
     page = go("rea", "agreement/")
     expect(page.get_by_text("Live.")).to_be_visible()

@@ -103,6 +103,7 @@ def test_a_chart_follows_the_theme_and_is_printed_in_colours_of_paper(study: Stu
     assert title.evaluate(colour) == "rgb(0, 0, 0)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format", "begins"), [("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("PDF", b"%PDF")])
 def test_a_figure_is_downloaded(study: Study, visit: Visit, format: str, begins: bytes) -> None:
     page = visit("rea", AGREEMENT)

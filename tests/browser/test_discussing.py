@@ -84,6 +84,7 @@ def test_two_raters_discuss_by_keyboard_and_one_takes_the_others_value_over(roun
     bob.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_a_second_adjudicator_sees_who_is_there_and_what_was_decided_before_deciding(
     round_: Round, visit: Visit
 ) -> None:

@@ -57,6 +57,7 @@ def on_item(page: "Page", n_done: int) -> None:
     page.wait_for_selector(f"#where strong:text-is('{n_done}')")
 
 
+@pytest.mark.slow
 def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     press = page.keyboard.press
@@ -146,6 +147,7 @@ def test_what_is_missing_is_said_at_its_question_which_gets_the_focus(round_: Ro
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     page.keyboard.press("f")

@@ -61,6 +61,7 @@ def test_a_long_thread_comes_in_parts_by_itself_and_its_last_comment_can_be_quot
     assert quoted is not None and quoted.body == f"It hangs {N}"
 
 
+@pytest.mark.slow
 def test_the_rest_is_of_the_same_state_and_without_a_connection_waits_for_it_or_a_click(
     round_: Round, visit: "Visit", live_server: LiveServer
 ) -> None:

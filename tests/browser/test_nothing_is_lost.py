@@ -279,6 +279,7 @@ def test_somebody_else_who_signs_in_never_sends_anothers_answers(
     assert set(given) == {("bob", "bob's"), ("carol", "carol's")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_over", [False, True])
 def test_what_waits_when_the_page_is_closed_is_sent_at_the_next_visit(
     study: "Study", enter: Enter, is_over: bool

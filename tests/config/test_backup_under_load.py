@@ -27,13 +27,12 @@ from tests.site import Site, wait_until
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DEBIANS = Path("/usr/lib/postgresql/15/bin")
+pytestmark = pytest.mark.process
 PREPARE = """
 import json, random
 from accounts.actions import make_token
 from tests import builders as make
 from tests.concurrent_raters import prepare
-
-pytestmark = pytest.mark.process
 made = prepare('pool', 4, 60, 2)
 made['owner'] = make_token(user=make.user('olga'), name='files', scope='manage')[1]
 print(json.dumps(made))

@@ -41,6 +41,7 @@ def test_texts_that_would_be_ordered_or_folded_otherwise_are_refused(
         refuse_texts(encoding, by_code_point, folds_all)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_migrate_refuses_a_database_in_words_before_it_makes_a_table() -> None:
     environment = environment_of_servers()

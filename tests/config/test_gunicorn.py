@@ -59,6 +59,7 @@ def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyP
         )
 
 
+@pytest.mark.slow
 def test_each_web_process_of_a_machine_counts_in_a_folder_of_its_own() -> None:
     folders = [counted_in(port=8000), counted_in(port=8001)]
     assert len(set(folders)) == 2 and counted_in(port=8000) == folders[0]

@@ -212,6 +212,7 @@ def test_what_does_not_fit_into_a_page_is_read_apart_for_several_issues_at_once(
     assert len(questions_asked(github, "More")) <= 5
 
 
+@pytest.mark.slow
 def test_the_files_of_pull_requests_that_closed_but_are_not_linked_are_asked_for_a_hundred_at_once(
     world, github, fetch
 ):

@@ -126,6 +126,7 @@ def test_excels_line_about_the_delimiter_is_obeyed():
     ]
 
 
+@pytest.mark.slow
 def test_a_line_without_end_does_not_fill_the_memory():
     content = io.BytesIO(b"number,title\n1," + b"x" * (60 << 20) + b"\n2,ok\n")
     tracemalloc.start()

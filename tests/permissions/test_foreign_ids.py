@@ -138,6 +138,7 @@ def told_apart(site: Site, column: str, method: str, address: str, body: str, id
     return ""
 
 
+@pytest.mark.slow
 def test_ids_of_a_study_are_nothing_under_another_one_by_its_owner(site: Site) -> None:
     wrong = []
     for method, address, body in requests(of_studies=True):

@@ -471,6 +471,7 @@ def test_a_spoilt_document_is_refused_in_words(start: int, n: int, put: str) -> 
         assert not re.search('in "<|while (?:parsing|scanning)|<block|line \\d+, column', sentence), sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from annotation.agreement import Patterns
-from tests.simulation import WHOLE, examples
+from tests.simulation import WHOLE
 
 CASES = Path(__file__).parent / "cases"
 QUICK = settings(
-    max_examples=examples(2000),
+    max_examples=3000 if WHOLE else 50,
     deadline=None,
     derandomize=not WHOLE,
     database=None,
