@@ -25,6 +25,8 @@ from ingest.selections import Selection
 LONGEST_REASON = 200
 NAMED_MOST = 10_000
 RECORDED_MOST = 100
+SAYS_NOTHING = {"repository", "presence"}
+"""The words of a filter that tell nothing of what an issue says."""
 
 
 def with_selection(conditions: object, slug: object) -> object:
@@ -170,7 +172,7 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
         if missing := sorted(wanted - known - set(by_name)):
             sentences = [f"“{name[:100]}” is no item of this study, nor drawn in a sample." for name in missing[:20]]
             raise Invalid("The items could not be screened.", fields={"items": sentences})
-        items_for(seat.study, [by_name[name] for name in sorted(wanted - known)])
+        items_for(seat, [by_name[name] for name in sorted(wanted - known)])
     return Item.objects.filter(study=seat.study, identifier__in=wanted)
 
 
@@ -184,7 +186,11 @@ def _drawn(seat: Seat) -> QuerySet[Issue]:
 
 
 def _fitting(seat: Seat, conditions: object, sample: Sample | None) -> QuerySet[Item]:
-    """The study's items that fit a filter, in a sample or all; the issues of the sample become items."""
+    """The study's items that fit a filter, in a sample or all; the issues of the sample become items.
+
+    A filter asks the newest states, so one that asks more than where an issue stands leaves out those of which this
+    person may not read it.
+    """
     if sample is not None:
         take_in(seat=seat, sample=sample)
         here = Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample=sample).values("issue"))
@@ -195,6 +201,8 @@ def _fitting(seat: Seat, conditions: object, sample: Sample | None) -> QuerySet[
         raise Invalid("The items could not be screened.", fields={"filter": ["Say which, by a word at least."]})
     if "presence" not in given:  # what was deleted at GitHub is an item still
         given["presence"] = tuple(Issue.Presence.values)
+    if given.keys() - SAYS_NOTHING:
+        here = here.filter(pk__in=Issue.objects.visible_to(seat.user).values("pk"))
     found = filters.frame(given, here)
     return Item.objects.filter(study=seat.study, issue__in=found.issues.tolist())
 
@@ -207,7 +215,7 @@ def take_in(*, seat: Seat, sample: Sample) -> int:
     missing = Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample=sample).values("issue")).exclude(has_item)
     new = list(missing.select_related("repository").order_by("pk"))
     if new:
-        items_for(seat.study, new)
+        items_for(seat, new)
         record(study=seat.study, user=seat.user, verb="sample taken in", sample=sample.pk, n=len(new))
     return len(new)
 

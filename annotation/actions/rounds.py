@@ -300,7 +300,7 @@ def _items(
         fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and len(drawn) < n_items:
         fields["n_items"] = [f"Only {len(drawn)} issues of this sample are left unused."]
-    return ([] if fields else items_for(study, [row.issue for row in drawn])), found
+    return ([] if fields else items_for(seat, [row.issue for row in drawn])), found
 
 
 NOTHING_LEFT = (
@@ -337,7 +337,7 @@ def _named_items(
             wanted.append(issue)
     if fields:
         return []
-    made = {item.issue_id: item for item in items_for(study, [each for each in wanted if isinstance(each, Issue)])}
+    made = {item.issue_id: item for item in items_for(seat, [each for each in wanted if isinstance(each, Issue)])}
     items = [made[each.pk] if isinstance(each, Issue) else each for each in wanted]
     return list(dict.fromkeys(items))
 

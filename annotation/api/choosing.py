@@ -152,8 +152,8 @@ class OneSample(APIView):
 
     @extend_schema(responses=pages_of(DrawnShape), parameters=PAGE, operation_id="studies_samples_read")
     def get(self, request: Request, slug: str, pk: str) -> Response:
-        sample = get_sample(seat_of(request, slug), pk)
-        return paged(self, request, queries.drawn_issues(sample), drawn_answer)
+        seat = seat_of(request, slug)
+        return paged(self, request, queries.drawn_issues(seat, get_sample(seat, pk)), drawn_answer)
 
 
 def drawn_answer(row: SampleIssue) -> dict[str, Any]:

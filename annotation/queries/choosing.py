@@ -13,6 +13,7 @@ from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
+from annotation.queries.states import newest_readable, readable_states
 from annotation.sampling import allocate, sample_size
 from ingest import filters
 from ingest.identifiers import full_name
@@ -213,14 +214,20 @@ def sample_lines(study: Study) -> list[SampleLine]:
     return [SampleLine(row, row.n_unused, row.n_out, row.n_to_screen) for row in rows]
 
 
-def drawn_issues(sample: Sample) -> QuerySet[SampleIssue]:
-    """The issues of a sample in the order drawn, with their titles and what screening said of them."""
+def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
+    """The issues of a sample in the order drawn, with title and state and what screening said of them.
+
+    Both are those of the newest state that this person may read, or null; `is_open` says whether the issue has a page
+    for them.
+    """
     item = Item.objects.filter(study=sample.study_id, issue=OuterRef("issue"))
     return (
         SampleIssue.objects.filter(sample=sample)
-        .select_related("issue__repository", "issue__current_snapshot")
-        .defer("issue__current_snapshot__body")
+        .select_related("issue__repository")
         .annotate(
+            title=newest_readable(seat, "issue", "title"),
+            state=newest_readable(seat, "issue", "state"),
+            is_open=Exists(Issue.objects.visible_to(seat.user).filter(pk=OuterRef("issue"))),
             item_pk=Subquery(item.values("pk")),
             screening=Subquery(item.values("screening")),
             screening_reason=Subquery(item.values("screening_reason")),
@@ -284,10 +291,7 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
     if not ids:
         raise Conflict(f"Sample {sample.pk} was drawn before frames were kept; draw another one.")
-    own = Issue.objects.visible_to(seat.user)
-    private = Repository.objects.filter(private=True)
-    hidden = Snapshot.objects.filter(pk__in=ids, issue__repository__in=private).exclude(issue__in=own)
-    if sample.created_by_id != seat.user.pk and hidden.exists():
+    if Snapshot.objects.filter(pk__in=ids).exclude(pk__in=readable_states(seat).values("pk")).exists():
         raise Forbidden("This frame holds issues of a private repository that you may not see; ask who drew it.")
     return _frame_rows(sample, ids)
 

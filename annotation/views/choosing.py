@@ -70,7 +70,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         lines=lines,
         chosen=shown,
         flow=queries.flow(shown) if shown else [],
-        page=page_of(request, queries.drawn_issues(shown), key="position") if shown else None,
+        page=page_of(request, queries.drawn_issues(seat, shown), key="position") if shown else None,
         may_screen=seat.has_role(OWNER, ADJUDICATOR),
         repositories=repositories(seat.user)[:200] if is_owner else [],
         selections=queries.selection_lines(seat.user, selections()) if is_owner else [],

@@ -356,7 +356,7 @@ def test_pages_follow_the_same_ladder(study: Study, sample: Sample) -> None:
 
 def test_an_item_of_another_study_is_not_screened_through_this_one(study: Study, sample: Sample) -> None:
     other = studies.create_study(user=make.user("mia"), slug="other", title="Other", taxonomy="symptoms")
-    item = studies.items_for(other, Issue.objects.select_related("repository").filter(number=1))[0]
+    item = studies.items_for(make.owner_seat(other), Issue.objects.select_related("repository").filter(number=1))[0]
     client = Client()
     client.force_login(make.user("olga"))
     assert client.post(reverse("screen_item", args=["study", item.pk]), {"screening": "in"}).status_code == 404

@@ -126,7 +126,8 @@ def test_until_an_invitation_is_accepted_every_door_of_the_study_is_closed(study
 
 def test_a_private_repository_of_the_study_stays_hidden_until_its_invitation_is_accepted(study: Study) -> None:
     [issue] = make.issues(1, "acme/secret", private=True)
-    studies.items_for(study, [issue])
+    make.user("sam", staff=True)
+    studies.items_for(make.seat(study, "sam"), [issue])
     invited(study, "zoe", "reader")
     assert Script("zoe").send("GET", "issues/acme/secret/1/").status_code == 404
     accept(study, "zoe")

@@ -44,7 +44,7 @@ def study(world: Any, fetch: Any) -> Study:
     )  # fmt: skip
     Issue.objects.update(changes_known=True)
     made = make.study()
-    items_for(made, [stored])
+    items_for(make.owner_seat(made), [stored])
     made.items.create(identifier="post 17")
     return made
 
@@ -62,7 +62,7 @@ def test_people_stand_under_pseudonyms_in_every_column(study):
 
 def test_another_study_gives_the_same_person_another_name(study):
     other = make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: others"))
-    items_for(other, list(Issue.objects.select_related("repository")))
+    items_for(make.owner_seat(other), list(Issue.objects.select_related("repository")))
     here, there = ({row["author"] for row in sent(study=slug)} - {None} for slug in ("study", "other"))
     assert len(here) == len(there) == 1 and here != there
 
@@ -122,7 +122,7 @@ def test_it_takes_the_same_number_of_queries_for_one_issue_and_for_many(study, w
     for number in range(30):
         world.named("o/r").issue(f"Number {number}").comment("Yes.")
     fetch()
-    items_for(study, list(Issue.objects.select_related("repository")))
+    items_for(make.owner_seat(study), list(Issue.objects.select_related("repository")))
     with assert_queries(5):
         assert len(list(issue_rows(study))) > 30
 

@@ -105,7 +105,9 @@ def test_what_is_looked_ahead_at_is_the_pinned_state(study: Study) -> None:
 def test_an_imported_identifier_is_pinned_when_its_issue_comes_in(study: Study) -> None:
     found = Item.objects.create(study=study, identifier="acme/rocket#7")
     made = make.issues(1, first=7)
-    assert items_for(study, Issue.objects.select_related("repository").filter(pk=made[0].pk)) == [found]
+    assert items_for(make.owner_seat(study), Issue.objects.select_related("repository").filter(pk=made[0].pk)) == [
+        found
+    ]
     assert pinned(study, 7).pk == made[0].current_snapshot_id
 
 
