@@ -3,12 +3,14 @@
 import io
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
@@ -428,7 +430,8 @@ def test_a_whole_study_file_claims_no_number_of_github(
     mal, sam = make.user("mal"), make.user("sam", staff=True)
     make.version(owner="mal")
     thread = [{"id": 5, "body": "hello", "created_at": "2024-01-01T00:00:00Z"}]
-    mine = {"number": 1, "title": "Mine", "updated_at": "2030-01-01T00:00:00Z", "repository": "mal/x"}
+    later = (timezone.now() + timedelta(hours=20)).isoformat()
+    mine = {"number": 1, "title": "Mine", "updated_at": later, "repository": "mal/x"}
     take([mine | {"comments": thread}], user=mal, private=True)
     script, slug = study_of("mal", "mal/x#1")
     export = script.send("POST", f"studies/{slug}/exports/", {"what": "study"}).json()["id"]
