@@ -19,7 +19,8 @@ from annotation.models import Plan, Round, Sample, Study
 from annotation.package.archive import Archive
 from annotation.package.whole import FORMAT, KIND, MANIFEST, path_of
 from annotation.queries import whole
-from ingest.models import Issue, Repository, Snapshot
+from annotation.queries.states import readable_states
+from ingest.models import Snapshot
 from taxonomy.actions.arriving import version_rows
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 
@@ -58,10 +59,9 @@ def require_whole(seat: Seat) -> None:
         raise Conflict("A plan is being run; wait until it is done.")
     if seat.membership is None:  # the operator's shell
         return
-    hidden = Repository.objects.filter(private=True).exclude(pk__in=Repository.objects.visible_to(seat.user))
+    readable = readable_states(seat).values("pk")
     for sample in Sample.objects.filter(study=seat.study).exclude(created_by=seat.user).order_by("pk"):
-        of_private = Snapshot.objects.filter(pk__in=sample.frame, issue__repository__in=hidden)
-        if of_private.exclude(issue__in=Issue.objects.visible_to(seat.user)).exists():
+        if Snapshot.objects.filter(pk__in=sample.frame).exclude(pk__in=readable).exists():
             raise Forbidden(
                 f"The frame of sample {sample.pk} holds issues of a private repository that you may not see; ask who "
                 "drew it to export the study."
@@ -127,7 +127,10 @@ def _run(moment: Any, statement: str, *values: Any) -> None:
 
 
 def _gather(moment: Any, study: Study, seat: Seat) -> None:
-    """The ids of issues, snapshots and people that the study names, in tables that end with the transaction."""
+    """The ids of issues, snapshots and people that the study names, in tables that end with the transaction.
+
+    The newest state of an issue is among them where its exporter may read it.
+    """
     for name in (ISSUES, SNAPSHOTS, NAMED):
         _run(moment, f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY) ON COMMIT DROP; TRUNCATE {name}")
     _run(
@@ -148,11 +151,18 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         SELECT issue_id FROM annotation_item WHERE study_id = %s AND issue_id IS NOT NULL
         UNION SELECT d.issue_id FROM annotation_sampleissue d JOIN annotation_sample s ON s.id = d.sample_id
         WHERE s.study_id = %s
-        UNION SELECT issue_id FROM ingest_snapshot WHERE id IN (SELECT id FROM {SNAPSHOTS});
-        INSERT INTO {SNAPSHOTS} SELECT current_snapshot_id FROM ingest_issue
-        WHERE id IN (SELECT id FROM {ISSUES}) AND current_snapshot_id IS NOT NULL ON CONFLICT DO NOTHING;
+        UNION SELECT issue_id FROM ingest_snapshot WHERE id IN (SELECT id FROM {SNAPSHOTS})
         """,  # noqa: S608
         *[study.pk] * 2,
+    )
+    readable, values = readable_states(seat).order_by().values_list("pk").query.sql_with_params()
+    _run(
+        moment,
+        f"""
+        INSERT INTO {SNAPSHOTS} SELECT current_snapshot_id FROM ingest_issue
+        WHERE id IN (SELECT id FROM {ISSUES}) AND current_snapshot_id IN ({readable}) ON CONFLICT DO NOTHING
+        """,  # noqa: S608
+        *values,
     )
     for table in whole.travelling():
         if table.model not in whole.NUMBERED:
@@ -206,9 +216,16 @@ INGEST = {
         SELECT id, host, owner, name, github_id, private FROM ingest_repository
         WHERE id IN (SELECT repository_id FROM ingest_issue WHERE id IN (SELECT id FROM leaving_issues)) ORDER BY id""",
     "issues": """
-        SELECT id, repository_id, number, current_snapshot_id, updated_at, added_at, presence, moved_to, locked,
+        SELECT i.id, repository_id, number, s.id AS current_snapshot_id,
+               CASE WHEN s.id = current_snapshot_id THEN i.updated_at ELSE s.updated_at END AS updated_at, added_at,
+               presence, moved_to, CASE WHEN s.id = current_snapshot_id THEN i.locked ELSE s.locked END AS locked,
                checked_at, changes_known
-        FROM ingest_issue WHERE id IN (SELECT id FROM leaving_issues) ORDER BY id""",
+        FROM ingest_issue i LEFT JOIN LATERAL (
+            SELECT s.id, s.updated_at, s.locked FROM ingest_snapshot s
+            WHERE s.issue_id = i.id AND s.id IN (SELECT id FROM leaving_snapshots)
+            ORDER BY s.id = i.current_snapshot_id DESC, s.id DESC LIMIT 1
+        ) s ON true
+        WHERE i.id IN (SELECT id FROM leaving_issues) ORDER BY i.id""",
     "comments": """
         SELECT id, sha256, github_id, author_login, author_id, body, created_at FROM ingest_comment WHERE id IN (
             SELECT comment_id FROM ingest_snapshotcomment WHERE snapshot_id IN (SELECT id FROM leaving_snapshots))

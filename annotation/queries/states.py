@@ -2,29 +2,24 @@
 
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import BigIntegerField, Case, F, Func, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 
-from annotation.access import Seat, snapshots_of_own_studies
+from annotation.access import Seat
 from annotation.models import Sample
-from ingest.models import Repository, Snapshot
+from ingest.models import Snapshot
 
 
 def readable_states(seat: Seat) -> QuerySet[Snapshot]:
-    """The states of issues that this person may read here.
+    """The states of issues that this person may read here: those that are visible to them, and those that they drew.
 
-    Those of repositories open to them, those that their studies pinned, and those that they drew in samples of this
-    study, when they could read them: nothing that came later.
+    The frames of their samples of this study hold what they could read then, and nothing that came later.
     """
-    user = seat.user
-    allowed = Q(issue__repository__private=False) | Q(
-        issue__repository__in=Repository.objects.visible_to(user).values("pk")
-    )
-    if user.pk is not None:
-        drawn = Sample.objects.filter(study=seat.study, created_by=user).order_by()
-        allowed |= Q(pk__in=snapshots_of_own_studies(user)) | Q(
-            pk__in=drawn.values_list(Func(F("frame"), function="unnest", output_field=BigIntegerField()))
-        )
-    return Snapshot.objects.filter(allowed)
+    visible: QuerySet[Snapshot] = Snapshot.objects.visible_to(seat.user)
+    if seat.user.is_staff:
+        return visible
+    drawn = Sample.objects.filter(study=seat.study, created_by=seat.user).order_by()
+    states = drawn.values_list(Func(F("frame"), function="unnest", output_field=BigIntegerField()))
+    return visible | Snapshot.objects.filter(pk__in=states)
 
 
 def newest_readable(seat: Seat, issue: str = "pk", column: str = "pk") -> Subquery:

@@ -1,6 +1,8 @@
 """What is fetched later of a private repository reaches no study that drew a sample of its issues before."""
 
+import io
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,11 +10,13 @@ import pytest
 from django.core.files.base import ContentFile
 from django.test import Client
 
+from annotation import exporting
 from annotation.actions import studies
-from annotation.models import Item, Study
+from annotation.actions.arriving import bring_study
+from annotation.models import Export, Item, Study
 from ingest import sync
 from ingest.actions.uploads import take_upload
-from ingest.models import FetchRun, Issue
+from ingest.models import FetchRun, Issue, Repository
 from tests import builders as make
 from tests.github import GitHub, World
 from tests.scripts import Script
@@ -157,3 +161,45 @@ def test_a_filter_asks_nothing_of_states_that_the_person_may_not_read(eve: Scrip
         assert [screen(Script(name), filter=filter).json()["n"] for filter in asked] == [0] * len(asked)
         assert screen(Script(name), filter={"repository": ["lab/hooked"]}).json()["n"] == N
     assert screen(Script("staffy"), filter={"search": "kitchen"}).json()["n"] == N
+
+
+def exported(script: Script, what: str) -> bytes:
+    """An export of the study, as it is downloaded."""
+    made = script.send("POST", "studies/older/exports/", {"what": what})
+    assert made.status_code == 202, made.content
+    exporting.work(Export.objects.latest("pk").pk)
+    answer = script.send("GET", f"exports/{made.json()['id']}/download/")
+    assert answer.status_code == 200
+    return content(answer)
+
+
+def texts(file: bytes) -> bytes:
+    """All that a file holds, unpacked."""
+    if not file.startswith(b"PK"):
+        return file
+    with zipfile.ZipFile(io.BytesIO(file)) as archive:
+        return b"".join(archive.read(name) for name in archive.namelist())
+
+
+def test_files_of_a_study_hold_of_private_issues_what_was_pinned_and_drawn(eve: Script) -> None:
+    assert screen(eve, items=["lab/hooked#1", "lab/hooked#2"]).json()["n"] == 2
+    for what in ("study", "issues", "items", "labels", "ratings", "resolutions"):
+        assert b"kitchen" not in texts(exported(eve, what)), what
+    assert b"An old title 2" in texts(exported(eve, "study"))
+    assert b"kitchen" in texts(exported(Script("staffy"), "study"))
+    refused = Script("olga").send("POST", "studies/older/exports/", {"what": "study"})
+    assert refused.status_code == 403 and "may not see" in refused.json()["message"]
+
+
+def test_a_study_that_left_without_newest_states_comes_in_with_the_ones_it_has(eve: Script, world: World) -> None:
+    assert screen(eve, items=["lab/hooked#1", "lab/hooked#2"]).json()["n"] == 2
+    file = io.BytesIO(exported(eve, "study"))
+    Repository.objects.update(name="elsewhere")
+    stored, _ = bring_study(user=make.user("nora"), file=file, slug="brought")
+    issues = Issue.objects.filter(repository__name="hooked")
+    assert sorted(issues.values_list("current_snapshot__title", flat=True)) == [
+        f"An old title {number}" for number in range(N)
+    ]
+    assert set(stored.study.items.values_list("snapshot", flat=True)) < set(
+        issues.values_list("current_snapshot", flat=True)
+    )
