@@ -40,6 +40,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.public import Public
+from annotation.queries.giving import READ
 
 TRAVELS: tuple[type[Model], ...] = (
     Membership,
@@ -172,7 +173,7 @@ def counts(study: Study) -> dict[str, int]:
 
 
 def newest_change(study: Study) -> Any:
-    """When something of the study was written last, its exports, drafts and inboxes apart; a query for each table."""
+    """When the study changed last; exports, downloads, reading, drafts and inboxes are no change. A query a table."""
     found = []
     for table in travelling():
         times = [each.name for each in columns_of(table.model) if getattr(each, "auto_now_add", False)]
@@ -180,7 +181,7 @@ def newest_change(study: Study) -> Any:
             continue
         rows = table.rows(study).order_by()
         if table.model is AuditEvent:
-            rows = rows.exclude(verb__startswith="export ")
+            rows = rows.exclude(verb__startswith="export ").exclude(verb__in=(AuditEvent.DOWNLOADED, READ))
         found.append(rows.aggregate(newest=Max(times[0]))["newest"])
     return max((each for each in found if each is not None), default=None)
 

@@ -145,6 +145,9 @@ def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_st
     add_member(seat=seat, username=make.user("ida").username, roles=["owner"])
     assert signed_in("ida").get(f"/studies/study/exports/{export.number}/download/").status_code == 403
     export = whole_export(study)
+    assert signed_in("olga").get(f"/studies/study/exports/{export.number}/download/").status_code == 200
+    assert signed_in("olga").get("/studies/study/exports/ratings.csv?round=1").status_code == 200
+    assert study.audit_events.filter(verb="downloaded").count() == 2
     deletion = life.delete_study(seat=seat, typed="study", send=False)
     assert (deletion.sha256, deletion.title) == (export.sha256, "Changed")
     for name in ("olga", "bob"):
