@@ -102,6 +102,7 @@ def make_round(script: Script, **more: Any) -> Any:
     return script.send("POST", "studies/older/rounds/", body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eve", ["uploaded", "public"], indirect=True)
 def test_a_sample_shows_who_drew_it_what_they_could_read_and_others_nothing(eve: Script) -> None:
     assert seen("eve", "An old title") == {"/sample/"}
@@ -111,6 +112,7 @@ def test_a_sample_shows_who_drew_it_what_they_could_read_and_others_nothing(eve:
     assert seen("staffy", "kitchen") == {"/sample/"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["screen", "page", "name", "filter", "round", "screening round"])
 def test_a_sample_pins_what_who_drew_it_could_read(eve: Script, way: str) -> None:
     pages = Client()
