@@ -12,7 +12,7 @@ MISSING_PACKAGE := The packages could not be installed (pip's words stand above)
 	Python 3.11 to 3.13; elsewhere use docker-compose.yml.
 
 export PORT DATA_DIR
-unexport DJANGO_SETTINGS_MODULE
+unexport DJANGO_SETTINGS_MODULE PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test test-slow check audit soak bench lock browser descriptions clean
 .DEFAULT_GOAL := help

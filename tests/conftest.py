@@ -65,8 +65,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", "ALLOWED_HOSTS", "SITE_URL"):
     os.environ.pop(name, None)
 
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the many processes of the tests need not each compile everything
-    os.environ["PYTHONPYCACHEPREFIX"] = str(DATA_DIR / "compiled")
+# What is compiled is kept, as anywhere: each of the many processes of the tests would take half a minute to compile it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 DURATIONS = Path(__file__).resolve().parent / "durations.json"
 """Seconds that each file took when it was measured last (`--keep-durations`): those that take longest begin first."""
