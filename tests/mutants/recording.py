@@ -1,10 +1,11 @@
-"""Coverage by test, recorded while the suite runs: `pytest -p tests.mutants.recording`.
+"""Coverage by test of what the patches change, recorded while the suite runs: `pytest -p tests.mutants.recording`.
 
 Each process writes `.mutants/coverage.PID`, whose contexts are the ids of the tests, and `.mutants/durations.PID.json`.
 """
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,18 @@ import coverage
 import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / ".mutants"
-SOURCES = ("accounts", "annotation", "config", "ingest", "taxonomy")
+
+
+def touched_files() -> list[str]:
+    """The Python files that a patch changes or names: all others run without being recorded, which is much quicker."""
+    root = Path(__file__).resolve().parent.parent.parent
+    texts = [path.read_text() for path in Path(__file__).parent.glob("*.patch")]
+    named = {path for text in texts for path in re.findall(r"^(?:--- a/|Touches: )([^\s:]+\.py)\b", text, re.M)}
+    return [str(root / path) for path in sorted(named)]
+
 
 _coverage = coverage.Coverage(
-    data_file=str(FOLDER / f"coverage.{os.getpid()}"), source=list(SOURCES), config_file=False
+    data_file=str(FOLDER / f"coverage.{os.getpid()}"), include=touched_files(), config_file=False
 )
 _seconds: dict[str, float] = {}
 
