@@ -31,7 +31,7 @@ def fetch(run: FetchRun) -> None:
     }
     try:
         if run.cursor.get("found"):
-            job.require_public()
+            job.look_again()
         else:
             job.resolve()
         kinds[run.requested.get("what") or "issues"](job)

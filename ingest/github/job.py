@@ -105,17 +105,22 @@ class Job:
             message = f"Another run of {full_name(*now)} is at work; this one goes on after it."
             raise FetchMustWait(message, wait_seconds=BUSY_SECONDS, counts=False) from None
 
-    def require_public(self) -> None:
-        """Before a run goes on that found its repository earlier: whether it is still public, where it has to be.
+    def look_again(self) -> None:
+        """Asks, before a run goes on that found its repository earlier, whether the repository is still as public.
 
-        Raises FetchFailed, as if the repository were not there.
+        Someone who may not use the tokens gets FetchFailed, as if it were not there. For others a repository that
+        became private while the run waited is found again, which makes it private here before anything more is stored.
         """
-        if not self.is_restricted:
-            return
         assert self.run.repository is not None
+        if not self.client.has_tokens or (self.run.repository.private and not self.is_restricted):
+            return
         answer = self.client.get(f"/repos/{self.name[1]}/{self.name[2]}", what=self.title, also=UNREADABLE)
         if not is_public(answer.value):
-            raise _unreadable() if _is_nonsense(answer) else self._hidden(self.title)
+            if _is_nonsense(answer):
+                raise _unreadable()
+            if self.is_restricted:
+                raise self._hidden(self.title)
+            self.start_over_name()
         if answer.value.get("id") != (self.run.repository.github_id or answer.value.get("id")):
             raise FetchFailed(f"{self.title} is another repository at GitHub now; start a new fetch of it.")
 

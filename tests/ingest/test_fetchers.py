@@ -164,6 +164,30 @@ def test_a_run_that_goes_on_looks_again_whether_the_repository_is_public(
     assert worked(continue_run(run=run, user=eve, send=False)).state == "done"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_of_staff_makes_a_repository_private_that_became_so_while_it_waited(
+    world: World, github: GitHub, eve: User, way: str
+) -> None:
+    """Staff may read it with the tokens: what is fetched then must not lie among issues that everyone sees."""
+    home = world.repository("o/r")
+    for _ in range(60 if way == "graphql" else 120):
+        home.issue()
+    if way == "rest":
+        github.fault("no_graphql", "/graphql")
+        github.fault("secondary", "/o/r/issues", skip=2)
+    else:
+        github.fault("secondary", "/graphql", skip=1)
+    run = worked(start_fetch(user=make.user("sam", staff=True), repository="o/r", send=False))
+    assert (run.state, Repository.objects.get().private) == ("waiting", False)
+    n_stored = Issue.objects.count()
+    home.private = True
+    FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+    assert worked(run).state == "waiting" and Issue.objects.count() == n_stored
+    FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+    assert worked(run).state == "done" and Repository.objects.get().private
+    assert Issue.objects.count() == len(home.issues) and not Issue.objects.visible_to(eve).exists()
+
+
 def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
     world: World, github: GitHub, fetch: Fetch, eve: User
 ) -> None:
