@@ -84,27 +84,32 @@ class PercentAgreement(Estimator):
     def __call__(self, counts: Floats) -> Floats:
         return 1 - self.observed(counts)
 
-    def linearised(self) -> Floats:
-        """P: what each pattern contributes to the value (Gwet 2014, ch. 5); its mean over units is the value."""
-        return self._per_pair(1 - self.within)
+    def influence(self) -> Floats:
+        """P: how far a unit of each pattern moves the value, times the number of units; its mean over units is 0.
+
+        The observed agreement is a ratio over the units with at least two ratings: other units do not move it.
+        """
+        return self._observed_influence()
 
     def standard_error(self) -> float | None:
         counts = self.tallies.counts[0]
-        n = counts.sum()
-        if n < 2:
+        paired = float(self.tallies.paired(self.tallies.counts)[0])
+        if paired < 2:
             return None
-        return float(np.sqrt(counts @ (self.linearised() - self.point()) ** 2 / (n * (n - 1))))
+        variance = counts @ self.influence() ** 2 / counts.sum() ** 2
+        return float(np.sqrt(variance * paired / (paired - 1)))
 
-    def _per_pair(self, contribution: Floats) -> Floats:
-        n = self.tallies.units(self.tallies.counts)[0]
-        paired = self.tallies.paired(self.tallies.counts)[0]
-        return np.where(self.tallies.pairable, contribution * n / paired, 0.0)
+    def _observed_influence(self) -> Floats:
+        counts = self.tallies.counts
+        share = self.tallies.paired(counts)[0] / self.tallies.units(counts)[0]
+        return np.where(self.tallies.pairable, (self.observed(counts)[0] - self.within) / share, 0.0)
 
 
 class AnyRaters(PercentAgreement):
     """1 − observed / expected, whoever gave the ratings; units with one rating still count for the category shares.
 
-    Standard errors by Gwet's linearisation (Gwet 2008, doi:10.1348/000711006X126600; Gwet 2014, ch. 5).
+    Standard errors by linearization: a unit with one rating moves the chance agreement alone. Where every unit has at
+    least two ratings they are Gwet's (Gwet 2008, doi:10.1348/000711006X126600; Gwet 2014, ch. 5).
     """
 
     @abstractmethod
@@ -118,10 +123,10 @@ class AnyRaters(PercentAgreement):
     def __call__(self, counts: Floats) -> Floats:
         return _beyond_chance(self.observed(counts), self.expected(counts))
 
-    def linearised(self) -> Floats:
+    def influence(self) -> Floats:
         expected = float(self.expected(self.tallies.counts)[0])
-        seen = self._per_pair((expected - self.within) / expected)
-        return seen + 2 * (1 - self.point()) * (self.expected_per_unit() - expected) / expected
+        by_chance = 2 * (1 - self.point()) * (self.expected_per_unit() - expected)
+        return (self._observed_influence() + by_chance) / expected
 
     def mean_shares(self, counts: Floats) -> Floats:
         """B × K: π."""

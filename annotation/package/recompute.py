@@ -337,14 +337,16 @@ class Coefficient:
         return float(self(self.t.counts[None, :])[0])
 
     def error(self):
+        """Observed agreement is a ratio over the units with two ratings or more: others move the chance term alone."""
         c = self.t.counts
         n, n_paired = c.sum(), c[self.t.paired].sum()
-        if n < 2:
+        if n_paired < 2:
             return None
         value, chance = self.value(), float(self.chance(c[None, :])[0])
-        each = np.where(self.t.paired, (self.alike - chance) / (1 - chance) * n / n_paired, 0.0)
-        each -= 2 * (1 - value) * (self.chance_of_units() - chance) / (1 - chance)
-        return float(np.sqrt(c @ (each - value) ** 2 / (n * (n - 1))))
+        each = np.where(self.t.paired, (self.alike - self.agreed(c[None, :])[0]) * n / n_paired, 0.0)
+        each -= 2 * (1 - value) * (self.chance_of_units() - chance)
+        variance = c @ (each / (1 - chance)) ** 2 / n**2
+        return float(np.sqrt(variance * n_paired / (n_paired - 1)))
 
 
 class Percent(Coefficient):
