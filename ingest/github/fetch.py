@@ -30,10 +30,10 @@ def fetch(run: FetchRun) -> None:
         "closing_changes": closing.fetch_changes,
     }
     try:
-        if run.cursor.get("found"):
-            job.look_again()
-        else:
+        if not run.cursor.get("found"):
             job.resolve()
+        elif job.is_restricted or run.cursor.get("way") == LISTINGS:  # GraphQL answers name it
+            job.look_again()
         kinds[run.requested.get("what") or "issues"](job)
     finally:
         job.count()

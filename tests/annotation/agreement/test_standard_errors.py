@@ -1,4 +1,4 @@
-"""Analytic standard errors against the jackknife and the spread of simulated studies, with units that one person rated."""
+"""Analytic standard errors against the jackknife and simulated studies, also where units have one rating."""
 
 from typing import Any
 
