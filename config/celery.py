@@ -11,6 +11,7 @@ from celery import Celery
 from celery.signals import (
     beat_init,
     before_task_publish,
+    celeryd_init,
     heartbeat_sent,
     setup_logging,
     task_postrun,
@@ -75,6 +76,14 @@ def _hand_on_the_request(context: dict[str, Any] | None = None, **_: Any) -> Non
     if context is not None:
         context.clear()
         context.update(kept)
+
+
+@celeryd_init.connect
+def _jobs_have_limits(**_: Any) -> None:
+    """What a worker asks of the database may take long, and not for ever."""
+    from config import database
+
+    database.limit(database.JOBS)
 
 
 @worker_ready.connect

@@ -1,8 +1,10 @@
-"""What Concord asks of its PostgreSQL before it makes tables in it, and whose turn it is to make them."""
+"""What Concord asks of its PostgreSQL: its version, the turn to make tables, limits of statements."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 LEAST_VERSION = 15
@@ -70,3 +72,44 @@ def turn_at_tables(*, shared: bool = False) -> Iterator[None]:
         yield
     finally:
         side.close()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long PostgreSQL lets a connection work, wait for a lock, and hold a transaction without a statement."""
+
+    statement_seconds: int
+    lock_seconds: int
+    idle_in_transaction_seconds: int
+
+    def settings(self) -> dict[str, str]:
+        """As PostgreSQL names them; it also looks every few seconds whether the client is still there."""
+        return {
+            "statement_timeout": f"{self.statement_seconds}s",
+            "lock_timeout": f"{self.lock_seconds}s",
+            "idle_in_transaction_session_timeout": f"{self.idle_in_transaction_seconds}s",
+            "client_connection_check_interval": "5s",
+        }
+
+
+WEB = Limits(statement_seconds=18, lock_seconds=10, idle_in_transaction_seconds=120)
+JOBS = Limits(statement_seconds=1800, lock_seconds=120, idle_in_transaction_seconds=1800)
+CONNECT_SECONDS = 4
+TCP = {"keepalives_idle": "15", "keepalives_interval": "5", "keepalives_count": "3"}
+
+
+def limit(limits: Limits) -> None:
+    """Gives all connections that this process makes from now on these limits, as options of their start.
+
+    Behind PgBouncer the entry of its pool sets them (deploy/pgbouncer.ini): what a client sets would stay with a
+    connection that serves another client next.
+    """
+    place = connections.settings[DEFAULT_DB_ALIAS]
+    options = place["OPTIONS"]
+    for name, value in {"connect_timeout": str(CONNECT_SECONDS), **TCP}.items():
+        options.setdefault(name, value)
+    if not settings.PGBOUNCER:
+        given = [options["options"]] if options.get("options") else []
+        options["options"] = " ".join([*(f"-c {name}={value}" for name, value in limits.settings().items()), *given])
+    elif limits is WEB and settings.WEB_DATABASE:
+        place.update(settings.WEB_DATABASE | {"OPTIONS": options | settings.WEB_DATABASE["OPTIONS"]})

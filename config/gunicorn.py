@@ -1,17 +1,24 @@
 """How gunicorn serves Concord, wherever it runs: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
 
+import errno
 import hashlib
 import os
+import re
+import selectors
 import shutil
+import socket
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from accounts import file_modes
 from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
@@ -24,10 +31,52 @@ TOO_LONG = (
 
 REST_SECONDS = 5.0
 """So long what was refused unread is read on."""
+LATE_SECONDS = 20.0
+LATE = (
+    "The server has more to do than it manages just now, so this request was not begun. What you saved before is safe. "
+    "Try again in a moment."
+)
+RESERVED = re.compile(rb"(?:GET|HEAD) /(?:static/|(?:healthz|readyz|metrics)[ ?])")
+"""What needs no database and is answered however many requests wait for one: health checks, metrics, static files."""
+RESERVED_THREADS = 4
 
 
 class Worker(ThreadWorker):
-    """Answers an address that is too long in words, before Django sees it; reads on what was refused unread."""
+    """Answers health checks, metrics and static files on threads of their own, so that they never wait for a page.
+
+    An address that is too long is answered in words, before Django sees it, and so is a request that waited too long
+    for a thread. What was refused unread is read on.
+    """
+
+    def init_process(self) -> None:
+        self.reserved = ThreadPoolExecutor(RESERVED_THREADS, thread_name_prefix="reserved")
+        super().init_process()
+
+    def accept(self, listener: Any) -> None:
+        """A new connection waits in the poller until its request begins to arrive, and takes no thread before."""
+        try:
+            client_sock, client_addr = listener.accept()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+                raise
+            return
+        self.nr_conns += 1
+        conn = TConn(self.cfg, client_sock, client_addr, listener.getsockname())
+        conn.set_timeout()
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def enqueue_req(self, conn: Any) -> None:
+        conn.arrived_at = time.monotonic()
+        pool = self.reserved if RESERVED.match(_beginning(conn)) else self.tpool
+        done = pool.submit(self.handle, conn)
+        done.add_done_callback(lambda future: self.method_queue.defer(self.finish_request, conn, future))
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        if time.monotonic() - conn.arrived_at > LATE_SECONDS:
+            write_error(conn.sock, 503, "Service Unavailable", LATE)
+            return False
+        return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
         """A proxy that is still sending takes a connection that ends for a fault of ours: 503, and not only for one."""
@@ -40,6 +89,15 @@ class Worker(ThreadWorker):
             write_error(client, 414, "Address too long", TOO_LONG)
         else:
             super().handle_error(req, client, addr, exc)
+
+
+def _beginning(conn: Any) -> bytes:
+    """The first bytes of the next request, which stay where they are."""
+    if conn.parser is not None and (ahead := conn.parser.unreader.buf.getvalue()):
+        return bytes(ahead[:40])
+    with suppress(OSError):
+        return bytes(conn.sock.recv(40, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    return b""
 
 
 worker_class = "config.gunicorn.Worker"
@@ -69,9 +127,11 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Each process that answers says that it lives."""
-    from config import pulse
+    """Each process that answers reports that it runs, watches over its requests, and connects with limits."""
+    from config import database, deadlines, pulse
 
+    database.limit(database.WEB)
+    deadlines.watch.begin()
     pulse.keep_beating(pulse.WEB)
 
 

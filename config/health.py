@@ -1,9 +1,16 @@
-"""Whether the parts that Concord rests on answer: the database, Redis, the tables' migrations, the storage of files."""
+"""Whether the parts that Concord rests on answer: the database, Redis, the tables' migrations, the storage of files.
+
+Each part is looked at by a thread of its own, one at a time, and whoever asks waits for it two seconds at the most. So
+neither a probe nor a page ever hangs with a part that accepts connections and never answers.
+"""
 
 import logging
 import secrets
+import select
+import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache as once
 from typing import Any
 
@@ -13,6 +20,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, default_storage
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from psycopg2.extensions import POLL_OK, POLL_READ
 from redis import Redis
 
 logger = logging.getLogger(__name__)
@@ -20,50 +28,105 @@ OK = "ok"
 WAIT_SECONDS = 2
 STORAGE_SECONDS = 30  # how long an answer of the storage holds: it costs a write
 
-_storage_said: dict[str, tuple[float, str]] = {}
+
+class Look:
+    """What was found when a part was looked at last; one thread at a time looks, however many ask."""
+
+    def __init__(self, part: str, ask: Callable[[], str], *, silent: str, kept_seconds: float = 0) -> None:
+        self._part, self._ask, self._silent, self._kept_seconds = part, ask, silent, kept_seconds
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._found, self._found_at = "", -1e9
+
+    def begin(self) -> None:
+        """Has a thread look, unless one does or what was found still holds."""
+        with self._lock:
+            holds = self._found == OK and time.monotonic() - self._found_at < self._kept_seconds
+            if holds or (self._thread is not None and self._thread.is_alive()):
+                return
+            self._thread = threading.Thread(target=self._run, daemon=True, name=f"look at {self._part}")
+            self._thread.start()
+
+    def found(self, until: float) -> str:
+        """`ok`, or what is wrong in words; waits until then at the most. Call `begin` first."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(max(0.0, until - time.monotonic()))
+            if thread.is_alive():
+                return self._silent
+        return self._found
+
+    def forget(self) -> None:
+        """Has it looked at again at the next time."""
+        self._found_at = -1e9
+
+    def _run(self) -> None:
+        try:
+            found = self._ask()
+        except Exception as error:
+            logger.warning("%s does not answer: %s", self._part, type(error).__name__)
+            found = self._silent
+        self._found, self._found_at = found, time.monotonic()
 
 
 def states() -> dict[str, str]:
-    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Seconds at the most."""
-    found = {"database": _tried("database", _database), "redis": _tried("redis", _redis)}
-    found["migrations"] = _tried("migrations", _migrations) if found["database"] == OK else "not known"
-    found["storage"] = storage_state()
-    return found
-
-
-def storage_state() -> str:
-    """Whether files can be written; asked anew every half a minute by each process."""
-    said = _storage_said.get("storage")
-    if said is None or said[1] != OK or time.monotonic() - said[0] > STORAGE_SECONDS:
-        said = (time.monotonic(), _tried("storage", lambda: _write_to(default_storage)))
-        _storage_said["storage"] = said
-    return said[1]
+    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Two seconds at the most."""
+    until = time.monotonic() + WAIT_SECONDS
+    for look in LOOKS.values():
+        look.begin()
+    found = {part: look.found(until) for part, look in LOOKS.items()}
+    return found | ({} if found["database"] == OK else {"migrations": "not known"})
 
 
 def forget() -> None:
-    """Has the storage asked anew."""
-    _storage_said.clear()
+    """Has the storage looked at again."""
+    LOOKS["storage"].forget()
+
+
+def database_answers(seconds: float) -> bool:
+    """Whether the database answers a new connection within so long, if only by refusing it."""
+    try:
+        _asked("SELECT 1", seconds)
+    except TimeoutError:
+        return False
+    except psycopg2.Error:
+        return True
+    return True
 
 
 def missing_migrations() -> list[str]:
     """The migrations of this version that the database has not had, as `app.name`. One query."""
-    with _connected() as link, link.cursor() as cursor:
-        cursor.execute("SELECT app, name FROM django_migrations")
-        applied = set(cursor.fetchall())
+    applied = set(_asked("SELECT app, name FROM django_migrations", WAIT_SECONDS))
     return sorted(f"{app}.{name}" for app, name in _own_migrations() - applied)
 
 
-def _tried(part: str, ask: Callable[[], str]) -> str:
-    try:
-        return ask()
-    except Exception as error:
-        logger.warning("%s does not answer: %s", part, type(error).__name__)
-        return "can't be written" if part == "storage" else "does not answer"
+def _asked(sql: str, seconds: float) -> list[tuple[Any, ...]]:
+    """What the database answers on a connection of its own; raises TimeoutError where it says nothing for so long.
+
+    Asked without blocking, because libpq itself waits without end for a server that accepts and never answers.
+    """
+    until = time.monotonic() + seconds
+    asked = connection.get_connection_params()
+    asked.pop("cursor_factory", None)
+    with closing(psycopg2.connect(**asked, async_=1)) as link:
+        _wait(link, until)
+        cursor = link.cursor()
+        cursor.execute(sql)
+        _wait(link, until)
+        return list(cursor.fetchall())
+
+
+def _wait(link: Any, until: float) -> None:
+    while (state := link.poll()) != POLL_OK:
+        poller = select.poll()
+        poller.register(link.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
+        left = until - time.monotonic()
+        if left <= 0 or not poller.poll(left * 1000):
+            raise TimeoutError
 
 
 def _database() -> str:
-    with _connected() as link, link.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    _asked("SELECT 1", WAIT_SECONDS)
     return OK
 
 
@@ -84,19 +147,6 @@ def asking_redis() -> "Redis":
     return Redis.from_url(address, socket_timeout=WAIT_SECONDS, socket_connect_timeout=WAIT_SECONDS)
 
 
-class _connected:  # noqa: N801 - used like a function
-    """A connection of its own to the database, closed afterwards: one at hand may hang for long."""
-
-    def __enter__(self) -> Any:
-        asked = connection.get_connection_params() | {"connect_timeout": WAIT_SECONDS}
-        asked.pop("cursor_factory", None)
-        self._link = psycopg2.connect(**asked)
-        return self._link
-
-    def __exit__(self, *error: object) -> None:
-        self._link.close()
-
-
 @once
 def _own_migrations() -> frozenset[tuple[str, str]]:
     loader = MigrationLoader(None)
@@ -110,3 +160,13 @@ def _write_to(storage: Storage) -> str:
         return OK
     storage.exists("health")
     return OK
+
+
+LOOKS = {
+    "database": Look("database", _database, silent="does not answer"),
+    "redis": Look("redis", _redis, silent="does not answer"),
+    "migrations": Look("migrations", _migrations, silent="not known"),
+    "storage": Look(
+        "storage", lambda: _write_to(default_storage), silent="can't be written", kept_seconds=STORAGE_SECONDS
+    ),
+}

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error as DatabaseProblem
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
@@ -46,7 +47,8 @@ class Shared:
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("concord_up", "Whether a part answers.", labels=["part"])
-        for part, said in health.states().items():
+        states = health.states()
+        for part, said in states.items():
             up.add_metric([part], float(said == health.OK))
         yield up
         alive = GaugeMetricFamily("concord_processes", "Processes heard of within two minutes.", labels=["kind"])
@@ -57,10 +59,9 @@ class Shared:
         if (length := pulse.queue_length()) is not None:
             yield GaugeMetricFamily("concord_queue_length", "Messages that wait for a worker.", value=length)
         yield from self._tasks()
-        try:
-            yield from self._jobs()
-        except DatabaseError:
-            return
+        if states["database"] == health.OK:
+            with suppress(DatabaseProblem):
+                yield from self._jobs()
 
     def _tasks(self) -> Iterator[Metric]:
         n = CounterMetricFamily("concord_tasks", "Tasks that are over.", labels=["task", "state"])

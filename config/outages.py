@@ -3,6 +3,7 @@
 import errno
 from dataclasses import dataclass
 
+import psycopg2
 from django.db import Error as DatabaseProblem
 from django.db import InterfaceError
 from kombu.exceptions import OperationalError as BrokerAway
@@ -11,6 +12,22 @@ from redis.exceptions import RedisError
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NOT_WRITABLE = {errno.EROFS, errno.EIO, errno.EACCES}
 READ_ONLY = "25006"
+TOO_LONG = {"57014", "25P03", "57P05"}  # by statement_timeout, or a transaction without a statement for too long
+LOST = (
+    "server closed the connection",
+    "connection has been closed",
+    "connection already closed",
+    "connection not open",
+    "no connection to the server",
+    "could not receive data from server",
+    "could not send data to server",
+    "connection timed out",
+    "lost synchronization with server",
+    "server sent data",
+    "SSL SYSCALL error",
+    "SSL error",
+)
+"""How the driver puts it that a connection is lost; its class of error is OperationalError or not, as it happens."""
 BUSY = {"40001", "40P01", "55P03"}  # a deadlock and the like: the same again goes well
 
 
@@ -28,6 +45,12 @@ DATABASE = Outage("database", f"The database does not answer just now. {SAFE} Tr
 CROWDED = Outage("database", f"The database has no connection left just now. {SAFE} Try again in a moment.", 5)
 BUSY_DATABASE = Outage("database", "Somebody else changed the same at this moment. Nothing was stored; try again.", 1)
 READ_ONLY_DATABASE = Outage("database", f"The database takes no changes just now. {SAFE} Try again in a while.", 30)
+TOO_SLOW = Outage(
+    "time limit",
+    f"This took longer than the server allows for one request, so it was stopped and nothing was stored. {SAFE} Ask "
+    "for less at once, or try again when the server has less to do.",
+    30,
+)
 NO_ROOM = (
     f"The server has no room left on its disk, so this could not be stored. {SAFE} Tell whoever runs this site, and "
     "try again when there is room."
@@ -48,10 +71,12 @@ def outage_of(error: BaseException | None) -> Outage | None:
 
 def _outage(error: BaseException) -> Outage | None:
     match error:
-        case InterfaceError():
+        case InterfaceError() | psycopg2.InterfaceError():
             return DATABASE
         case DatabaseProblem():
             return _of_database(getattr(error.__cause__, "pgcode", None), error)
+        case psycopg2.Error():
+            return _of_database(error.pgcode, error)
         case RedisError() | BrokerAway():
             return REDIS
         case OSError():
@@ -64,13 +89,21 @@ def _outage(error: BaseException) -> Outage | None:
 def _of_database(code: str | None, error: BaseException) -> Outage | None:
     """By the code that PostgreSQL gives (Appendix A of its manual); no code at all means that it did not answer."""
     if code is None:
-        return DATABASE if type(error).__name__ == "OperationalError" else None
+        return DATABASE if type(error).__name__ == "OperationalError" or is_lost(error) else None
     if code in {"53100", "58030"}:
         return DATABASE_FULL
     if code == "53300":
         return CROWDED
     if code in BUSY:
         return BUSY_DATABASE
+    if code in TOO_LONG:
+        return TOO_SLOW
     if code == READ_ONLY:
         return READ_ONLY_DATABASE
-    return DATABASE if code[:2] in {"08", "53", "57", "58"} and code != "57014" else None
+    return DATABASE if code[:2] in {"08", "53", "57", "58"} else None
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an error without a code is that of a connection that is gone."""
+    said = str(error)
+    return isinstance(error, DatabaseProblem | psycopg2.Error) and any(words in said for words in LOST)

@@ -103,6 +103,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.deadlines.Deadlines",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.SeenSessions",
     "django.middleware.common.CommonMiddleware",
@@ -133,16 +134,18 @@ TEMPLATES = [
     }
 ]
 
+PGBOUNCER = env.flag("PGBOUNCER")
 DATABASES = {
     "default": env.database(env.text("DATABASE_URL") or embedded.database_url(DATA_DIR))
     | {
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        "DISABLE_SERVER_SIDE_CURSORS": env.flag("PGBOUNCER"),
+        "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
     }
 }
 DIRECT_DATABASE = env.database(env.text("DIRECT_DATABASE_URL")) if env.text("DIRECT_DATABASE_URL") else None
+WEB_DATABASE = env.database(env.text("WEB_DATABASE_URL")) if env.text("WEB_DATABASE_URL") else None
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or embedded.redis_url(DATA_DIR)
 CACHES = {

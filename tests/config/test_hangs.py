@@ -1,0 +1,108 @@
+"""A PostgreSQL or a Valkey that accepts connections and never answers: who waits, what they read, and that it ends."""
+
+import http.client
+import json
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+
+import psutil
+import pytest
+
+from tests.site import Site, wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+WORDS = "The database does not answer just now. What you saved before is safe."
+BUSY = 3
+"""How many times longer than promised an answer may take on a machine that has much else to do."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(tmp_path_factory.mktemp("hangs") / "data")
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@contextmanager
+def stopped(processes: list[psutil.Process]) -> Iterator[None]:
+    """These processes do nothing, and their sockets stay open."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+
+
+def postgres(site: Site) -> list[psutil.Process]:
+    postmaster = site.postmaster()
+    return [postmaster, *postmaster.children(recursive=True)]
+
+
+def got(site: Site, path: str, timeout: float = 90) -> tuple[int, str, float]:
+    """Status, body and seconds of an answer."""
+    began = time.monotonic()
+    with closing(http.client.HTTPConnection("127.0.0.1", site.port, timeout=timeout)) as link:
+        link.request("GET", path, headers={"Authorization": f"Bearer {site._token}"})
+        answer = link.getresponse()
+        said = answer.read().decode(errors="replace")
+    return answer.status, said, time.monotonic() - began
+
+
+def test_with_a_silent_database_all_are_told_in_words_and_probes_and_files_answer_at_once(site: Site) -> None:
+    paths = ["/api/v1/studies/", "/api/v1/taxonomies/"] * 8  # twice as many as there are threads
+    assert {got(site, path)[0] for path in paths} == {200}
+    with ThreadPoolExecutor(len(paths)) as crowd, stopped(postgres(site)):
+        waiting = [crowd.submit(got, site, path) for path in paths]
+        time.sleep(1)  # until all threads wait
+        seen = []
+        while not all(each.done() for each in waiting):
+            for path, status, most in (("/healthz", 200, 1), ("/static/css/analysis.css", 200, 1), ("/readyz", 503, 3)):
+                answer = got(site, path)
+                assert answer[0] == status and answer[2] < most * BUSY, (path, answer)
+                seen.append(answer[2])
+            time.sleep(0.5)
+        found = [each.result() for each in waiting]
+        assert {status for status, _, _ in found} == {503} and all(WORDS in said for _, said, _ in found), found
+        longest = max(seconds for _, _, seconds in found)
+        assert longest < 30 * BUSY
+        assert got(site, "/api/v1/studies/")[0] == 503
+        assert json.loads(got(site, "/readyz")[1])["database"] == "does not answer"
+        print(f"longest wait {longest:.1f} s, longest probe {max(seen):.2f} s")
+    began = time.monotonic()
+    wait_until(lambda: got(site, "/api/v1/studies/")[0] == 200, "the site answers again")
+    with ThreadPoolExecutor(8) as crowd:
+        wait_until(lambda: {each[0] for each in crowd.map(lambda p: got(site, p), paths)} == {200}, "all threads")
+    print(f"all threads back after {time.monotonic() - began:.1f} s")
+    assert time.monotonic() - began < 10 * BUSY
+
+
+def test_with_a_silent_redis_pages_and_jobs_are_taken_and_probes_say_so(site: Site) -> None:
+    with stopped([site.valkey()]):
+        for path in ("/api/v1/studies/", "/sign-in/"):
+            status, said, seconds = got(site, path)
+            assert status == 200 and seconds < 30, (path, said)
+        status, run = site.ask("fetches/", {"repository": "nobody/nothing"})
+        assert status == 202, run
+        status, said, seconds = got(site, "/readyz")
+        assert status == 503 and json.loads(said)["redis"] == "does not answer" and seconds < 3 * BUSY
+    wait_until(lambda: got(site, "/readyz")[0] == 200, "Redis answers again")
+
+
+def test_a_connection_without_a_request_takes_no_thread(site: Site) -> None:
+    import socket
+
+    silent = [socket.create_connection(("127.0.0.1", site.port)) for _ in range(40)]
+    try:
+        assert got(site, "/api/v1/studies/", timeout=4.5)[0] == 200
+    finally:
+        for each in silent:
+            each.close()
