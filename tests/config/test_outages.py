@@ -3,6 +3,7 @@
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -58,6 +59,7 @@ def database_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @contextmanager
 def no_room(n_bytes: int = 2048) -> Iterator[None]:
     """No file of this process may grow beyond that; the servers are other processes."""
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # half a module would be found by other tests
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
@@ -66,6 +68,7 @@ def no_room(n_bytes: int = 2048) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+        sys.dont_write_bytecode = compiles
 
 
 @pytest.mark.django_db(transaction=True)
