@@ -70,7 +70,8 @@ class Look:
 
 
 def states() -> dict[str, str]:
-    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Two seconds at the most."""
+    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Waits two seconds at the most."""
+    _own_migrations()  # read from files once, which is no wait for anybody
     until = time.monotonic() + WAIT_SECONDS
     for look in LOOKS.values():
         look.begin()
