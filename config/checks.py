@@ -36,3 +36,13 @@ def links_lead_to_the_site(app_configs: Any, **_: Any) -> list[checks.CheckMessa
         sentence = f"HTTPS is set, but SITE_URL is {settings.SITE_URL}."
         found.append(checks.Warning(sentence, hint="Write SITE_URL with https://.", id="concord.W003"))
     return found
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def pages_have_time_limits(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:
+    """A warning where statements of pages have no time limit, because a pool passes none on."""
+    if not settings.PGBOUNCER or settings.WEB_DATABASE:
+        return []
+    sentence = "PGBOUNCER is set and WEB_DATABASE_URL is not, so pages have no time limits in PostgreSQL."
+    hint = "Add the entry for web processes of deploy/pgbouncer.ini to yours, and set WEB_DATABASE_URL to it."
+    return [checks.Warning(sentence, hint=hint, id="concord.W004")]

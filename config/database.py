@@ -19,6 +19,17 @@ class UnfitDatabase(Exception):
     """Concord can't work on this database; the message says why and how to mend it."""
 
 
+class TablesInUse(UnfitDatabase):
+    """A migration did not get its table."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The tables were not migrated: a long statement or transaction holds one of them, and a migration does not "
+            "make everybody wait behind it. What was migrated before stays. Try again when it is over; `SELECT pid, "
+            "state, query FROM pg_stat_activity` lists what runs."
+        )
+
+
 def refuse_unfit() -> None:
     """Raises UnfitDatabase where the server is too old, or orders or folds texts otherwise; one query."""
     if connection.vendor != "postgresql":
@@ -93,7 +104,8 @@ class Limits:
 
 
 WEB = Limits(statement_seconds=18, lock_seconds=10, idle_in_transaction_seconds=120)
-JOBS = Limits(statement_seconds=1800, lock_seconds=120, idle_in_transaction_seconds=1800)
+JOBS = Limits(statement_seconds=1800, lock_seconds=600, idle_in_transaction_seconds=1800)
+MIGRATIONS = Limits(statement_seconds=0, lock_seconds=10, idle_in_transaction_seconds=0)
 CONNECT_SECONDS = 4
 TCP = {"keepalives_idle": "15", "keepalives_interval": "5", "keepalives_count": "3"}
 
@@ -113,3 +125,18 @@ def limit(limits: Limits) -> None:
         options["options"] = " ".join([*(f"-c {name}={value}" for name, value in limits.settings().items()), *given])
     elif limits is WEB and settings.WEB_DATABASE:
         place.update(settings.WEB_DATABASE | {"OPTIONS": options | settings.WEB_DATABASE["OPTIONS"]})
+
+
+@contextmanager
+def limited(limits: Limits) -> Iterator[None]:
+    """Works with these limits in the block, on a connection that begins and ends with it."""
+    place = connections.settings[DEFAULT_DB_ALIAS]
+    before = place["OPTIONS"]
+    connection.close()
+    place["OPTIONS"] = dict(before)
+    limit(limits)
+    try:
+        yield
+    finally:
+        connection.close()
+        place["OPTIONS"] = before

@@ -219,8 +219,6 @@ def files(location: Path) -> dict[str, object]:
         )
     if any(keys) and not all(keys):
         raise ImproperlyConfigured("Of S3_ACCESS_KEY and S3_SECRET_KEY one is missing; give both, or none.")
-    from botocore.config import Config
-
     options = {
         "bucket_name": bucket,
         "endpoint_url": endpoint or None,
@@ -229,7 +227,6 @@ def files(location: Path) -> dict[str, object]:
         "file_overwrite": False,
         "querystring_auth": False,
         "max_memory_size": 4 * 1024 * 1024,
-        "client_config": Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 3}),
     }
     if all(keys):
         options |= {"access_key": keys[0], "secret_key": keys[1]}

@@ -21,6 +21,7 @@ from gunicorn.util import write_error
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from accounts import file_modes
+from config import env
 from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
 
 TOO_LONG = (
@@ -110,6 +111,8 @@ control_socket_disable = True
 umask = file_modes.PRIVATE_UMASK  # of a Unix socket to listen on; the settings set that of the process
 logconfig_dict = LOGGING  # as everything else logs
 
+HAS_BUCKET = bool(env.text("S3_BUCKET"))
+
 if METRICS_TOKEN:  # before anything counts
     # In memory: a full disk would end a process that counts in a file of its own there.
     _shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
@@ -131,6 +134,10 @@ def post_worker_init(worker: Any) -> None:
     from config import database, deadlines, pulse
 
     database.limit(database.WEB)
+    if HAS_BUCKET:
+        from accounts import bucket
+
+        bucket.absence.is_on_watch = True
     deadlines.watch.begin()
     pulse.keep_beating(pulse.WEB)
 

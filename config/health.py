@@ -49,7 +49,8 @@ class Look:
 
     def found(self, until: float) -> str:
         """`ok`, or what is wrong in words; waits until then at the most. Call `begin` first."""
-        thread = self._thread
+        with self._lock:
+            thread = self._thread
         if thread is not None:
             thread.join(max(0.0, until - time.monotonic()))
             if thread.is_alive():
@@ -70,7 +71,7 @@ class Look:
 
 
 def states() -> dict[str, str]:
-    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Waits two seconds at the most."""
+    """Each part with `ok`, or with what is wrong in words that tell nothing of the machine. Waits two seconds."""
     _own_migrations()  # read from files once, which is no wait for anybody
     until = time.monotonic() + WAIT_SECONDS
     for look in LOOKS.values():

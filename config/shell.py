@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
@@ -45,6 +46,8 @@ WITHOUT_TABLES = {
     "sqlsequencereset",
     "upgrade",
 }
+LOCK_NOT_AVAILABLE = "55P03"
+LOCK_TRIES, LOCK_PAUSE_SECONDS = 5, 2.0
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -67,6 +70,7 @@ def run(arguments: Sequence[str]) -> None:
             execute_from_command_line(list(arguments))
         return
 
+    from config import database
     from config.database import UnfitDatabase
     from config.embedded import ServersUnavailable
 
@@ -76,6 +80,7 @@ def run(arguments: Sequence[str]) -> None:
                 _make_tables_once()
             elif command == "migrate":
                 _refuse_unfit()
+                database.limit(database.MIGRATIONS)
             with file_modes.as_caller() if command in FOR_CALLER else nullcontext():
                 execute_from_command_line(list(arguments))
     except (ServersUnavailable, UnfitDatabase) as error:
@@ -109,7 +114,30 @@ def migrate(before: Callable[[], None] = lambda: None) -> None:
     with database.turn_at_tables():
         database.refuse_unfit()
         before()
-        call_command("migrate", verbosity=0, interactive=False)
+        with database.limited(database.MIGRATIONS):
+            _call_until_not_locked(lambda: call_command("migrate", verbosity=0, interactive=False))
+
+
+def _call_until_not_locked(migrate: Callable[[], object]) -> None:
+    """Migrates, and tries again for a minute where a table is in use, so that nobody waits behind a migration for long.
+
+    Raises TablesInUse. Each migration is whole or not there, so the next try goes on with the one that had to wait.
+    """
+    from django.db import OperationalError, connection
+
+    from config import database
+
+    for n_left in reversed(range(LOCK_TRIES)):
+        try:
+            migrate()
+            return
+        except OperationalError as error:
+            if getattr(error.__cause__, "pgcode", None) != LOCK_NOT_AVAILABLE:
+                raise
+            connection.close()
+            if not n_left:
+                raise database.TablesInUse from error
+            time.sleep(LOCK_PAUSE_SECONDS)
 
 
 def _refuse_unfit() -> None:

@@ -63,6 +63,7 @@ class Servers:
         address = f"postgresql://{self._place['USER']}@127.0.0.1:{self._pool}/{self._place['NAME']}"
         self.environment = os.environ | {
             "DATABASE_URL": address,
+            "WEB_DATABASE_URL": f"{address}_web",
             "REDIS_URL": redis_url,
             "DATA_DIR": str(self.folder / "data"),
             "PGBOUNCER": "1",
@@ -179,9 +180,10 @@ class Servers:
         told = (DEPLOY / "pgbouncer.ini").read_text()
         for old, new in (
             (
-                r"^concord = .*$",
-                f"{place['NAME']} = {server} dbname={place['NAME']}\n* = {server}",
+                r"^concord = host=\S+ port=\S+ dbname=\S+",
+                f"* = {server}\n{place['NAME']} = {server} dbname={place['NAME']}",
             ),
+            (r"^concord_web = host=\S+ port=\S+ dbname=\S+", f"{place['NAME']}_web = {server} dbname={place['NAME']}"),
             (r"^listen_port = .*$", f"listen_port = {self._pool}\nunix_socket_dir ="),
             (r"^auth_type = .*$", "auth_type = any"),
             (r"^auth_file = .*$", ""),

@@ -40,7 +40,7 @@ def wait_until(condition: Callable[[], Any], what: str) -> Any:
 class Site:
     """A running site, its worker and clock those of users; waiting is shortened (PICK_UP_SECONDS, `long_ago`)."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, **environment: str) -> None:
         self.data_dir = data_dir
         with closing(socket.socket()) as probe:
             probe.bind(("127.0.0.1", 0))
@@ -48,6 +48,7 @@ class Site:
         left_out = {"DATABASE_URL", "REDIS_URL", "MAKELEVEL"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
         self._environment = kept | {"DATA_DIR": str(data_dir), "PORT": str(self.port), "PICK_UP_SECONDS": "1"}
+        self._environment |= environment
         self._log = (data_dir.parent / "up.log").open("w+")
         self._up = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--no-demo"],

@@ -3,13 +3,29 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import psycopg2
 import pytest
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from pytest_django.fixtures import Settings
 
-from config.database import MIGRATING, UnfitDatabase, refuse_texts, refuse_version, turn_at_tables
+from config import env, shell
+from config.database import (
+    JOBS,
+    MIGRATING,
+    MIGRATIONS,
+    WEB,
+    TablesInUse,
+    UnfitDatabase,
+    limit,
+    limited,
+    refuse_texts,
+    refuse_version,
+    turn_at_tables,
+)
+from config.outages import TOO_SLOW, outage_of
 from tests.conftest import environment_of_servers
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -82,3 +98,54 @@ def test_whoever_makes_tables_keeps_all_others_waiting_and_whoever_looks_only_th
     with turn_at_tables(shared=True):
         assert others() == (False, True)
     assert others() == (True, True)
+
+
+@pytest.mark.django_db
+def test_web_processes_and_workers_begin_their_connections_with_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limits, statement, lock in ((WEB, "18s", "10s"), (JOBS, "30min", "10min")):
+        monkeypatch.setitem(connection.settings_dict, "OPTIONS", {})
+        limit(limits)
+        side = connection.copy()
+        with closing(side), side.cursor() as cursor:
+            cursor.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
+            assert cursor.fetchone() == (statement, lock)
+            cursor.execute("SET statement_timeout = '50ms'")
+            with pytest.raises(OperationalError) as stopped:
+                cursor.execute("SELECT pg_sleep(30)")
+        assert outage_of(stopped.value) is TOO_SLOW
+
+
+def test_behind_a_pool_nothing_is_set_by_the_client_and_web_processes_take_their_own_entry(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PGBOUNCER = True
+    settings.WEB_DATABASE = env.database("postgresql://me@127.0.0.1:6432/concord_web")
+    place = dict(connection.settings_dict, OPTIONS={})
+    monkeypatch.setitem(connections.settings, "default", place)
+    limit(JOBS)
+    assert "options" not in place["OPTIONS"] and place["NAME"] == connection.settings_dict["NAME"]
+    limit(WEB)
+    assert "options" not in place["OPTIONS"] and (place["NAME"], place["PORT"]) == ("concord_web", "6432")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_lets_others_work_and_says_which_table_it_did_not_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "LOCK_PAUSE_SECONDS", 0)
+    tries = []
+
+    def migrate() -> None:
+        tries.append(1)
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '20ms'; LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE")
+
+    side = connection.copy()
+    with closing(side):
+        side.set_autocommit(False)
+        with side.cursor() as cursor:
+            cursor.execute("LOCK TABLE annotation_study IN ACCESS SHARE MODE")
+        with pytest.raises(TablesInUse, match="a long statement or transaction holds one of them"):
+            shell._call_until_not_locked(migrate)
+        assert len(tries) == shell.LOCK_TRIES
+    with limited(MIGRATIONS), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
+        assert cursor.fetchone() == ("10s", "0")

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
 import psutil
+import psycopg2
 import pytest
 
+from config import embedded
 from tests.site import Site, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -95,6 +97,15 @@ def test_with_a_silent_redis_pages_and_jobs_are_taken_and_probes_say_so(site: Si
         status, said, seconds = got(site, "/readyz")
         assert status == 503 and json.loads(said)["redis"] == "does not answer" and seconds < 3 * BUSY
     wait_until(lambda: got(site, "/readyz")[0] == 200, "Redis answers again")
+
+
+def test_a_page_does_not_wait_for_a_lock_that_lasts(site: Site) -> None:
+    with closing(psycopg2.connect(embedded.database_url(site.data_dir))) as link:
+        link.cursor().execute("LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(0.1)")
+        status, said, seconds = got(site, "/api/v1/studies/")
+        assert status == 503 and "at this moment" in said and seconds < 30 * BUSY, (status, said)
+        link.rollback()
+    assert got(site, "/api/v1/studies/")[0] == 200
 
 
 def test_a_connection_without_a_request_takes_no_thread(site: Site) -> None:

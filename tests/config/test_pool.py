@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from tests.config.other_databases import empty_database
 from tests.conftest import environment_of_servers
@@ -109,6 +111,41 @@ def test_whatever_is_done_through_a_pool_is_done_and_leaves_nothing_on_its_conne
     left = servers.query("SELECT relname FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'")
     assert (left, servers.query("SELECT mode FROM pg_locks WHERE locktype = 'advisory'")) == ([], [])
     assert not [line for line in servers.whole_logs().splitlines() if "Traceback" in line or " ERROR " in line]
+
+
+def test_pages_and_jobs_have_limits_of_their_own_and_none_is_carried_over(servers: Servers) -> None:
+    servers.run(PREPARE)
+    asked = "from django.db import connection; cursor = connection.cursor(); "
+    assert "30min" in servers.run(f"{asked}cursor.execute('SHOW statement_timeout'); print(cursor.fetchone())")
+
+    def shown(address: str) -> set[str]:
+        """The limits that thirty transactions of six clients at once find."""
+        links = [psycopg2.connect(address) for _ in range(6)]
+        found = set()
+        for _ in range(5):
+            for link in links:
+                cursor = link.cursor()
+                cursor.execute("SELECT current_setting('statement_timeout') || ' ' || current_setting('lock_timeout')")
+                found.add(cursor.fetchone()[0])
+            for link in links:
+                link.rollback()
+        for link in links:
+            link.close()
+        return found
+
+    with ThreadPoolExecutor(2) as both:
+        jobs = both.submit(shown, servers.environment["DATABASE_URL"])
+        web = both.submit(shown, servers.environment["WEB_DATABASE_URL"])
+    assert (jobs.result(), web.result()) == ({"30min 10min"}, {"18s 10s"})
+    token = servers.run(
+        "from accounts.actions import make_token; from tests import builders as make; "
+        "print(make_token(user=make.user('olga'), name='x', scope='manage')[1])"
+    )
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute("LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE")
+        status, said = servers.ask("api/v1/studies/", token)
+    assert status == 503 and b"at this moment" in said
+    assert servers.ask("api/v1/studies/", token)[0] == 200
 
 
 def manage(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
