@@ -10,33 +10,37 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.holds import Kind, are_held, held, place
 from accounts.models import User
+from accounts.time_limits import Turn
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.queries import whole
 
 BATCH = 5000
-LOCKS = 7_303
-"""The number of advisory locks on deletions, beside the deletion's own."""
 SWITCH = "concord.study_that_goes"
 
 log = logging.getLogger(__name__)
 
 
-def work(deletion_id: int) -> None:
-    """Takes away what a deleted study holds, then the study; nothing for one that is gone, or while a worker is at it.
+def work(deletion_id: int, *, turn_seconds: float | None = None) -> bool:
+    """Takes away what a deleted study holds, then the study, until the turn is over; whether it is to go on.
 
     A batch is a transaction, in which alone the database lets rows of this study go.
     """
-    people = _people(deletion_id)
-    while _batch(deletion_id):
-        pass
-    _forget(people)
+    turn = Turn(turn_seconds)
+    with held(Kind.DELETION, deletion_id):
+        people = _people(deletion_id)
+        while _batch(deletion_id):
+            if turn.is_over():
+                return True
+        _forget(people)
+    return False
 
 
 def _held(deletion_id: int) -> Deletion | None:
     """The deletion, nobody else's until the transaction ends, with its study named to the database; None: over."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCKS, deletion_id % 2**31])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.DELETION_BATCH, place(deletion_id)])
         if not cursor.fetchone()[0]:
             return None
     found = Deletion.objects.select_related("study").filter(pk=deletion_id, done_at=None).first()
@@ -124,7 +128,11 @@ def _forget(people: set[int]) -> None:
 
 
 def lost(before_seconds: int) -> list[int]:
-    """Deletions that are not over and that nobody was heard of for so long; one query."""
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    rows = Deletion.objects.filter(Q(worked_at__lt=since) | Q(worked_at=None), done_at=None)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    """Deletions that are not over, that nobody works on, and that were not sent for so long; they are sent again."""
+    now = timezone.now()
+    rows = Deletion.objects.filter(Q(worked_at__lt=now - timedelta(seconds=before_seconds)) | Q(worked_at=None))
+    waiting = list(rows.filter(done_at=None).order_by("pk").values_list("pk", flat=True))
+    at_work = are_held(Kind.DELETION) if waiting else set()
+    found = [pk for pk in waiting if place(pk) not in at_work]
+    Deletion.objects.filter(pk__in=found).update(worked_at=now)
+    return found

@@ -3,18 +3,20 @@
 import hashlib
 import logging
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import IO, Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core.files import File
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.errors import ConcordError, StorageAway
+from accounts.holds import Kind, are_held, held, place
+from accounts.time_limits import WHOLE_SECONDS, is_statement_limit, stopped
 from annotation.access import OWNER, get_seat
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, write_file
@@ -22,11 +24,12 @@ from annotation.exports.rows import counting
 from annotation.models import Export
 
 TELL_SECONDS = 0.5
-PULSE_SECONDS = 15
-STALE_SECONDS = 60
+LOST_SECONDS = 30
 CLAIMS_MOST = 5
 PIECE = 1 << 20
 WAITS_FOR_STORAGE = "waiting: the storage of files does not answer"
+
+ADVICE = "Ask for a smaller file, or ask for it again when the server has less to do."
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +44,23 @@ def work(export_id: int) -> None:
     All that is written to the row is fenced by the number of the claim, so of two workers only the last one finishes.
     What goes wrong for good is said in the row; a database that is away is waited for by the clock.
     """
-    export = _claimed(export_id)
-    if export is None:
-        return
+    with held(Kind.EXPORT, export_id):
+        export = _claimed(export_id)
+        if export is not None:
+            _work(export)
+
+
+def _work(export: Export) -> None:
     try:
-        with _heard(export):
-            _make(export)
+        _make(export)
     except ClaimLost:
         return
-    except (OperationalError, InterfaceError):
+    except SoftTimeLimitExceeded:
         raise
+    except (OperationalError, InterfaceError) as error:
+        if not is_statement_limit(error):
+            raise
+        _fail(export, stopped(WHOLE_SECONDS // 2, ADVICE))
     except StorageAway:
         log.warning("Export %s waits: the storage of files does not answer", export.pk)
         with suppress(ClaimLost):
@@ -64,6 +74,13 @@ def work(export_id: int) -> None:
     except Exception as error:
         log.exception("Export %s failed", export.pk)
         _fail(export, f"The file could not be made ({type(error).__name__}). The server's log says more.")
+
+
+def end_over_limit(export_id: int) -> None:
+    """Notes that the worker of an export was stopped at its time limit; whoever may still live has lost the claim."""
+    error = stopped(WHOLE_SECONDS, ADVICE)
+    ended = {"state": Export.State.FAILED, "error": error, "step": "", "file": "", "done_at": timezone.now()}
+    Export.objects.filter(pk=export_id, state=Export.State.RUNNING).update(n_claims=F("n_claims") + 1, **ended)
 
 
 def _claimed(export_id: int) -> Export | None:
@@ -175,41 +192,18 @@ def _fail(export: Export, why: str) -> None:
             storage.delete(name)
 
 
-@contextmanager
-def _heard(export: Export) -> Iterator[None]:
-    """Lets the row say that the worker lives, also while a long statement runs or a file is on its way."""
-    over = threading.Event()
-
-    def pulse() -> None:
-        try:
-            while not over.wait(PULSE_SECONDS):
-                ours = Export.objects.filter(pk=export.pk, n_claims=export.n_claims, state=Export.State.RUNNING)
-                with suppress(OperationalError, InterfaceError):
-                    ours.update(worked_at=timezone.now())
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=pulse, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def pick_up(stale_seconds: int = STALE_SECONDS, lost_seconds: int = STALE_SECONDS // 2) -> list[int]:
+def pick_up(lost_seconds: int = LOST_SECONDS) -> list[int]:
     """Queues exports whose worker died or whose message was lost; their ids, to be sent to workers.
 
-    One whose workers died again and again has failed.
+    One whose workers died again and again has failed. A row that is locked here can't begin or end, so of one that is
+    running with nobody at work on it the worker is gone.
     """
     now = timezone.now()
-    waits: dict[str, int] = {Export.State.RUNNING: stale_seconds, Export.State.QUEUED: lost_seconds}
     with transaction.atomic():
         rows = Export.objects.select_for_update(skip_locked=True).filter(state__in=Export.AT_WORK).order_by("pk")
-        found = [
-            each for each in rows if (each.worked_at or each.created_at) <= now - timedelta(seconds=waits[each.state])
-        ]
+        waiting = list(rows)
+        at_work = are_held(Kind.EXPORT) if waiting else set()
+        found = [each for each in waiting if place(each.pk) not in at_work and _is_lost(each, now, lost_seconds)]
         for each in found:
             each.state, each.worked_at = Export.State.QUEUED, now
             if each.n_claims >= CLAIMS_MOST and each.step != WAITS_FOR_STORAGE:
@@ -217,3 +211,9 @@ def pick_up(stale_seconds: int = STALE_SECONDS, lost_seconds: int = STALE_SECOND
                 each.error = f"The worker stopped {CLAIMS_MOST} times while it made the file; ask for a smaller one."
             each.save(update_fields=["state", "worked_at", "done_at", "error"])
     return [each.pk for each in found if each.state == Export.State.QUEUED]
+
+
+def _is_lost(export: Export, now: datetime, lost_seconds: int) -> bool:
+    is_waiting = export.state == Export.State.QUEUED or export.step == WAITS_FOR_STORAGE
+    seconds = lost_seconds if is_waiting else 0
+    return (export.worked_at or export.created_at) <= now - timedelta(seconds=seconds)

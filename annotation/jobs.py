@@ -2,12 +2,13 @@
 
 from celery import shared_task
 
+from accounts.time_limits import WHOLE
 from annotation.actions import arriving, workbooks
 
 LOST_SECONDS = 30
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(workbooks.end_over_limit))
 def import_workbook(workbook_id: int) -> None:
     """Imports one workbook; nothing for one that is done."""
     workbooks.import_workbook(workbook_id)
@@ -26,7 +27,7 @@ def remove_old_workbooks() -> None:
     workbooks.remove_old_workbooks()
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(arriving.end_over_limit))
 def take_study_in(arrival_id: int) -> None:
     """Stores the study of one file; nothing for one that is done."""
     arriving.take_in(arrival_id)

@@ -8,6 +8,8 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.holds import GRACE_SECONDS, Kind, are_held, held, place
+from accounts.time_limits import Turn
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
@@ -22,8 +24,8 @@ Needed = Mapping[int, Sequence[Need]]
 Places = list[tuple[int, str]]
 
 
-def work(plan_id: int) -> None:
-    """Works on a plan that is queued or running until it is done; for another one it does nothing.
+def work(plan_id: int, *, turn_seconds: float | None = None) -> bool:
+    """Works on a plan that is queued or running, until it is done or the turn is over; whether it is to go on.
 
     Each batch is one transaction that holds the study and the plan, so two workers on one plan take turns and nothing
     is given out twice. Whom to ask again is found anew by whoever begins.
@@ -34,13 +36,17 @@ def work(plan_id: int) -> None:
         )
         and not Plan.objects.filter(pk=plan_id, state=Plan.State.RUNNING).exists()
     ):
-        return
-    plan = Plan.objects.select_related("study", "from_version", "to_version").get(pk=plan_id)
-    found = ground_of(plan)
-    needed = needs(found, plan.recheck)
-    order = sorted(needed)
-    while _batch(plan_id, found, needed, order):
-        pass
+        return False
+    turn = Turn(turn_seconds)
+    with held(Kind.PLAN, plan_id):
+        plan = Plan.objects.select_related("study", "from_version", "to_version").get(pk=plan_id)
+        found = ground_of(plan)
+        needed = needs(found, plan.recheck)
+        order = sorted(needed)
+        while _batch(plan_id, found, needed, order):
+            if turn.is_over():
+                return True
+    return False
 
 
 @transaction.atomic
@@ -188,7 +194,15 @@ def _finish(plan: Plan) -> None:
 
 
 def lost(before_seconds: int) -> list[int]:
-    """Plans that are queued or running and that nobody was heard of for so long; one query."""
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    rows = Plan.objects.filter(state__in=Plan.AT_WORK, worked_at__lt=since).order_by("pk")
-    return list(rows.values_list("pk", flat=True))
+    """Plans that are queued for so long, or running with nobody at work on them; they are sent again."""
+    now = timezone.now()
+    rows = Plan.objects.filter(state__in=Plan.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
+    at_work = are_held(Kind.PLAN) if rows else set()
+    seconds = {Plan.State.QUEUED: before_seconds, Plan.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
+    found = [
+        pk
+        for pk, state, at in rows
+        if place(pk) not in at_work and at is not None and at < now - timedelta(seconds=seconds[Plan.State(state)])
+    ]
+    Plan.objects.filter(pk__in=found).update(worked_at=now)
+    return found

@@ -1,16 +1,16 @@
 """The job of a study's rules: decides by majority and asks third raters, in batches and never in a rater's request."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from accounts.holds import Kind, are_held, held, place
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.consensus import Verdict
 from annotation.models import (
@@ -33,8 +33,6 @@ from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 BATCH = 200
-LOCKS = 7_303
-"""The number of advisory locks on rounds to which rules are being applied, beside the round's own."""
 ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
 
 Touched = Collection[tuple[int, int, str]]
@@ -52,7 +50,7 @@ def rule_round(round_id: int) -> None:
     if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
         return
     until = _newest_answer(round_id)
-    with _at_work(round_id):
+    with held(Kind.RULES, round_id):
         _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
     working = Study.objects.filter(archived_at=None)
     Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(
@@ -117,16 +115,6 @@ def _rule_disputed(round_id: int, judged: Iterable[ItemVerdicts]) -> None:
             waiting = []
     if waiting:
         rule_items(round_id, waiting)
-
-
-@contextmanager
-def _at_work(round_id: int) -> Iterator[None]:
-    """Lets the clock see, for as long as this worker lives, that somebody is at this round."""
-    with closing(connections.create_connection(DEFAULT_DB_ALIAS)) as side:
-        side.set_autocommit(False)
-        with side.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [LOCKS, round_id % 2**31])
-        yield
 
 
 @transaction.atomic
@@ -324,11 +312,5 @@ def lost(before_seconds: int) -> list[int]:
     waiting = list(rows.order_by("pk").values_list("pk", flat=True))
     if not waiting:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT objid::bigint FROM pg_locks JOIN pg_database d ON d.oid = database "
-            "WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND d.datname = current_database()",
-            [LOCKS],
-        )
-        at_work = {pk for (pk,) in cursor.fetchall()}
-    return [pk for pk in waiting if pk % 2**31 not in at_work]
+    at_work = are_held(Kind.RULES)
+    return [pk for pk in waiting if place(pk) not in at_work]

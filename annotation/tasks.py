@@ -2,15 +2,17 @@
 
 from celery import shared_task
 
+from accounts.time_limits import BATCHES, TURN_SECONDS, WHOLE
 from annotation import deleting, exporting, moving, ruling
 
 LOST_SECONDS = 30
 
 
-@shared_task
+@shared_task(**BATCHES)
 def run_plan(plan_id: int) -> None:
-    """Works on one plan; nothing for one that is done or undone."""
-    moving.work(plan_id)
+    """Works on one plan for a turn; nothing for one that is done or undone."""
+    if moving.work(plan_id, turn_seconds=TURN_SECONDS):
+        run_plan.delay(plan_id)
 
 
 @shared_task
@@ -46,7 +48,7 @@ def rule_new_answers() -> None:
         rule_answers.delay(round_id)
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(exporting.end_over_limit))
 def make_export(export_id: int) -> None:
     """Makes the file of one export; nothing for one that is not queued."""
     exporting.work(export_id)
@@ -59,10 +61,11 @@ def pick_up_exports() -> None:
         make_export.delay(export_id)
 
 
-@shared_task
+@shared_task(**BATCHES)
 def delete_study(deletion_id: int) -> None:
-    """Takes one deleted study away; nothing for one that is gone."""
-    deleting.work(deletion_id)
+    """Works on one deleted study for a turn; nothing for one that is gone."""
+    if deleting.work(deletion_id, turn_seconds=TURN_SECONDS):
+        delete_study.delay(deletion_id)
 
 
 @shared_task

@@ -3,11 +3,14 @@
 import inspect
 import logging
 import os
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
-from celery import Celery
+from celery import Celery, Task
+from celery.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
 from celery.signals import (
     beat_init,
     before_task_publish,
@@ -26,10 +29,41 @@ from redis.exceptions import RedisError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 logger = logging.getLogger(__name__)
+NOTE_SECONDS = 20
+
+
+class Job(Task):
+    """A task with a time limit. Where it works on a row, `over_limit` writes there that it was stopped.
+
+    The soft limit raises in the task; where that is swallowed, or never seen, the hard limit kills the process.
+    """
+
+    over_limit: Callable[[int], None] | None = None
+
+    def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        if self.over_limit is None or not args or not isinstance(exc, (SoftTimeLimitExceeded, TimeLimitExceeded)):
+            return
+        thread = threading.Thread(target=_note_over_limit, args=(self.over_limit, args[0]), daemon=True)
+        thread.start()
+        if isinstance(exc, SoftTimeLimitExceeded):  # else this is the process that keeps the pool, and has no time
+            thread.join(NOTE_SECONDS)
+
+
+def _note_over_limit(note: Callable[[int], None], pk: int) -> None:
+    from django.db import connections
+
+    try:
+        note(pk)
+    except Exception:
+        logger.exception("could not note that a job was over its time limit")
+    finally:
+        connections.close_all()
 
 
 class Concord(Celery):
     """Celery whose messages may get lost: work is a row, and the clock finds the rows that nobody was told of."""
+
+    task_cls = Job
 
     def send_task(self, name: str, *args: Any, **options: Any) -> Any:
         """As Celery does; None where Redis does not answer."""

@@ -170,26 +170,42 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long Redis is away, the worker waits for it
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 3, "socket_timeout": 3, "socket_keepalive": True}
+CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 1800, 1860  # seconds; some tasks have limits of their own
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 3,
+    "socket_timeout": 3,
+    "socket_keepalive": True,
+    "visibility_timeout": 2 * 3600,  # above the longest time limit, else a job at work is sent to a second worker
+}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 CELERY_TIMEZONE = "UTC"
 CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs")
-PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 10, least=1, most=600)
+PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 5, least=1, most=600)
+SWEEP_SECONDS = float(PICK_UP_SECONDS)
 RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)
 CELERY_BEAT_SCHEDULE = {
     "pick up fetches that are due, stale or lost": {
         "task": "ingest.tasks.pick_up_runs",
-        "schedule": float(PICK_UP_SECONDS),
+        "schedule": SWEEP_SECONDS,
     },
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
-    "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": 30.0},
-    "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": 30.0},
-    "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 30.0},
+    "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": SWEEP_SECONDS},
+    "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": SWEEP_SECONDS},
+    "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 10.0},
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
-    "pick up workbooks that were lost": {"task": "annotation.jobs.pick_up_workbooks", "schedule": 30.0},
-    "pick up studies that were lost on their way in": {"task": "annotation.jobs.pick_up_arrivals", "schedule": 30.0},
-    "pick up deletions that were lost": {"task": "annotation.tasks.pick_up_deletions", "schedule": 30.0},
+    "pick up workbooks that were lost": {
+        "task": "annotation.jobs.pick_up_workbooks",
+        "schedule": SWEEP_SECONDS,
+    },
+    "pick up studies that were lost on their way in": {
+        "task": "annotation.jobs.pick_up_arrivals",
+        "schedule": SWEEP_SECONDS,
+    },
+    "pick up deletions that were lost": {
+        "task": "annotation.tasks.pick_up_deletions",
+        "schedule": SWEEP_SECONDS,
+    },
     "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {
         "task": "annotation.jobs.remove_old_workbooks",
@@ -198,6 +214,8 @@ CELERY_BEAT_SCHEDULE = {
     "remove sessions and links that are over": {"task": "accounts.jobs.remove_what_is_over", "schedule": 3600.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }
+for _each in CELERY_BEAT_SCHEDULE.values():  # so that nothing piles up while no worker is there
+    _each["options"] = {"expires": max(60.0, float(str(_each["schedule"])))}
 
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "sign_in"

@@ -14,6 +14,7 @@ from django.db.models.functions import Left, Lower
 from django.urls import reverse
 
 from accounts.models import User
+from accounts.time_limits import Turn
 
 Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
@@ -119,6 +120,9 @@ class FetchRunQuerySet(models.QuerySet["FetchRun"]):
 
 class FetchRun(models.Model):
     """One import: what was asked, how far it came, and what stopped it, in words."""
+
+    turn: Turn | None = None
+    """Of the task that works on it."""
 
     class Kind(models.TextChoices):
         GITHUB = "github"

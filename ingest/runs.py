@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts.holds import Kind, are_held, place
+from accounts.time_limits import BATCHES_SECONDS, stopped
 from ingest.errors import FetchMustWait
 from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
@@ -16,7 +18,6 @@ from ingest.totals import expect_other_totals
 from ingest.upsert import copy, store
 
 RETRY_SECONDS = (5, 30, 120, 600)
-STALE_SECONDS = 60
 LOST_SECONDS = 30
 PLACE = ("cursor", "requested", "repository", "target", "n_expected", "n_failures", "heartbeat_at")
 SPENT = ("n_requests", "n_unchanged_answers", "n_requests_left")
@@ -24,6 +25,10 @@ COUNTS = (
     "n_seen", "n_new", "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_closing_changes",
     "n_bytes", "n_bytes_read", *SPENT,
 )  # fmt: skip
+
+
+class TurnOver(Exception):
+    """The batch is stored, and the run goes on in another task."""
 
 
 class ClaimLost(Exception):
@@ -65,6 +70,8 @@ def progress(run: FetchRun) -> Iterator[None]:
         run.heartbeat_at = timezone.now()
         run.n_failures = 0
         run.save(update_fields=[*PLACE, *COUNTS])
+    if run.turn is not None and run.turn.is_over():
+        raise TurnOver
 
 
 def beat(run: FetchRun) -> None:
@@ -99,11 +106,13 @@ def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
 def pick_up() -> list[int]:
     """Queues runs that are due, whose worker died or whose message was lost; their ids, to be sent to workers."""
     now = timezone.now()
-    stale = Q(state=FetchRun.State.RUNNING, heartbeat_at__lt=now - timedelta(seconds=STALE_SECONDS))
+    running = Q(state=FetchRun.State.RUNNING)
     due = Q(state=FetchRun.State.WAITING, waiting_until__lte=now)
     lost = Q(state=FetchRun.State.QUEUED, heartbeat_at__lt=now - timedelta(seconds=LOST_SECONDS))
     with transaction.atomic():
-        runs = list(FetchRun.objects.select_for_update(skip_locked=True, of=("self",)).filter(stale | due | lost))
+        rows = list(FetchRun.objects.select_for_update(skip_locked=True, of=("self",)).filter(running | due | lost))
+        at_work = are_held(Kind.FETCH) if rows else set()  # read while no row can begin or end
+        runs = [run for run in rows if run.state != FetchRun.State.RUNNING or place(run.pk) not in at_work]
         for run in runs:
             if run.state == FetchRun.State.RUNNING:
                 run.n_failures += 1
@@ -149,6 +158,19 @@ def wait(run: FetchRun, error: FetchMustWait) -> None:
         stored = FetchRun.objects.values_list("cursor", flat=True).get(pk=run.pk)
         changes["cursor"] = stored | {"n_slowed": error.n_slowed}
     _leave(run, state=FetchRun.State.WAITING, **changes)
+
+
+def hand_over(run: FetchRun) -> None:
+    """Queues a run that is still ours, for the next task."""
+    ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
+    ours.update(state=FetchRun.State.QUEUED, heartbeat_at=timezone.now())
+
+
+def end_over_limit(run_id: int) -> None:
+    """Notes that the worker of a run was stopped at its time limit; whoever may still live has lost the claim."""
+    error = stopped(BATCHES_SECONDS, "What was stored stays. Continue the run to try again.")
+    ended = {"state": FetchRun.State.FAILED, "error": error, "finished_at": timezone.now()}
+    FetchRun.objects.filter(pk=run_id, state=FetchRun.State.RUNNING).update(n_claims=F("n_claims") + 1, **ended)
 
 
 def give_up(run: FetchRun) -> None:

@@ -6,10 +6,13 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import BinaryIO
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.errors import StorageAway
+from accounts.holds import Kind, held
+from accounts.time_limits import Turn
 from ingest import totals
 from ingest.ahead import read_ahead
 from ingest.deliveries import take_in
@@ -19,7 +22,19 @@ from ingest.github.fetch import fetch
 from ingest.github.parse import Repository as Name
 from ingest.models import FetchRun, Refusal
 from ingest.records import IssueRecord
-from ingest.runs import ClaimLost, beat, claim, fail, finish, progress, refuse, store_records, wait
+from ingest.runs import (
+    ClaimLost,
+    TurnOver,
+    beat,
+    claim,
+    fail,
+    finish,
+    hand_over,
+    progress,
+    refuse,
+    store_records,
+    wait,
+)
 from ingest.tables import TableReader
 
 logger = logging.getLogger(__name__)
@@ -27,11 +42,26 @@ STORAGE_SECONDS = 30
 IN_FUTURE = "The time {} is in the future. Correct created_at, updated_at and closed_at, and upload the row again."
 
 
-def work(run_id: int) -> None:
-    """Carries a run as far as it goes: done, failed, or waiting with the time until which. Nothing for runs at work."""
-    run = claim(run_id)
-    if run is None:
-        return
+def work(run_id: int, *, turn_seconds: float | None = None) -> bool:
+    """Carries a run as far as it goes: done, failed, or waiting with the time until which. Nothing for runs at work.
+
+    Where the turn is over before, the run is queued again; whether that is so.
+    """
+    with held(Kind.FETCH, run_id):
+        run = claim(run_id)
+        if run is None:
+            return False
+        if run.kind != FetchRun.Kind.WEBHOOK:
+            run.turn = Turn(turn_seconds)
+        try:
+            _work(run)
+        except TurnOver:
+            hand_over(run)
+            return True
+    return False
+
+
+def _work(run: FetchRun) -> None:
     try:
         if run.kind == FetchRun.Kind.FILE:
             _read_file(run)
@@ -42,6 +72,8 @@ def work(run_id: int) -> None:
         if run.kind != FetchRun.Kind.WEBHOOK:  # these are many and small; the clock counts after them
             totals.count()
         finish(run)
+    except (TurnOver, SoftTimeLimitExceeded):
+        raise
     except ClaimLost:
         logger.info("run %s goes on elsewhere or was cancelled", run.pk)
     except StorageAway:

@@ -2,14 +2,17 @@
 
 from celery import shared_task
 
+from accounts.time_limits import BATCHES, TURN_SECONDS
 from ingest import indexing, leftovers, runs, sync, totals
 
 ISSUES_A_TASK = 20_000
 
 
-@shared_task
+@shared_task(**BATCHES, over_limit=staticmethod(runs.end_over_limit))
 def fetch_run(run_id: int) -> None:
-    sync.work(run_id)
+    if sync.work(run_id, turn_seconds=TURN_SECONDS):
+        fetch_run.delay(run_id)
+        return
     if (following := runs.next_in_line(run_id)) is not None:
         fetch_run.delay(following)
     if indexing.anything_waits():
@@ -23,7 +26,7 @@ def pick_up_runs() -> None:
         fetch_run.delay(run_id)
 
 
-@shared_task
+@shared_task(**BATCHES)
 def make_searchable() -> None:
     """Indexes for a while; whoever comes next goes on."""
     if indexing.index(ISSUES_A_TASK) >= ISSUES_A_TASK:

@@ -11,11 +11,12 @@ from celery import current_app
 from django.conf import settings
 from django.core.files.base import File
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
+from accounts.holds import GRACE_SECONDS, Kind, are_held, place
 from accounts.models import User
+from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
 from annotation.actions.studies import record
@@ -26,8 +27,6 @@ from annotation.package.whole import StudyFile, open_study
 from annotation.queries.studies import STUDY_IMPORTED
 
 JOB = "annotation.jobs.take_study_in"
-LOCKS = 7_302
-"""The number of advisory locks on arrivals, beside the arrival's own."""
 ATTEMPTS_MOST = 5
 BEAT_SECONDS = 1.0
 KEPT_DAYS = 2
@@ -136,7 +135,7 @@ def take_in(arrival_id: int) -> None:
 def _held(arrival_id: int) -> Arrival | None:
     """The arrival, nobody else's until the transaction ends; None where it is somebody's, or done meanwhile."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCKS, arrival_id % 2**31])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.ARRIVAL, place(arrival_id)])
         if not cursor.fetchone()[0]:
             return None
     return Arrival.objects.select_related("created_by").filter(pk=arrival_id, state__in=Arrival.AT_WORK).first()
@@ -195,11 +194,27 @@ def report_of(stored: Stored, sha256: str) -> dict[str, Any]:
     }
 
 
+def end_over_limit(pk: int) -> None:
+    """Notes that the worker of an import was stopped at its time limit; nothing of it was stored."""
+    error = stopped(WHOLE_SECONDS, "Nothing was stored. Import the file in pieces, or run the import again.")
+    ended = {"state": Arrival.State.FAILED, "error": error, "done_at": timezone.now()}
+    Arrival.objects.filter(pk=pk, state__in=Arrival.AT_WORK).update(**ended)
+
+
 def lost(before_seconds: int) -> list[int]:
-    """Arrivals that are queued or running and that nobody was heard of for so long; one query."""
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    rows = Arrival.objects.filter(Q(worked_at__lt=since) | Q(worked_at=None), state__in=Arrival.AT_WORK)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    """Arrivals that are queued for so long, or running with nobody at work on them; they are sent again."""
+    now = timezone.now()
+    rows = Arrival.objects.filter(state__in=Arrival.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
+    waiting = [(pk, state, at or now - timedelta(days=1)) for pk, state, at in rows]
+    at_work = are_held(Kind.ARRIVAL) if waiting else set()
+    seconds = {Arrival.State.QUEUED: before_seconds, Arrival.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
+    found = [
+        pk
+        for pk, state, at in waiting
+        if place(pk) not in at_work and at < now - timedelta(seconds=seconds[Arrival.State(state)])
+    ]
+    Arrival.objects.filter(pk__in=found).update(worked_at=now)
+    return found
 
 
 def remove_old_files() -> int:

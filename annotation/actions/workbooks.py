@@ -14,12 +14,14 @@ from celery import current_app
 from django.conf import settings
 from django.core.files.base import File
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
 from accounts.errors import StorageAway
+from accounts.holds import GRACE_SECONDS, Kind, are_held, place
 from accounts.models import User
+from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
 from annotation.actions.imports import ImportReport, import_gathered
@@ -37,8 +39,6 @@ from annotation.sheets.spellings import respelled
 from taxonomy.schema import key_of
 
 JOB = "annotation.jobs.import_workbook"
-LOCKS = 7_301
-"""The number of advisory locks on workbooks, beside the workbook's own."""
 ATTEMPTS_MOST = 5
 BEAT_SECONDS = 1.0
 REFUSALS_KEPT = 10_000
@@ -241,7 +241,7 @@ def import_workbook(workbook_id: int) -> None:
 def _held(workbook_id: int) -> Workbook | None:
     """The workbook, nobody else's until the transaction ends; None where it is somebody's, or done meanwhile."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCKS, workbook_id % 2**31])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.WORKBOOK, place(workbook_id)])
         if not cursor.fetchone()[0]:
             return None
     found = Workbook.objects.select_related("study", "created_by").filter(pk=workbook_id, state__in=Workbook.AT_WORK)
@@ -286,11 +286,27 @@ def _kept(report: ImportReport) -> dict[str, Any]:
     return kept
 
 
+def end_over_limit(pk: int) -> None:
+    """Notes that the worker of an import was stopped at its time limit; nothing of it was stored."""
+    error = stopped(WHOLE_SECONDS, "Nothing was stored. Import the file in pieces, or run the import again.")
+    ended = {"state": Workbook.State.FAILED, "error": error, "done_at": timezone.now()}
+    Workbook.objects.filter(pk=pk, state__in=Workbook.AT_WORK).update(**ended)
+
+
 def lost(before_seconds: int) -> list[int]:
-    """Workbooks that are queued or running and that nobody was heard of for so long; one query."""
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    rows = Workbook.objects.filter(Q(worked_at__lt=since) | Q(worked_at=None), state__in=Workbook.AT_WORK)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    """Workbooks that are queued for so long, or running with nobody at work on them; they are sent again."""
+    now = timezone.now()
+    rows = Workbook.objects.filter(state__in=Workbook.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
+    waiting = [(pk, state, at or now - timedelta(days=1)) for pk, state, at in rows]
+    at_work = are_held(Kind.WORKBOOK) if waiting else set()
+    seconds = {Workbook.State.QUEUED: before_seconds, Workbook.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
+    found = [
+        pk
+        for pk, state, at in waiting
+        if place(pk) not in at_work and at < now - timedelta(seconds=seconds[Workbook.State(state)])
+    ]
+    Workbook.objects.filter(pk__in=found).update(worked_at=now)
+    return found
 
 
 def remove_old_workbooks() -> int:

@@ -92,7 +92,7 @@ def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
     for place in deaths:
         n = draw.uniform(0, passed[place]) if place else 0.0
         kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
-        exporting.pick_up(0, 0)
+        exporting.pick_up(0)
         n_killed += forks.work("export", again.pk, kill_point=kill_point).killed
     again.refresh_from_db()
     assert (again.state, again.sha256, again.n_rows) == ("done", export.sha256, export.n_rows)

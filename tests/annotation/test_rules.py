@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from accounts.holds import Kind, held
 from annotation.access import get_item, get_round, get_seat
 from annotation.actions import labelling, rounds, studies
 from annotation.actions.giving import withdraw_from_study
@@ -19,7 +20,7 @@ from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Res
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
-from annotation.ruling import _at_work, lost, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.ruling import lost, rounds_with_new_answers, rule_answers, rule_items, rule_round
 from tests import builders as make
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.scripts import Script
@@ -122,9 +123,9 @@ def test_without_a_rule_nothing_is_decided_and_a_rule_turned_on_later_waits_for_
 def test_the_clock_leaves_a_round_alone_at_which_a_worker_is() -> None:
     round_ = of_three(majority=True)
     assert lost(-5) == [round_.pk]
-    with _at_work(round_.pk):
+    with held(Kind.RULES, round_.pk):
         assert lost(-5) == []
-        with _at_work(round_.pk):  # the owner asked for the rules meanwhile
+        with held(Kind.RULES, round_.pk):  # the owner asked for the rules meanwhile
             assert lost(-5) == []
     assert lost(-5) == [round_.pk]
 

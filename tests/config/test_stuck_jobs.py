@@ -1,0 +1,148 @@
+"""Jobs that hang in a real worker: each is ended at its limit and has failed in words, and the others are done."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accounts import holds
+from accounts.time_limits import Turn
+from annotation import exporting, moving
+from annotation.actions.exporting import request_export
+from annotation.actions.plans import preview_plan, run_plan
+from annotation.models import Export, Study
+from annotation.tasks import make_export
+from config import celery, settings
+from ingest import runs, sync
+from ingest.models import FetchRun
+from tests import builders as make
+from tests.annotation.test_plans import SECOND
+from tests.conftest import environment_of_servers
+from tests.github import made_up
+from tests.site import BASE_DIR, wait_until
+
+SOFT_SECONDS, HARD_SECONDS = 3, 6
+WAYS = ("sleeps", "swallows the soft limit", "computes in C")
+
+
+@pytest.fixture
+def worker(worker_aside: None, tmp_path: Path) -> Iterator[Path]:
+    """A worker of two processes that runs the jobs of `tests.stuck_jobs`; its log."""
+    log = tmp_path / "worker.log"
+    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "2", "--loglevel", "INFO"]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--without-gossip", "--without-mingle", "--include", "tests.stuck_jobs"],
+            cwd=BASE_DIR, env=environment_of_servers(), stdout=file, stderr=file,
+        )  # fmt: skip
+    try:
+        wait_until(lambda: b" ready." in log.read_bytes(), "the worker is ready")
+        yield log
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.fixture
+def study() -> Study:
+    made = make.study()
+    make.rate(make.open_round(made, 2), "item bob carol\n1 crash hang\n2 hang hang")
+    return made
+
+
+def sent(study: Study, stuck: str = "", format: str = "csv") -> Export:
+    export = request_export(seat=make.owner_seat(study), what="ratings", format=format, send=False)
+    if stuck:
+        Export.objects.filter(pk=export.pk).update(asked={"stuck": stuck})
+    make_export.apply_async([export.pk], soft_time_limit=SOFT_SECONDS, time_limit=HARD_SECONDS)
+    return export
+
+
+def fresh(*exports: Export) -> list[Export]:
+    return [Export.objects.get(pk=each.pk) for each in exports]
+
+
+@pytest.mark.process
+@pytest.mark.worker
+@pytest.mark.timeout(180)
+@pytest.mark.django_db(transaction=True)
+def test_one_stuck_job_stops_no_other_and_ends_as_failed(worker: Path, study: Study) -> None:
+    for way in WAYS:
+        stuck, others = sent(study, way), [sent(study, format=format) for format in ("csv", "jsonl", "parquet")]
+        wait_until(lambda of=others: {each.state for each in fresh(*of)} == {"done"}, "the others are done")
+        assert fresh(stuck)[0].state in ("running", "failed"), way
+        wait_until(
+            lambda of=stuck: fresh(of)[0].state == "failed", f"a job that {way} has failed\n{worker.read_text()}"
+        )
+        (over,) = fresh(stuck)
+        assert "stopped because it took longer than 60 minutes" in over.error and over.n_claims == 2
+        wait_until(lambda: holds.are_held(holds.Kind.EXPORT) == set(), "its hold is let go of")
+        assert exporting.pick_up(0) == []
+    again = sent(study)
+    wait_until(lambda: fresh(again)[0].state == "done", "the same is made when it is asked for again")
+
+
+def test_every_kind_of_job_has_limits_below_the_time_after_which_redis_sends_it_again() -> None:
+    longest = 0
+    for name, task in celery.app.tasks.items():
+        if name.startswith("celery."):
+            continue
+        soft = task.soft_time_limit or settings.CELERY_TASK_SOFT_TIME_LIMIT
+        hard = task.time_limit or settings.CELERY_TASK_TIME_LIMIT
+        assert 0 < soft < hard, name
+        longest = max(longest, hard)
+    assert longest < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]  # type: ignore[operator]
+
+
+@pytest.mark.django_db
+def test_jobs_in_batches_hand_over_after_a_turn_and_are_done_in_the_end(study: Study) -> None:
+    make.next_version(study, SECOND)
+    plan = run_plan(seat=make.owner_seat(study), plan=preview_plan(seat=make.owner_seat(study), to=2), send=False)
+    assert moving.work(plan.pk, turn_seconds=0)
+    plan.refresh_from_db()
+    assert (plan.state, plan.n_done) == ("running", 2)
+    assert not moving.work(plan.pk, turn_seconds=0)
+    plan.refresh_from_db()
+    assert plan.state == "done"
+
+
+class OfThreeBatches(Turn):
+    """A turn that is over with its third batch: what a turn begins with is done again by the next one."""
+
+    n_batches = 0
+
+    def is_over(self) -> bool:
+        self.n_batches += 1
+        return self.n_batches >= 3
+
+
+@pytest.mark.django_db
+def test_a_fetch_hands_over_and_nobody_takes_it_for_a_failure(world, github, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from ingest.actions.fetches import start_fetch
+
+    made_up(world, "o/r", 120)
+    run = start_fetch(user=None, repository="o/r", send=False)
+    n_turns = 1
+    monkeypatch.setattr(sync, "Turn", lambda seconds: OfThreeBatches(seconds))
+    while sync.work(run.pk, turn_seconds=0):
+        run.refresh_from_db()
+        assert (run.state, run.n_failures) == ("queued", 0)
+        n_turns += 1
+    run.refresh_from_db()
+    assert run.state == "done" and n_turns > 1 and run.n_new > 100, run.error
+
+
+@pytest.mark.django_db
+def test_a_fetch_over_its_limit_has_failed_and_is_continued_by_hand(world, github) -> None:  # type: ignore[no-untyped-def]
+    from ingest.actions.fetches import continue_run, start_fetch
+
+    made_up(world, "o/r", 60)
+    run = start_fetch(user=None, repository="o/r", send=False)
+    assert runs.claim(run.pk) is not None
+    runs.end_over_limit(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed" and "longer than 15 minutes" in run.error and runs.pick_up() == []
+    sync.work(continue_run(run=run, send=False).pk)
+    assert FetchRun.objects.get(pk=run.pk).state == "done"
