@@ -98,7 +98,10 @@ def empty(connection: Any) -> None:
         cursor.execute(EMPTY)
         (large,) = cursor.fetchone()
     if large:
-        call_command("flush", verbosity=0, interactive=False, database=connection.alias)
+        with connection.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica")
+            call_command("flush", verbosity=0, interactive=False, database=connection.alias)
+            cursor.execute("SET session_replication_role = origin")
 
 
 def empty_within(connection: Any) -> None:

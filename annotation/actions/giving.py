@@ -263,13 +263,13 @@ def _train(round_: Round, row: RoundRater) -> int:
     had = set(mine.values_list("item_id", flat=True))
     training = RoundItem.objects.filter(round=round_, known__isnull=False).order_by("position")
     places = [(n, each) for n, each in enumerate(training, start=1) if each.item_id not in had]
+    RoundItem.objects.filter(pk__in=[each.pk for _, each in places]).update(n_raters=F("n_raters") + 1)
     Assignment.objects.bulk_create(
         [
             Assignment(round=round_, item_id=each.item_id, rater_id=row.rater_id, slot=each.n_raters + 1, position=n)
             for n, each in places
         ]
     )
-    RoundItem.objects.filter(pk__in=[each.pk for _, each in places]).update(n_raters=F("n_raters") + 1)
     RoundRater.objects.filter(pk=row.pk).update(n_assigned=F("n_assigned") + again + len(places))
     return again + len(places)
 

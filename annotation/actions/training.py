@@ -172,6 +172,7 @@ def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable
     if not training:
         return
     everybody = list(raters)
+    RoundItem.objects.filter(pk__in=[each.pk for each in training]).update(n_raters=len(everybody), n_free=0)
     Assignment.objects.bulk_create(
         [
             Assignment(round=round_, item_id=each.item_id, rater_id=rater.rater_id, slot=slot, position=position)
@@ -180,7 +181,6 @@ def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable
         ],
         batch_size=5000,
     )
-    RoundItem.objects.filter(pk__in=[each.pk for each in training]).update(n_raters=len(everybody), n_free=0)
     RoundRater.objects.filter(round=round_).update(n_assigned=F("n_assigned") + len(training))
 
 

@@ -18,6 +18,7 @@ from celery import current_app
 from django.core.files.base import ContentFile
 from django.db import connection
 
+from accounts.holds import Kind
 from accounts.models import User
 from annotation import jobs, tasks
 from annotation.access import get_whole_study
@@ -129,7 +130,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     assert (export.state, export.n_claims, export.file.name) == ("running", 1, "") and files() == stored
     assert not Study.objects.filter(slug="again").exists() and User.objects.count() == n_people
 
-    until(lambda: not someone_holds(arriving.LOCKS), "the database knows that the worker is dead")
+    until(lambda: not someone_holds(Kind.ARRIVAL), "the database knows that the worker is dead")
     a_minute_passes()
     jobs.pick_up_arrivals()
     tasks.pick_up_exports()
