@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from accounts.errors import ConcordError, StorageAway
 from accounts.holds import Kind, are_held, held, place
+from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, is_statement_limit, stopped
 from annotation.access import OWNER, get_seat
 from annotation.exports.asked import Asked
@@ -137,6 +138,7 @@ class _Told:
 def _make(export: Export) -> None:
     seat = get_seat(export.created_by, export.study.slug)
     seat.require(OWNER)
+    require_room("Ask for the file again when there is room; the page Operations shows how much is free.")
     kind = KINDS.get(export.what)
     if kind is None:
         raise ConcordError(f"There are no files of the kind “{export.what}” any more.")

@@ -6,10 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import structlog
 from celery import Celery, Task
+from celery.beat import Scheduler
 from celery.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
 from celery.signals import (
     beat_init,
@@ -58,6 +61,22 @@ def _note_over_limit(note: Callable[[int], None], pk: int) -> None:
         logger.exception("could not note that a job was over its time limit")
     finally:
         connections.close_all()
+
+
+class Clock(Scheduler):
+    """A beat that keeps its schedule in memory, so that a full disk does not end it.
+
+    The time of the file that it is told shows that it runs, where there is room for such a file.
+    """
+
+    def __init__(self, *args: Any, schedule_filename: str = "", **options: Any) -> None:
+        self._sign = Path(schedule_filename) if schedule_filename else None
+        super().__init__(*args, **options)
+
+    def sync(self) -> None:
+        if self._sign:
+            with suppress(OSError):
+                self._sign.touch()
 
 
 class Concord(Celery):

@@ -23,6 +23,8 @@ from django.db.migrations.loader import MigrationLoader
 from psycopg2.extensions import POLL_OK, POLL_READ
 from redis import Redis
 
+from accounts import room
+
 logger = logging.getLogger(__name__)
 OK = "ok"
 WAIT_SECONDS = 2
@@ -164,10 +166,15 @@ def _write_to(storage: Storage) -> str:
     return OK
 
 
+def _disk() -> str:
+    return "almost full" if room.is_short() else OK
+
+
 LOOKS = {
     "database": Look("database", _database, silent="does not answer"),
     "redis": Look("redis", _redis, silent="does not answer"),
     "migrations": Look("migrations", _migrations, silent="not known"),
+    "disk": Look("disk", _disk, silent="does not answer"),
     "storage": Look(
         "storage", lambda: _write_to(default_storage), silent="can't be written", kept_seconds=STORAGE_SECONDS
     ),

@@ -13,6 +13,7 @@ from django.db.models import Count, Min, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import room
 from accounts.file_modes import openings
 from accounts.models import User
 from annotation.models import Arrival, Assignment, Deletion, Export, Plan, Round, Workbook
@@ -203,7 +204,8 @@ def disk() -> dict[str, Any]:
     except OSError:
         return {}
     is_little = usage.free < min(LITTLE_ROOM, usage.total // 20)
-    return {"n_free": usage.free, "n_total": usage.total, "is_little": is_little}
+    reserve = room.reserve(usage.total)
+    return {"n_free": usage.free, "n_total": usage.total, "n_reserved": reserve, "is_little": is_little}
 
 
 def troubles() -> list[str]:

@@ -85,6 +85,26 @@ def run(arguments: Sequence[str]) -> None:
                 execute_from_command_line(list(arguments))
     except (ServersUnavailable, UnfitDatabase) as error:
         sys.exit(str(error))
+    except Exception as error:
+        if (sentence := _sentence_for(error)) is None:
+            raise
+        sys.exit(sentence)
+
+
+def _sentence_for(error: Exception) -> str | None:
+    """What a command says where something that Concord rests on is away; None for any other error."""
+    from accounts import room
+    from config import outages
+
+    outage = outages.outage_of(error)
+    if outage is None:
+        return None
+    if outage in (outages.DATABASE_FULL, outages.FILES_FULL) or (outage is outages.DATABASE and room.is_short()):
+        return f"The disk has no room left. {outages.SAFE} Free some room, then run the command again."
+    if outage is outages.TOO_SLOW:
+        return f"The database stopped a statement that took too long. {outages.SAFE} Run the command again."
+    said = str(error).strip().partition("\n")[0]
+    return f"{outage.message.partition('. ')[0]}. {outages.SAFE} Run the command again when it does ({said})."
 
 
 def needs_embedded() -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
+from accounts import room
 from ingest.models import SEARCHED_CHARACTERS, SearchEntry, Unsearchable
 
 logger = logging.getLogger(__name__)
@@ -76,11 +77,13 @@ def _index_all(n_most: int | None) -> int:
 
 
 def _index_batch() -> int:
-    """Takes the newest arrivals first, as a list shows them.
+    """Takes the newest arrivals first, as a list shows them; none while the disk has only its reserve left.
 
     They are taken and read in two statements: what a store wrote before it let go of its place in the queue is seen
     only by a statement that begins after that.
     """
+    if room.is_short():
+        return 0
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL gin_pending_list_limit = %s", [PENDING_KILOBYTES])
         cursor.execute("SET LOCAL work_mem = %s", [MEMORY])

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts import room
 from accounts.holds import Kind, are_held, place
 from accounts.time_limits import BATCHES_SECONDS, stopped
 from ingest.errors import FetchMustWait
@@ -19,6 +20,8 @@ from ingest.upsert import copy, store
 
 RETRY_SECONDS = (5, 30, 120, 600)
 LOST_SECONDS = 30
+ROOM_SECONDS = 60
+GOES_ON = "What was stored stays, and the fetch goes on automatically when there is room."
 PLACE = ("cursor", "requested", "repository", "target", "n_expected", "n_failures", "heartbeat_at")
 SPENT = ("n_requests", "n_unchanged_answers", "n_requests_left")
 COUNTS = (
@@ -60,7 +63,12 @@ def claim(run_id: int) -> FetchRun | None:
 
 @contextmanager
 def progress(run: FetchRun) -> Iterator[None]:
-    """A transaction around one batch, its cursor and its counts; raises ClaimLost when the run is no longer ours."""
+    """A transaction around one batch, its cursor and its counts; raises ClaimLost when the run is no longer ours.
+
+    Raises FetchMustWait while the disk has only its reserve left.
+    """
+    if room.is_short():
+        raise FetchMustWait(room.NoRoom(GOES_ON).message, wait_seconds=ROOM_SECONDS, counts=False)
     with transaction.atomic():
         ours = FetchRun.objects.filter(pk=run.pk, n_claims=run.n_claims, state=FetchRun.State.RUNNING)
         if not ours.select_for_update().exists():

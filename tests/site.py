@@ -74,9 +74,10 @@ class Site:
         self._up.wait(60)
         self._log.close()
 
-    def ask(self, path: str, given: Any = None) -> tuple[int, Any]:
+    def ask(self, path: str, given: Any = None, *, token: str = "", key: str = "") -> tuple[int, Any]:
         """Status and value of an answer of the API; POST where something is given."""
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token or self._token}", "Content-Type": "application/json"}
+        headers |= {"Idempotency-Key": key} if key else {}
         body = None if given is None else json.dumps(given).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/v1/{path}", body, headers)
         try:
@@ -143,11 +144,15 @@ class Site:
         """What a piece of Python prints that has the site's database and settings."""
         return self.manage("shell", "-v", "0", "-c", code)
 
-    def manage(self, *arguments: str) -> str:
-        done = subprocess.run(
+    def tried(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """How a command of `manage.py` ended."""
+        return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             check=False, cwd=BASE_DIR, env=self._environment, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
+
+    def manage(self, *arguments: str) -> str:
+        done = self.tried(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from accounts.allowances import require_study_creator
 from accounts.holds import GRACE_SECONDS, Kind, are_held, place
 from accounts.models import User
+from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
@@ -44,6 +45,7 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
         sentence = f"The file has {file.size:,} bytes; at most {settings.UPLOAD_BYTES_MAX:,} are taken."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
     require_study_creator(user)
+    require_room()
     assert file.file is not None
     opened = open_study(file.file, table_names())
     slug = slug.strip() or opened.slug

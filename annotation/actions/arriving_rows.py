@@ -12,6 +12,7 @@ from django.db.models import BooleanField, ForeignKey, Model
 from django.utils.dateparse import parse_datetime
 
 from accounts.models import User
+from accounts.room import require_room
 from annotation.actions.studies import wrong_words
 from annotation.models import (
     Annotation,
@@ -153,6 +154,7 @@ class _Storing:
             yield line
             self.n_done += 1
             if self.n_done % 500 == 0:
+                require_room()
                 self.told(self.n_done, f"storing {name}")
 
     def _rows(self, name: str) -> Iterable[dict[str, Any]]:

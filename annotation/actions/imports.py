@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.allowances import require_study_creator
 from accounts.models import User
+from accounts.room import require_room
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.actions.attributes import keep_attributes
 from annotation.actions.import_chunks import Chunk
@@ -183,6 +184,7 @@ def import_gathered(
     if new is None:
         seat = get_seat(user, study)
         seat.require(OWNER)
+    require_room()
     with transaction.atomic():
         if seat is None:
             assert new is not None
@@ -447,6 +449,7 @@ class _Import:
                 chunk.write(writer)
                 self.report.n_unchanged += chunk.n_unchanged
                 self.n_done += len(chunk.keys)
+                require_room()
                 if self.on_progress:
                     self.on_progress(self.n_done, self.n_total)
             writer.finish()

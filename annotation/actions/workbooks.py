@@ -21,6 +21,7 @@ from accounts.allowances import require_study_creator
 from accounts.errors import StorageAway
 from accounts.holds import GRACE_SECONDS, Kind, are_held, place
 from accounts.models import User
+from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
@@ -56,6 +57,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
         seat.require(OWNER)
     else:
         require_study_creator(user)
+    require_room()
     if not files:
         raise Invalid("Choose a file.", fields={"file": ["Choose a file."]})
     size = sum(file.size for file in files)

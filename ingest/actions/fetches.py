@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from accounts import room
 from accounts.allowances import is_shell_command, may_use_tokens
 from accounts.auditing import record
 from ingest import indexing, runs, sync
@@ -126,6 +127,7 @@ def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None)
 
     Where a worker has it meanwhile, waits for the worker. `on_wait` is called whenever the run begins to wait. A limit
     is waited for as long as it lasts; after ATTEMPTS_IN_FOREGROUND failed attempts the run fails, and can be continued.
+    Raises NoRoom.
     """
     told = None
     while True:
@@ -134,6 +136,8 @@ def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None)
         run = FetchRun.objects.select_related("repository", "created_by").get(pk=run.pk)
         if run.is_over:
             return run
+        if run.state == FetchRun.State.WAITING:
+            room.require_room(runs.GOES_ON)
         if run.state == FetchRun.State.WAITING and run.n_failures >= ATTEMPTS_IN_FOREGROUND:
             runs.give_up(run)
             continue

@@ -9,6 +9,7 @@ from django.core.files.base import File
 from django.db import transaction
 
 from accounts.allowances import is_shell_command
+from accounts.room import require_room
 from ingest.actions.fetches import queue_run
 from ingest.errors import Invalid, NotFound, TooLarge, Unreadable
 from ingest.identifiers import full_name, parse_repository
@@ -92,7 +93,8 @@ def start_file_fetch(
 
 
 def asked_of_file(file: File, repository: str | None, private: bool, bytes_max: int | None = None) -> dict[str, Any]:
-    """What a run notes of its file; raises Invalid with the field, for a file that is empty or too large too."""
+    """What a run notes of its file; raises Invalid with the field, for a file that is empty or too large, too."""
+    require_room()
     name = list(parse_repository(repository)) if repository and repository.strip() else None
     most = settings.UPLOAD_BYTES_MAX if bytes_max is None else bytes_max
     if file.size > most:

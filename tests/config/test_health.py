@@ -12,7 +12,7 @@ from config import health
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
-WELL = {"database": "ok", "redis": "ok", "migrations": "ok", "storage": "ok"}
+WELL = {"database": "ok", "redis": "ok", "migrations": "ok", "disk": "ok", "storage": "ok"}
 
 
 def test_the_process_is_alive_whatever_the_database_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,62 @@
+"""Room on the disk of the data folder, and the reserve of it that is kept for labeling.
+
+A disk that is full ends the database itself. So what takes much room and can wait (imports, the search index, files)
+stops while less than the reserve is free, and what raters answer has the last of it.
+"""
+
+import shutil
+import time
+
+from django.conf import settings
+
+from accounts.errors import ConcordError
+
+RESERVE_MOST, RESERVE_LEAST = 500 << 20, 64 << 20
+LOOK_SECONDS = 1.0
+NOTHING = "Nothing was stored. Try again when there is room; the page Operations shows how much is free."
+
+
+class NoRoom(ConcordError):
+    """Less than the reserve is free, and this would take more of it."""
+
+    status = 503
+    code = "unavailable"
+
+    def __init__(self, what: str = NOTHING) -> None:
+        super().__init__(f"The disk of the server is almost full, and the rest of it is kept for labeling. {what}")
+
+
+class _Seen:
+    """What a look at the disk found last: a batch has no second one made for it."""
+
+    at = -1e9
+    is_short = False
+
+
+def reserve(n_total: int) -> int:
+    """Bytes kept free of a disk of this size: DISK_RESERVE_MEGABYTES, else 2% of it, from 64 to 500 MB."""
+    given: int = settings.DISK_RESERVE_BYTES
+    return given or max(RESERVE_LEAST, min(RESERVE_MOST, n_total // 50))
+
+
+def is_short() -> bool:
+    """Whether less than the reserve is free; a disk that can't be looked at is not short. Looks once a second."""
+    if time.monotonic() - _Seen.at > LOOK_SECONDS:
+        try:
+            usage = shutil.disk_usage(settings.DATA_DIR)
+            _Seen.is_short = usage.free < reserve(usage.total)
+        except OSError:
+            _Seen.is_short = False
+        _Seen.at = time.monotonic()
+    return _Seen.is_short
+
+
+def require_room(what: str = NOTHING) -> None:
+    """Raises NoRoom while less than the reserve is free."""
+    if is_short():
+        raise NoRoom(what)
+
+
+def forget() -> None:
+    """Has the disk looked at again."""
+    _Seen.at = -1e9
