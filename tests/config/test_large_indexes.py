@@ -1,0 +1,67 @@
+"""Indexes on large tables are made while people go on working."""
+
+import pytest
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import connection
+from django.db.migrations import AddConstraint, AddIndex, CreateModel, Migration, RunSQL
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Index, UniqueConstraint
+
+from accounts.indexes import AddIndexOnLarge
+
+BEFORE = {"accounts": 6, "annotation": 19, "ingest": 4, "taxonomy": 3}
+"""The last migrations from before this rule."""
+LARGE = {
+    "annotation": {
+        "annotation", "assignment", "auditevent", "item", "rating", "resolution", "resolutionvalue", "rounditem",
+        "sampleissue",
+    },
+    "ingest": {"comment", "issue", "searchentry", "snapshot", "snapshotcomment", "unsearchable"},
+}  # fmt: skip
+
+
+def locks_a_large_table(migration: Migration) -> list[str]:
+    large = LARGE.get(migration.app_label, set())
+    made = {each.name.lower() for each in migration.operations if isinstance(each, CreateModel)}
+    found = []
+    for each in migration.operations:
+        is_index = isinstance(each, AddIndex) and not isinstance(each, AddIndexConcurrently)
+        is_unique = isinstance(each, AddConstraint) and isinstance(each.constraint, UniqueConstraint)
+        if (is_index or is_unique) and each.model_name.lower() in large - made:  # type: ignore[attr-defined]
+            found.append(f"{migration}: {each.describe()}")
+        sql = str(each.sql).upper() if isinstance(each, RunSQL) else ""
+        if "CREATE INDEX" in sql and "CONCURRENTLY" not in sql:
+            found.append(f"{migration}: {sql[:80]}")
+    return found
+
+
+def test_no_migration_locks_a_large_table_while_it_makes_an_index() -> None:
+    loader = MigrationLoader(None)
+    new = [
+        migration
+        for (app, name), migration in (loader.disk_migrations or {}).items()
+        if app in BEFORE and int(name[:4]) > BEFORE[app]
+    ]
+    assert [line for migration in new for line in locks_a_large_table(migration)] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_index_is_made_beside_writers_and_after_a_try_that_was_killed() -> None:
+    loader = MigrationLoader(connection)
+    state = loader.project_state(nodes=loader.graph.leaf_nodes("annotation"))
+    made = AddIndexOnLarge("rating", Index(fields=["part"], name="made_by_a_test"))
+    after = state.clone()
+    made.state_forwards("annotation", after)
+    with connection.cursor() as cursor:  # what a killed try leaves has the name already
+        cursor.execute("CREATE INDEX made_by_a_test ON annotation_rating (part)")
+    with connection.schema_editor(atomic=False) as editor:
+        made.database_forwards("annotation", editor, state, after)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'made_by_a_test'::regclass")
+            assert cursor.fetchone() == (True,)
+            cursor.execute("SHOW lock_timeout")
+            assert cursor.fetchone() == ("0",)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP INDEX made_by_a_test")
