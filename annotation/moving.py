@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.holds import GRACE_SECONDS, Kind, are_held, held, place
-from accounts.time_limits import Turn
+from accounts.time_limits import BATCHES_SECONDS, Turn, stopped
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
@@ -191,6 +191,32 @@ def _finish(plan: Plan) -> None:
         tell_planner(plan.n_done)
     plan.state, plan.done_at, plan.worked_at = Plan.State.DONE, now, now
     plan.save(update_fields=["state", "done_at", "worked_at"])
+
+
+def take_back(plan: Plan) -> None:
+    """Takes the worklist of a plan at work away again, a draft that nobody has seen; call it while the plan is held."""
+    worklist = plan.worklist
+    if worklist is None:
+        return
+    plan.worklist = None
+    plan.save(update_fields=["worklist"])
+    for rows in (Assignment, RoundItem, RoundRater):
+        rows.objects.filter(round=worklist).delete()
+    worklist.delete()
+
+
+@transaction.atomic
+def end_over_limit(plan_id: int) -> None:
+    """Notes that the worker of a plan was stopped at its time limit; what it had assigned is taken back."""
+    study_id = Plan.objects.values_list("study_id", flat=True).get(pk=plan_id)
+    Study.objects.select_for_update(no_key=True).get(pk=study_id)
+    plan = Plan.objects.select_for_update(of=("self",)).select_related("worklist").get(pk=plan_id)
+    if plan.state not in Plan.AT_WORK:
+        return
+    take_back(plan)
+    plan.state = Plan.State.FAILED
+    plan.error = stopped(BATCHES_SECONDS, "Nothing was assigned. Run the plan again when the server has less to do.")
+    plan.save(update_fields=["state", "error"])
 
 
 def lost(before_seconds: int) -> list[int]:

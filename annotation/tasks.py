@@ -8,7 +8,7 @@ from annotation import deleting, exporting, moving, ruling
 LOST_SECONDS = 30
 
 
-@shared_task(**BATCHES)
+@shared_task(**BATCHES, over_limit=staticmethod(moving.end_over_limit))
 def run_plan(plan_id: int) -> None:
     """Works on one plan for a turn; nothing for one that is done or undone."""
     if moving.work(plan_id, turn_seconds=TURN_SECONDS):

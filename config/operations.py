@@ -72,11 +72,12 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     files = Q(state__in=Export.AT_WORK) | Q(state=Export.State.FAILED, done_at__gt=since)
     books = Q(state__in=Workbook.AT_WORK) | Q(state=Workbook.State.FAILED, worked_at__gt=since)
     arrivals = Q(state__in=Arrival.AT_WORK) | Q(state=Arrival.State.FAILED, done_at__gt=since)
+    plans = Q(state__in=Plan.AT_WORK) | Q(state=Plan.State.FAILED, worked_at__gt=since)
     rules = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None)
     return [
         ("fetch", FetchRun.objects.filter(fetches), "created_at"),
         ("export", Export.objects.filter(files).select_related("study"), "created_at"),
-        ("plan", Plan.objects.filter(state__in=Plan.AT_WORK).select_related("study"), "run_at"),
+        ("plan", Plan.objects.filter(plans).select_related("study"), "run_at"),
         ("workbook", Workbook.objects.filter(books).select_related("study", "created_by"), "created_at"),
         ("study in", Arrival.objects.filter(arrivals).select_related("created_by"), "created_at"),
         ("deletion", Deletion.objects.filter(done_at=None), "deleted_at"),
@@ -137,6 +138,7 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
         case "plan":
             url = reverse("plan", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · plan {row.number}", "url": url}
+            told |= {"then": "It is run again on its page."} if has_failed else {}
         case "workbook":
             url = (
                 reverse("import_into_file", args=[row.study.slug, row.pk])

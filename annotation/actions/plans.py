@@ -3,12 +3,12 @@
 from django.db import transaction
 from django.utils import timezone
 
-from annotation import tasks
+from annotation import moving, tasks
 from annotation.access import OWNER, Seat
 from annotation.actions.rounds import raters_named
 from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
-from annotation.models import Assignment, Plan, Round, RoundItem, RoundRater, Study
+from annotation.models import Plan, Round, Study
 from annotation.queries.plans.ground import Ground, ground
 from annotation.queries.plans.listing import why_not_run, why_not_undo
 from annotation.queries.plans.preview import preview
@@ -97,7 +97,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     plan.from_version = found.from_version
     plan.preview = preview(found, plan.recheck).as_document()
     plan.state, plan.run_by, plan.run_at = Plan.State.QUEUED, seat.user, timezone.now()
-    plan.worked_at = plan.run_at
+    plan.worked_at, plan.error, plan.cursor, plan.n_done = plan.run_at, "", {}, 0
     plan.n_total = plan.preview["worklist"]["items"]
     plan.save()
     record(
@@ -132,11 +132,7 @@ def undo_plan(*, seat: Seat, plan: Plan) -> Plan:
         raise WrongState(why)
     worklist = plan.worklist
     if plan.state in Plan.AT_WORK and worklist is not None:
-        plan.worklist = None
-        plan.save(update_fields=["worklist"])
-        for rows in (Assignment, RoundItem, RoundRater):
-            rows.objects.filter(round=worklist).delete()
-        worklist.delete()
+        moving.take_back(plan)
     elif worklist is not None:
         Round.objects.select_for_update().get(pk=worklist.pk)
         Round.objects.filter(pk=worklist.pk).update(state=Round.State.UNDONE)

@@ -38,6 +38,7 @@ class PlanShape(serializers.Serializer[Any]):
     warnings = serializers.ListField(child=serializers.CharField())
     why_not_run = serializers.CharField(allow_null=True)
     why_not_undo = serializers.CharField(allow_null=True)
+    error = serializers.CharField(allow_null=True, help_text="Why the last run failed.")
 
 
 class PlanLineShape(serializers.Serializer[Any]):
@@ -91,6 +92,7 @@ def plan_answer(plan: Plan) -> dict[str, Any]:
         "undone_at": plan.undone_at,
         "why_not_run": why_not_run or None,
         "why_not_undo": why_not_undo or None,
+        "error": plan.error or None,
     }
 
 

@@ -23,8 +23,10 @@ class Plan(models.Model):
         RUNNING = "running"
         DONE = "done"
         UNDONE = "undone"
+        FAILED = "failed", "failed: stopped at its time limit, with nothing assigned; it can be run again"
 
     AT_WORK = (State.QUEUED, State.RUNNING)
+    OPEN = (State.PREVIEWED, State.FAILED)
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="plans")
     number = models.PositiveIntegerField()
@@ -42,6 +44,7 @@ class Plan(models.Model):
     cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
     n_done = models.PositiveIntegerField(default=0, help_text="Items looked at so far.")
     n_total = models.PositiveIntegerField(default=0, help_text="Items to look at.")
+    error = models.TextField(blank=True, default="", db_default="")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     run_by = models.ForeignKey(

@@ -183,7 +183,7 @@ def _plan_page(request: HttpRequest, seat: Seat, found: Plan, status: int = 200,
 
 def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, Any]:
     """What the page of a plan says, from its row where it was run, else counted now."""
-    is_preview = found.state == Plan.State.PREVIEWED
+    is_preview = found.state in Plan.OPEN
     why_not = ""
     told: Mapping[str, Any] = found.preview
     if not told:
@@ -314,7 +314,7 @@ def plan_progress(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def recheck_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Counts a preview again with what is to be looked at again."""
     seat, found = _seat_and_plan(request, slug, number)
-    if found.state != Plan.State.PREVIEWED:
+    if found.state not in Plan.OPEN:
         return redirect("plan", slug, number)
     try:
         counted = actions.preview_plan(seat=seat, to=found.to_version.number, recheck=_ticked(request))
@@ -383,7 +383,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     tree = published_version(found.to_version_id)
     titles = {each.key: each.title for each in tree.dimensions}
     dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))
-    is_over = found.state not in (Plan.State.PREVIEWED, *Plan.AT_WORK)
+    is_over = found.state not in (*Plan.OPEN, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the worklist", [], 0, ""
     shows_values = not seat.sealed_round_ids
     if seat.blind_round_ids and query.get("category"):

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from accounts import holds
 from accounts.time_limits import Turn
 from annotation import exporting, moving
 from annotation.actions.exporting import request_export
 from annotation.actions.plans import preview_plan, run_plan
-from annotation.models import Export, Study
+from annotation.models import Assignment, Export, Study
 from annotation.tasks import make_export
 from config import celery, settings
 from ingest import runs, sync
@@ -21,6 +22,7 @@ from tests import builders as make
 from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers
 from tests.github import made_up
+from tests.scripts import Script
 from tests.site import BASE_DIR, wait_until
 
 SOFT_SECONDS, HARD_SECONDS = 3, 6
@@ -106,6 +108,30 @@ def test_jobs_in_batches_hand_over_after_a_turn_and_are_done_in_the_end(study: S
     assert not moving.work(plan.pk, turn_seconds=0)
     plan.refresh_from_db()
     assert plan.state == "done"
+
+
+@pytest.mark.django_db
+def test_a_plan_over_its_limit_has_failed_with_nothing_assigned_and_is_run_again_by_hand(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make.next_version(study, SECOND)
+    monkeypatch.setattr(moving, "BATCH", 1)
+    seat = make.owner_seat(study)
+    plan = run_plan(seat=seat, plan=preview_plan(seat=seat, to=2), send=False)
+    assert moving.work(plan.pk, turn_seconds=0) and Assignment.objects.filter(round__kind="relabel").exists()
+    moving.end_over_limit(plan.pk)
+    plan.refresh_from_db()
+    assert (plan.state, plan.worklist, moving.lost(-60)) == ("failed", None, [])
+    assert "longer than 15 minutes" in plan.error and not Assignment.objects.filter(round__kind="relabel").exists()
+    owner = Client()
+    owner.force_login(make.user("olga"))
+    page = owner.get(f"/studies/study/plans/{plan.number}/").content.decode()
+    assert "The last run failed." in page and f"Run plan {plan.number}" in page
+    assert Script("olga").send("GET", "studies/study/plans/").json()["results"][0]["state"] == "failed"
+    assert owner.post(f"/studies/study/plans/{plan.number}/run/").status_code == 302
+    moving.work(plan.pk)
+    plan.refresh_from_db()
+    assert (plan.state, plan.error) == ("done", "") and plan.worklist is not None
 
 
 class OfThreeBatches(Turn):

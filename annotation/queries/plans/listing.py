@@ -21,7 +21,7 @@ def plan_of(round_: Round) -> Plan | None:
 
 def why_not_run(plan: Plan) -> str:
     """Why a plan can't be run now, in a sentence; empty where it can. Three queries."""
-    if plan.state != Plan.State.PREVIEWED:
+    if plan.state not in Plan.OPEN:
         return f"Plan {plan.number} is {plan.state}; make a new one."
     if plan.to_version.is_draft:
         return f"Version {plan.to_version.number} is a draft; publish it first."

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from django.db import migrations
+from django.db import migrations, models
 
 never_emptied = import_module("accounts.migrations.0007_never_emptied").never_emptied
 
@@ -98,6 +98,16 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='plan',
+            name='error',
+            field=models.TextField(blank=True, db_default='', default=''),
+        ),
+        migrations.AlterField(
+            model_name='plan',
+            name='state',
+            field=models.CharField(choices=[('previewed', 'Previewed'), ('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('undone', 'Undone'), ('failed', 'failed: stopped at its time limit, with nothing assigned; it can be run again')], default='previewed', max_length=10),
+        ),
         migrations.RunSQL(SLOTS, NO_SLOTS),
         migrations.RunSQL(BLIND, BLIND_MOVES),
         never_emptied(
