@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -57,6 +58,39 @@ def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert not gunicorn.Worker._keepalive_after(
             gunicorn.Worker.__new__(gunicorn.Worker), SimpleNamespace(parser=parser), True
         )
+
+
+def test_a_request_that_waited_too_long_for_a_thread_is_answered_in_words_and_not_begun() -> None:
+    server, proxy = socket.socketpair()
+    with server, proxy:
+        worker = gunicorn.Worker.__new__(gunicorn.Worker)
+        conn = SimpleNamespace(sock=server, arrived_at=time.monotonic() - gunicorn.LATE_SECONDS - 1)
+        assert not worker.handle_request(None, conn)
+        answer = proxy.recv(4096).decode()
+    assert answer.startswith("HTTP/1.1 503") and "was not begun" in answer
+
+
+@pytest.mark.parametrize(
+    ("beginning", "is_reserved"),
+    [
+        (b"GET /healthz HTTP/1.1", True),
+        (b"HEAD /readyz?need=database HTTP/1.1", True),
+        (b"GET /static/css/base.css HTTP/1.1", True),
+        (b"POST /metrics HTTP/1.1", False),
+        (b"GET /healthzz HTTP/1.1", False),
+        (b"GET /studies/?q=/static/ HTTP/1.1", False),
+        (b"GE", False),
+    ],
+)
+def test_health_checks_and_static_files_are_told_apart_by_their_first_bytes(
+    beginning: bytes, is_reserved: bool
+) -> None:
+    server, proxy = socket.socketpair()
+    with server, proxy:
+        proxy.sendall(beginning)
+        found = gunicorn._beginning(SimpleNamespace(parser=None, sock=server))
+        assert bool(gunicorn.RESERVED.match(found)) == is_reserved
+        assert server.recv(100) == beginning
 
 
 @pytest.mark.slow

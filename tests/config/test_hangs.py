@@ -13,21 +13,35 @@ import psycopg2
 import pytest
 
 from config import embedded
+from tests.config.test_silent_bucket import KEYS, Silent
 from tests.site import Site, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+FILE = """
+from accounts.actions import make_token
+from annotation.models import Export
+from tests import builders as make
+study, olga = make.study(), make.user("olga")
+made = dict(file="exports/x.csv", n_bytes=1, sha256="0" * 64, state="done", what="labels", format="csv")
+export = Export.objects.create(study=study, number=1, created_by=olga, n_expected=0, **made)
+print(make_token(user=olga, name="files", scope="manage")[1], export.public_id)
+"""
 WORDS = "The database does not answer just now. What you saved before is safe."
+METRICS = "0123456789abcdef"
 BUSY = 3
 """How many times longer than promised an answer may take on a machine that has much else to do."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    made = Site(tmp_path_factory.mktemp("hangs") / "data")
+    """A site whose bucket never answers."""
+    bucket = Silent()
+    made = Site(tmp_path_factory.mktemp("hangs") / "data", **KEYS, S3_ENDPOINT=bucket.url, METRICS_TOKEN=METRICS)
     try:
         yield made
     finally:
         made.stop()
+        bucket.close()
 
 
 @contextmanager
@@ -49,11 +63,11 @@ def postgres(site: Site) -> list[psutil.Process]:
     return [postmaster, *postmaster.children(recursive=True)]
 
 
-def got(site: Site, path: str, timeout: float = 90) -> tuple[int, str, float]:
+def got(site: Site, path: str, timeout: float = 90, token: str = "") -> tuple[int, str, float]:
     """Status, body and seconds of an answer."""
     began = time.monotonic()
     with closing(http.client.HTTPConnection("127.0.0.1", site.port, timeout=timeout)) as link:
-        link.request("GET", path, headers={"Authorization": f"Bearer {site._token}"})
+        link.request("GET", path, headers={"Authorization": f"Bearer {token or site._token}"})
         answer = link.getresponse()
         said = answer.read().decode(errors="replace")
     return answer.status, said, time.monotonic() - began
@@ -96,7 +110,7 @@ def test_with_a_silent_redis_pages_and_jobs_are_taken_and_probes_say_so(site: Si
         assert status == 202, run
         status, said, seconds = got(site, "/readyz")
         assert status == 503 and json.loads(said)["redis"] == "does not answer" and seconds < 3 * BUSY
-    wait_until(lambda: got(site, "/readyz")[0] == 200, "Redis answers again")
+    wait_until(lambda: got(site, "/readyz?need=redis")[0] == 200, "Redis answers again")
 
 
 def test_a_page_does_not_wait_for_a_lock_that_lasts(site: Site) -> None:
@@ -117,3 +131,20 @@ def test_a_connection_without_a_request_takes_no_thread(site: Site) -> None:
     finally:
         for each in silent:
             each.close()
+
+
+def test_twenty_downloads_from_a_silent_bucket_and_a_monitor_leave_the_site_open(site: Site) -> None:
+    token, export = site.run(FILE).split()
+    with ThreadPoolExecutor(40) as crowd:
+        downloads = [crowd.submit(got, site, f"/api/v1/exports/{export}/download/", token=token) for _ in range(20)]
+        probes = [crowd.submit(got, site, path, token=METRICS) for path in ("/readyz", "/metrics") * 5]
+        pages = [crowd.submit(got, site, "/api/v1/studies/") for _ in range(5)]
+        found, probed, listed = ([each.result() for each in asked] for asked in (downloads, probes, pages))
+    assert {status for status, _, _ in found} == {503}, found
+    assert all("try again" in said.lower() for _, said, _ in found)
+    assert [status for status, _, _ in listed] == [200] * 5
+    assert [status for status, _, _ in probed] == [503, 200] * 5
+    assert json.loads(probed[0][1])["storage"] == "can't be written"
+    longest = [max(seconds for _, _, seconds in each) for each in (found, listed, probed)]
+    print("longest download, page and probe in seconds:", longest)
+    assert longest[0] < 13 * BUSY and longest[1] < 13 * BUSY and longest[2] < 3 * BUSY
