@@ -9,7 +9,7 @@ from django.contrib.postgres.operations import AddIndexConcurrently
 class AddIndexOnLarge(AddIndexConcurrently):
     """As Django's, in a migration with `atomic = False`; an invalid index that a killed try left goes first.
 
-    PostgreSQL waits for transactions under way and holds nobody up meanwhile, so the short limit of waiting for a lock
+    PostgreSQL waits for transactions under way and makes nobody wait, so the short limit of waiting for a lock
     that migrations have does not apply to it.
     """
 

@@ -66,7 +66,7 @@ def _note_over_limit(note: Callable[[int], None], pk: int) -> None:
 class Clock(Scheduler):
     """A beat that keeps its schedule in memory, so that a full disk does not end it.
 
-    The time of the file that it is told shows that it runs, where there is room for such a file.
+    The time of its schedule file shows that it runs, where there is room for such a file.
     """
 
     def __init__(self, *args: Any, schedule_filename: str = "", **options: Any) -> None:

@@ -62,7 +62,7 @@ class Waiting:
         return False
 
     def cut(self) -> None:
-        """Shuts the socket of the connection, unless another one has got its number meanwhile."""
+        """Shuts the socket of the connection, unless another one has its number by now."""
         if self._seen is None or self.is_cut:
             return
         link, inode = self._seen

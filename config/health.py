@@ -1,6 +1,6 @@
 """Whether the parts that Concord rests on answer: the database, Redis, the tables' migrations, the storage of files.
 
-Each part is looked at by a thread of its own, one at a time, and whoever asks waits for it two seconds at the most. So
+Each part is looked at by a thread of its own, one at a time, and a request waits for it two seconds at the most. So
 neither a probe nor a page ever hangs with a part that accepts connections and never answers.
 """
 
@@ -105,7 +105,7 @@ def missing_migrations() -> list[str]:
 
 
 def _asked(sql: str, seconds: float) -> list[tuple[Any, ...]]:
-    """What the database answers on a connection of its own; raises TimeoutError where it says nothing for so long.
+    """What the database answers on a connection of its own; raises TimeoutError where it does not answer for so long.
 
     Asked without blocking, because libpq itself waits without end for a server that accepts and never answers.
     """

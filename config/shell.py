@@ -92,7 +92,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _sentence_for(error: Exception) -> str | None:
-    """What a command says where something that Concord rests on is away; None for any other error."""
+    """The sentence of a command where something that Concord needs is away; None for any other error."""
     from accounts import room
     from config import outages
 

@@ -175,7 +175,7 @@ def hand_over(run: FetchRun) -> None:
 
 
 def end_over_limit(run_id: int) -> None:
-    """Notes that the worker of a run was stopped at its time limit; whoever may still live has lost the claim."""
+    """Notes that the worker of a run was stopped at its time limit; a process that may still run has lost the claim."""
     error = stopped(BATCHES_SECONDS, "What was stored stays. Continue the run to try again.")
     ended = {"state": FetchRun.State.FAILED, "error": error, "finished_at": timezone.now()}
     FetchRun.objects.filter(pk=run_id, state=FetchRun.State.RUNNING).update(n_claims=F("n_claims") + 1, **ended)
