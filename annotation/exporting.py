@@ -78,7 +78,7 @@ def _work(export: Export) -> None:
 
 
 def end_over_limit(export_id: int) -> None:
-    """Notes that the worker of an export was stopped at its time limit; a process that may still run has lost the claim."""
+    """Notes that the worker of an export was stopped at its limit; a process that may still run has lost the claim."""
     error = stopped(WHOLE_SECONDS, ADVICE)
     ended = {"state": Export.State.FAILED, "error": error, "step": "", "file": "", "done_at": timezone.now()}
     Export.objects.filter(pk=export_id, state=Export.State.RUNNING).update(n_claims=F("n_claims") + 1, **ended)
