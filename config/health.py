@@ -31,6 +31,10 @@ WAIT_SECONDS = 2
 STORAGE_SECONDS = 30  # how long an answer of the storage holds: it costs a write
 
 
+class Silent(psycopg2.OperationalError):
+    """The database accepted a connection and did not answer in time."""
+
+
 class Look:
     """What was found when a part was looked at last; one thread at a time looks, however many ask."""
 
@@ -91,7 +95,7 @@ def database_answers(seconds: float) -> bool:
     """Whether the database answers a new connection within so long, if only by refusing it."""
     try:
         _asked("SELECT 1", seconds)
-    except TimeoutError:
+    except Silent:
         return False
     except psycopg2.Error:
         return True
@@ -105,7 +109,7 @@ def missing_migrations() -> list[str]:
 
 
 def _asked(sql: str, seconds: float) -> list[tuple[Any, ...]]:
-    """What the database answers on a connection of its own; raises TimeoutError where it does not answer for so long.
+    """What the database answers on a connection of its own; raises Silent where it does not answer for so long.
 
     Asked without blocking, because libpq itself waits without end for a server that accepts and never answers.
     """
@@ -126,7 +130,7 @@ def _wait(link: Any, until: float) -> None:
         poller.register(link.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
         left = until - time.monotonic()
         if left <= 0 or not poller.poll(left * 1000):
-            raise TimeoutError
+            raise Silent("the database does not answer")
 
 
 def _database() -> str:
