@@ -293,6 +293,16 @@ def site_of_test_clients() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def patient_health_checks() -> Iterator[None]:
+    """Parts that answer are not taken for silent because the machine has much else to do."""
+    from config import health
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(health, "WAIT_SECONDS", 20)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def site_of_live_server(request: pytest.FixtureRequest) -> None:
     """Links lead to the live server, where a test has one."""
