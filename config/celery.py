@@ -1,5 +1,6 @@
-"""The Celery application: tasks of all apps; options and the clock's schedule stand in the settings."""
+"""The Celery application with the tasks of all apps; the settings have its options, `config.clock` the schedule."""
 
+import gc
 import inspect
 import logging
 import os
@@ -9,12 +10,11 @@ from typing import Any
 import structlog
 from celery import Celery
 from celery.signals import (
-    beat_init,
-    before_task_publish,
     heartbeat_sent,
     setup_logging,
     task_postrun,
     task_prerun,
+    worker_before_create_process,
     worker_ready,
 )
 from django.dispatch import receiver
@@ -77,24 +77,18 @@ def _hand_on_the_request(context: dict[str, Any] | None = None, **_: Any) -> Non
         context.update(kept)
 
 
+@worker_before_create_process.connect
+def _share_what_is_loaded(**_: Any) -> None:
+    """The garbage collector of a forked process would write to all that it shares with the others."""
+    gc.freeze()
+
+
 @worker_ready.connect
 @heartbeat_sent.connect
 def _worker_lives(sender: Any = None, **_: Any) -> None:
     from config import pulse
 
     pulse.beat(pulse.WORKER)
-
-
-@beat_init.connect
-def _clock_begins(**_: Any) -> None:
-    """From now on this process is the clock, which is heard of whenever it sends something."""
-    from config import pulse
-
-    def ticks(**_: Any) -> None:
-        pulse.beat(pulse.CLOCK)
-
-    pulse.beat(pulse.CLOCK)
-    before_task_publish.connect(ticks, weak=False)
 
 
 @task_prerun.connect

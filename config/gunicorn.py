@@ -14,7 +14,7 @@ from gunicorn.util import write_error
 from gunicorn.workers.gthread import ThreadWorker
 
 from accounts import file_modes
-from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
+from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
 
 TOO_LONG = (
     "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
@@ -43,7 +43,8 @@ class Worker(ThreadWorker):
 
 
 worker_class = "config.gunicorn.Worker"
-workers = 2
+preload_app = True  # once, for all of its processes
+workers = WEB_PROCESSES
 threads = 4
 limit_request_line = 8190  # as much as gunicorn can; nginx and Caddy let through as much
 keepalive = 75  # longer than proxies keep a connection, so that none of them sends into one that is just closed

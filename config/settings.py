@@ -21,6 +21,7 @@ CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
 PORT = env.whole("PORT", 8000, least=1, most=65535)
+WEB_PROCESSES = env.whole("WEB_PROCESSES", min(max(os.cpu_count() or 1, 1), 4), least=1, most=64)
 
 
 def _secret_key() -> str:
@@ -161,6 +162,7 @@ CACHES = {
 }
 
 CELERY_BROKER_URL = REDIS_URL
+CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES = env.whole("WORKER_PROCESSES", 2, least=1, most=64)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

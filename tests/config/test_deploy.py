@@ -82,7 +82,7 @@ def test_every_command_names_an_application_that_is_there(services: dict[str, di
     celery = re.findall(r"celery (?:-A|--app)[ =](\S+)", "\n".join(told).replace(",", ""))
     assert len(celery) >= 5 and all(isinstance(find_app(name), Celery) for name in celery)
     web = set(re.findall(r"\bconfig\.\w+", "\n".join(told)))
-    assert web == {"config.gunicorn", "config.wsgi"}
+    assert web == {"config.clock", "config.gunicorn", "config.wsgi"}
     assert callable(import_module("config.wsgi").application)
 
 
