@@ -1,5 +1,6 @@
 """How gunicorn serves Concord, wherever it runs: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -9,12 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
 from gunicorn.workers.gthread import ThreadWorker
 
 from accounts import file_modes
-from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
+from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, WEB_PROCESSES
 
 TOO_LONG = (
     "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
@@ -53,20 +55,48 @@ control_socket_disable = True
 umask = file_modes.PRIVATE_UMASK  # of a Unix socket to listen on; the settings set that of the process
 logconfig_dict = LOGGING  # as everything else logs
 
+
+def _count_in_a_folder_of_our_own() -> None:
+    """Has this process and its forks count for Prometheus in a folder that no other master uses.
+
+    In memory: a full disk would end a process that counts in a file of its own there. What a master that was killed
+    has left behind is removed.
+    """
+    shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
+    ours = f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-"
+    for left in shared.glob(f"{ours}*"):
+        if left.name == f"{ours}{os.getpid()}" or not psutil.pid_exists(int(left.name.rpartition("-")[2])):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = shared / f"{ours}{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    atexit.register(_forget_counts)
+
+
+def _has_a_folder() -> bool:
+    return os.environ["PROMETHEUS_MULTIPROC_DIR"].endswith(f"-{os.getpid()}")
+
+
+def _forget_counts() -> None:
+    if _has_a_folder():  # not that of the process that this one is a fork of
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+
+
 if METRICS_TOKEN:  # before anything counts
-    # In memory: a full disk would end a process that counts in a file of its own there.
-    _shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
-    _counts = _shared / f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-{PORT}"
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_counts)
+    _count_in_a_folder_of_our_own()
 
 
 def on_starting(server: Any) -> None:
-    """Stored files are closed to others, and counts begin anew, with the process that listens."""
+    """Stored files are closed to others, and counts begin again, with the process that listens."""
     if left := file_modes.close_to_others(DATA_DIR):
         server.log.warning("%s `manage.py check --deploy` shows how to close them.", left.sentence())
+    if METRICS_TOKEN and not _has_a_folder():  # a fork of `up`
+        _count_in_a_folder_of_our_own()
+
+
+def on_exit(server: Any) -> None:
     if METRICS_TOKEN:
-        shutil.rmtree(_counts, ignore_errors=True)
-        _counts.mkdir(mode=0o700)
+        _forget_counts()
 
 
 def post_worker_init(worker: Any) -> None:

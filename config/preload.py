@@ -20,6 +20,7 @@ MODULES = (
     "celery.bin.celery",
     "celery.bin.worker",
     "config.clock",
+    "config.gunicorn",
     "config.wsgi",
 )
 

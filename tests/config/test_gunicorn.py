@@ -1,9 +1,6 @@
 """What the web server does with a connection after Django has answered: a real one, and gunicorn's own parser."""
 
-import os
 import socket
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from types import SimpleNamespace
@@ -57,21 +54,3 @@ def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert not gunicorn.Worker._keepalive_after(
             gunicorn.Worker.__new__(gunicorn.Worker), SimpleNamespace(parser=parser), True
         )
-
-
-@pytest.mark.slow
-def test_each_web_process_of_a_machine_counts_in_a_folder_of_its_own() -> None:
-    folders = [counted_in(port=8000), counted_in(port=8001)]
-    assert len(set(folders)) == 2 and counted_in(port=8000) == folders[0]
-
-
-def counted_in(*, port: int) -> str:
-    """The folder that gunicorn's configuration names for what a process counts."""
-    environment = {
-        **os.environ,
-        "METRICS_TOKEN": "0123456789abcdef",
-        "PORT": str(port),
-    }
-    code = "import os, config.gunicorn; print(os.environ['PROMETHEUS_MULTIPROC_DIR'])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
