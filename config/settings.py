@@ -16,6 +16,7 @@ from config import embedded, env, logs
 
 file_modes.be_private()  # before anything is written, in every process that reads the settings
 
+env.read_file()
 BASE_DIR = Path(__file__).resolve().parent.parent
 CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
