@@ -4,13 +4,16 @@ import atexit
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+from gunicorn import systemd
 from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
 from gunicorn.workers.gthread import ThreadWorker
@@ -99,10 +102,19 @@ def on_exit(server: Any) -> None:
         _forget_counts()
 
 
+def when_ready(server: Any) -> None:
+    """Tells systemd which process is the master from now on, also where it replaces another (USR2)."""
+    systemd.sd_notify(f"MAINPID={os.getpid()}", server.log)
+
+
 def post_worker_init(worker: Any) -> None:
-    """Each process that answers says that it lives."""
+    """Each process that answers says that it lives, and lets the master that its own master replaces (USR2) finish."""
     from config import pulse
 
+    if former := int(os.environ.get("GUNICORN_PID", 0)):
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if psutil.Process(worker.ppid).ppid() == former:
+                os.kill(former, signal.SIGTERM)
     pulse.keep_beating(pulse.WEB)
 
 

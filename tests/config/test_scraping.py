@@ -1,10 +1,8 @@
 """Prometheus as the guide configures it, asked of two web services on one machine that the units start."""
 
 import re
-import shlex
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.conftest import environment_of_servers
-from tests.servers import DEPLOY, ROOT, free_port
+from tests.servers import ROOT, free_port, unit_command
 from tests.site import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -25,9 +23,6 @@ class Web:
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
-        told = (DEPLOY / "systemd/concord-web@.service").read_text()
-        words = shlex.split(re.findall(r"^ExecStart=(.+)$", told, re.MULTILINE)[0])
-        command = [sys.executable, "-m", "gunicorn", *(word.replace("%i", str(port)) for word in words[1:])]
         environment = environment_of_servers() | {
             "METRICS_TOKEN": TOKEN,
             "HTTPS": "1",
@@ -37,7 +32,9 @@ class Web:
         }
         environment.pop("PORT", None)
         with (folder / f"{port}.log").open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                unit_command("concord-web@", str(port)), cwd=ROOT, env=environment, stdout=log, stderr=log
+            )
         wait_until(lambda: self.ask("healthz", f"127.0.0.1:{port}")[0] == 200, "it answers")
 
     def ask(self, path: str, host: str) -> tuple[int, str]:
