@@ -47,7 +47,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
         by_kind = _memory(process.pid)
         first = _first_pages(int(environment["PORT"]))
     whole = sum(by_kind.values())
-    of_one = whole / alone
+    ratio = whole / alone
     kinds = ", ".join(f"{kind} {n_bytes / 1e6:.0f}" for kind, n_bytes in by_kind.most_common())
     p50, p95 = statistics.median(first), statistics.quantiles(first, n=20)[-1]
     return [
