@@ -52,9 +52,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     p50, p95 = statistics.median(first), statistics.quantiles(first, n=20)[-1]
     return [
         _row("a warm start of `up`", f"{seconds:.1f} s", f"{importing:.1f} s one import", seconds / importing),
-        _row(
-            "idle, all processes", f"{whole / 1e6:.0f} MB ({kinds})", f"{alone / 1e6:.0f} MB one import", whole / alone
-        ),
+        _row("idle, all processes", f"{whole / 1e6:.0f} MB ({kinds})", f"{alone / 1e6:.0f} MB one import", ratio),
         _row(
             f"the first page of {N_PEOPLE} people who sign in at once",
             f"p50 {p50:.2f} s, p95 {p95:.2f} s",
