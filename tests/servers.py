@@ -173,9 +173,8 @@ class Servers:
             *((f"worker{n}", "concord-worker@", str(n)) for n in self._workers),
             *([("beat", "concord-beat", "")] if self.has_clock else []),
         ):
-            words = unit_command(unit, instance)
-            words = [word.replace("/tmp/", f"{self.folder}/") for word in words]
-            yield self._child(name, words)
+            program, *words = unit_command(unit, instance)
+            yield self._child(name, [program, *(word.replace("/tmp/", f"{self.folder}/") for word in words)])
 
     def _pgbouncer(self) -> Child:
         """The file of the guide, led to this database and its neighbours, whose passwords it needs none of."""
