@@ -19,7 +19,8 @@ from gunicorn.util import write_error
 from gunicorn.workers.gthread import ThreadWorker
 
 from accounts import file_modes
-from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, WEB_PROCESSES
+from config import env
+from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
 
 TOO_LONG = (
     "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
@@ -47,6 +48,9 @@ class Worker(ThreadWorker):
             super().handle_error(req, client, addr, exc)
 
 
+_address = env.text("BIND", "127.0.0.1")
+_host = f"[{_address}]" if ":" in _address and not _address.startswith("[") else _address
+bind = [f"{_host}:{env.whole('WEB_PORT', PORT, least=1, most=65535)}"]  # --bind comes before it
 worker_class = "config.gunicorn.Worker"
 preload_app = True  # once, for all of its processes
 workers = WEB_PROCESSES

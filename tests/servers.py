@@ -58,6 +58,14 @@ def unit_command(unit: str, instance: str = "") -> list[str]:
     return [str(Path(sys.executable).parent / Path(words[0]).name), *words[1:]]
 
 
+def unit_environment(unit: str, instance: str = "") -> dict[str, str]:
+    """What a unit adds to the environment, but for the file of settings."""
+    told = (DEPLOY / f"systemd/{unit}.service").read_text().replace("%i", instance)
+    found = dict(re.findall(r"^Environment=(\w+)=(.*)$", told, re.MULTILINE))
+    del found["SETTINGS_FILE"]
+    return found
+
+
 class Servers:
     """All of it, on a database and a Redis that are there; `with` stops it."""
 
@@ -160,10 +168,12 @@ class Servers:
         logs = [self.folder / f"worker{n}.log" for n in self._workers]
         return all(log.exists() and b" ready." in log.read_bytes() for log in logs)
 
-    def _child(self, name: str, command: list[str], become: Callable[[], None] | None = None) -> Child:
+    def _child(
+        self, name: str, command: list[str], become: Callable[[], None] | None = None, environment: Any = None
+    ) -> Child:
         return Child(
-            name=name, command=command, log=self.folder / f"{name}.log", environment=self.environment, folder=ROOT,
-            become=become,
+            name=name, command=command, log=self.folder / f"{name}.log",
+            environment=self.environment | (environment or {}), folder=ROOT, become=become,
         )  # fmt: skip
 
     def _processes(self) -> Iterator[Child]:
@@ -174,7 +184,8 @@ class Servers:
             *([("beat", "concord-beat", "")] if self.has_clock else []),
         ):
             program, *words = unit_command(unit, instance)
-            yield self._child(name, [program, *(word.replace("/tmp/", f"{self.folder}/") for word in words)])
+            command = [program, *(word.replace("/tmp/", f"{self.folder}/") for word in words)]
+            yield self._child(name, command, environment=unit_environment(unit, instance))
 
     def _pgbouncer(self) -> Child:
         """The file of the guide, led to this database and its neighbours, whose passwords it needs none of."""

@@ -1,6 +1,9 @@
 """What the web server does with a connection after Django has answered: a real one, and gunicorn's own parser."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from types import SimpleNamespace
@@ -54,3 +57,20 @@ def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert not gunicorn.Worker._keepalive_after(
             gunicorn.Worker.__new__(gunicorn.Worker), SimpleNamespace(parser=parser), True
         )
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({"PORT": "8000"}, "127.0.0.1:8000"),
+        ({"PORT": "8000", "WEB_PORT": "8002", "BIND": "10.0.0.5"}, "10.0.0.5:8002"),
+        ({"WEB_PORT": "8002", "BIND": "fd00::5"}, "[fd00::5]:8002"),
+    ],
+)
+def test_the_address_to_listen_on_is_a_setting(environment: dict[str, str], address: str) -> None:
+    code = "from gunicorn.app.wsgiapp import WSGIApplication as App; print(*App().cfg.address)"
+    command = [sys.executable, "-c", code, "--config", "python:config.gunicorn", "config.wsgi"]
+    kept = {name: value for name, value in os.environ.items() if name not in ("PORT", "WEB_PORT", "BIND")}
+    done = subprocess.run(command, env=kept | environment, check=True, capture_output=True, text=True)
+    host, _, port = address.rpartition(":")
+    assert done.stdout.split() == [f"('{host.strip('[]')}',", f"{port})"]

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from tests.conftest import environment_of_servers
-from tests.servers import DEPLOY, MISSING, NOT_HERE, ROOT, free_port, nginx, unit_command
+from tests.servers import DEPLOY, MISSING, NOT_HERE, ROOT, free_port, nginx, unit_command, unit_environment
 from tests.site import wait_until
 
 pytestmark = [
@@ -36,12 +36,16 @@ class Service:
         self._notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notes.bind(str(folder / f"{self.port}.notify"))
         self._notes.settimeout(60)
-        environment = environment_of_servers() | {
-            "SETTINGS_FILE": str(settings),
-            "DATA_DIR": str(folder / "data"),
-            "NOTIFY_SOCKET": str(folder / f"{self.port}.notify"),
-            "WEB_PROCESSES": "1",
-        }
+        environment = (
+            environment_of_servers()
+            | unit_environment("concord-web@", str(self.port))
+            | {
+                "SETTINGS_FILE": str(settings),
+                "DATA_DIR": str(folder / "data"),
+                "NOTIFY_SOCKET": str(folder / f"{self.port}.notify"),
+                "WEB_PROCESSES": "1",
+            }
+        )
         self._log = folder / f"{self.port}.log"
         with self._log.open("wb") as log:
             command = unit_command("concord-web@", str(self.port))

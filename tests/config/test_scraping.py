@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.conftest import environment_of_servers
-from tests.servers import ROOT, free_port, unit_command
+from tests.servers import ROOT, free_port, unit_command, unit_environment
 from tests.site import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -23,13 +23,17 @@ class Web:
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
-        environment = environment_of_servers() | {
-            "METRICS_TOKEN": TOKEN,
-            "HTTPS": "1",
-            "SITE_URL": "https://concord.example.org",
-            "DATA_DIR": str(folder),
-            "WEB_PROCESSES": "2",
-        }
+        environment = (
+            environment_of_servers()
+            | unit_environment("concord-web@", str(port))
+            | {
+                "METRICS_TOKEN": TOKEN,
+                "HTTPS": "1",
+                "SITE_URL": "https://concord.example.org",
+                "DATA_DIR": str(folder),
+                "WEB_PROCESSES": "2",
+            }
+        )
         environment.pop("PORT", None)
         with (folder / f"{port}.log").open("wb") as log:
             self.process = subprocess.Popen(
