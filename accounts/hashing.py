@@ -10,8 +10,8 @@ from cryptography.exceptions import InvalidKey
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from django.contrib.auth.hashers import BasePasswordHasher, mask_hash
 
-MEMORY_KIB = 19 * 1024
-ITERATIONS = 2
+MEMORY_KIB = 12 * 1024
+ITERATIONS = 3
 LANES = 1
 N_BYTES = 32
 
