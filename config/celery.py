@@ -10,6 +10,8 @@ from typing import Any
 import structlog
 from celery import Celery
 from celery.signals import (
+    beat_init,
+    before_task_publish,
     heartbeat_sent,
     setup_logging,
     task_postrun,
@@ -89,6 +91,18 @@ def _worker_lives(sender: Any = None, **_: Any) -> None:
     from config import pulse
 
     pulse.beat(pulse.WORKER)
+
+
+@beat_init.connect
+def _clock_begins(**_: Any) -> None:
+    """From now on this process is the clock, which is heard of whenever it sends something."""
+    from config import pulse
+
+    def ticks(**_: Any) -> None:
+        pulse.beat(pulse.CLOCK)
+
+    pulse.beat(pulse.CLOCK)
+    before_task_publish.connect(ticks, weak=False)
 
 
 @task_prerun.connect

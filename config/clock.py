@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from celery.signals import beat_init, before_task_publish, setup_logging
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -21,15 +21,3 @@ def _log_as_all_do(**_: Any) -> None:
     from django.utils.log import configure_logging
 
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
-
-
-@beat_init.connect
-def _clock_begins(**_: Any) -> None:
-    """From now on this process is the clock, which is heard of whenever it sends something."""
-    from config import pulse
-
-    def ticks(**_: Any) -> None:
-        pulse.beat(pulse.CLOCK)
-
-    pulse.beat(pulse.CLOCK)
-    before_task_publish.connect(ticks, weak=False)

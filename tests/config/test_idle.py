@@ -91,6 +91,8 @@ def test_an_idle_site_is_small_and_what_dies_is_replaced_by_a_fork(tmp_path: Pat
                 return bool(answer.status == 200)
 
         wait_until(lambda: answers(), "the site answers")
+        kinds = "from config import pulse; print(*sorted({each.kind for each in pulse.pulses() if each.is_alive}))"
+        assert site.run(kinds) == "clock web worker"
         whole = [up, *up.children(recursive=True)]
         n_bytes = sum(each.memory_full_info().pss for each in whole)
         assert n_bytes < IDLE_BYTES_MAX, f"{n_bytes / 1e6:.0f} MB"
