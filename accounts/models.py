@@ -33,9 +33,9 @@ class User(AbstractUser):
         LIGHT = "light"
         DARK = "dark"
 
-    theme = models.CharField(max_length=10, choices=Theme.choices, blank=True, default="")
+    theme = models.CharField(max_length=10, choices=Theme.choices, blank=True, default="", db_default="")
     keys = models.JSONField(
-        default=dict, blank=True, help_text="What differs from the usual keys of the labelling page."
+        default=dict, db_default={}, blank=True, help_text="What differs from the usual keys of the labelling page."
     )
 
     password_link = models.ForeignKey(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from csp.decorators import csp_update
 from django.core.exceptions import (
     ObjectDoesNotExist,
     PermissionDenied,
@@ -11,8 +10,8 @@ from django.core.exceptions import (
     ValidationError,
 )
 from django.http import Http404
+from django.templatetags.static import static
 from django.urls import include, path, re_path
-from django.utils.decorators import method_decorator
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import exceptions
@@ -22,8 +21,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
 from accounts.errors import ConcordError, NotFound, TooMany
+from config import api_docs
 from config.outages import outage_of
 
+SIDECAR = "drf_spectacular_sidecar/swagger-ui-dist"
 CODES = {
     400: "unreadable",
     401: "unauthenticated",
@@ -119,15 +120,15 @@ class NotHere(APIView):
         return self.get(request)
 
 
-@method_decorator(csp_update({"img-src": "data:"}), name="dispatch")
 class Docs(SpectacularSwaggerSplitView):
-    """The browsable description; its script comes from its own address, so that the strict CSP holds here, too.
-
-    Only the icons, which its style sheet holds in itself, are named beyond what pages may load.
-    """
+    """The browsable description; its script and its icons are files, so that the strict CSP applies here, too."""
 
     url_name = "schema"
     template_name = "api_docs.html"
+
+    @staticmethod
+    def _swagger_ui_resource(filename: str) -> str:
+        return static(api_docs.sheet_path() if filename.endswith(".css") else f"{SIDECAR}/{filename}")
 
 
 urlpatterns: list[Any] = [

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from config import celery  # noqa: F401 - tasks of all apps belong to this application
+
 
 class ConfigConfig(AppConfig):
     name = "config"

@@ -1,5 +1,6 @@
-"""The Celery application: tasks of all apps; options and the clock's schedule stand in the settings."""
+"""The Celery application with the tasks of all apps; the settings have its options, `config.clock` the schedule."""
 
+import gc
 import inspect
 import logging
 import os
@@ -22,6 +23,7 @@ from celery.signals import (
     setup_logging,
     task_postrun,
     task_prerun,
+    worker_before_create_process,
     worker_ready,
 )
 from django.dispatch import receiver
@@ -137,6 +139,12 @@ def _jobs_have_limits(**_: Any) -> None:
     from config import database
 
     database.limit(database.JOBS)
+
+
+@worker_before_create_process.connect
+def _share_what_is_loaded(**_: Any) -> None:
+    """The garbage collector of a forked process would write to all that it shares with the others."""
+    gc.freeze()
 
 
 @worker_ready.connect

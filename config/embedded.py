@@ -11,6 +11,7 @@ import importlib.util
 import os
 import platform
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -81,10 +82,15 @@ class Hold:
         """Start the keeper if it does not run: at first, or after it was killed. Raises ServersUnavailable."""
         with open_lock(self._data_dir, "turn") as turn:
             _wait_for_lock(turn, fcntl.LOCK_EX, self._data_dir)
-            if not self.is_kept():
-                _start_keeper(self._data_dir)
-            else:
-                _wait_for_answers(self._data_dir, self.is_kept)
+            while self.is_kept():
+                try:
+                    _wait_for_answers(self._data_dir, self.is_kept)
+                except ServersUnavailable:
+                    if self.is_kept():
+                        raise
+                else:
+                    return
+            _start_keeper(self._data_dir)
 
     def is_kept(self) -> bool:
         """Whether the keeper lives."""
@@ -190,13 +196,12 @@ def _postgres_answers(data_dir: Path) -> bool:
 
 
 def _valkey_answers(data_dir: Path) -> bool:
-    import redis
-
-    with redis.Redis(unix_socket_path=redis_url(data_dir).removeprefix("redis+socket://"), socket_timeout=5) as client:
-        try:
-            return bool(client.ping())
-        except redis.RedisError:
-            return False
+    with socket.socket(socket.AF_UNIX) as asked, suppress(OSError):
+        asked.settimeout(5)
+        asked.connect(redis_url(data_dir).removeprefix("redis+socket://"))
+        asked.sendall(b"PING\r\n")
+        return asked.recv(64).startswith(b"+PONG")
+    return False
 
 
 # The keeper process
@@ -213,7 +218,7 @@ def _keep(data_dir: Path) -> None:
     signal.signal(signal.SIGTERM, stop)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
-    with open_lock(data_dir, "keeper") as keeper, open_lock(data_dir, "users") as users:
+    with open_lock(data_dir, "users") as users, open_lock(data_dir, "keeper") as keeper:
         if not try_lock(keeper, fcntl.LOCK_EX):
             raise ServersUnavailable(f"The servers of {data_dir} are already kept by another process.")
         keeper.truncate()
@@ -225,7 +230,8 @@ def _keep(data_dir: Path) -> None:
         both.start()
         try:
             _wait_for_answers(data_dir, lambda: _starting(both) and not stopping)
-            print("ready", flush=True)
+            with suppress(BrokenPipeError):  # the starter was killed; others may have come meanwhile
+                print("ready", flush=True)
             _close_standard_output()
             checked_at = time.monotonic()
             while not stopping:
@@ -296,8 +302,8 @@ def _make_socket_folder(folder: Path, user: server_user.ServerUser | None) -> No
 def _remove_sockets(data_dir: Path) -> None:
     folder = _socket_folder(data_dir)
     with suppress(OSError):
-        for socket in folder.iterdir():
-            socket.unlink()
+        for each in folder.iterdir():
+            each.unlink()
         folder.rmdir()
 
 

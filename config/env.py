@@ -16,6 +16,43 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1", "[::1]"}
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
+_LINE = re.compile(
+    r"""(?:export\s+)?(?P<name>[A-Za-z_]\w*)=
+    (?: (?P<plain>[\w./:@%+,=?*^{}\[\]-]*) | '(?P<single>[^'\\]*)' | "(?P<double>[^"$`\\]*)" )""",
+    re.VERBOSE,
+)
+"""A setting that a shell, systemd and docker compose all read as the same value."""
+
+
+def read_file() -> None:
+    """Take settings from the file that SETTINGS_FILE names; what the environment has already stays.
+
+    Raises ImproperlyConfigured for a file that cannot be read, and for a line that a shell, systemd or docker compose
+    would read as another value.
+    """
+    name = text("SETTINGS_FILE")
+    if not name:
+        return
+    try:
+        lines = Path(name).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ImproperlyConfigured(f"The settings in {name} cannot be read: {said}.") from error
+    for n, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        found = _LINE.fullmatch(line.strip())
+        if not found:
+            raise ImproperlyConfigured(
+                f"Line {n} of {name} is not clear: a shell and docker compose would read it in different ways. Write "
+                "NAME='value', with single quotes around a value that contains blanks or any of & < > ; | ( ) $ # ~. "
+                "Around a value that contains a single quote write double quotes; it cannot contain $ or ` then. "
+                "No value can contain a backslash."
+            )
+        value = found["plain"] or found["single"] or found["double"] or ""
+        os.environ.setdefault(found["name"], value)
+
+
 def text(name: str, default: str = "") -> str:
     return os.environ.get(name, default).strip()
 

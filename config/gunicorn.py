@@ -1,11 +1,13 @@
 """How gunicorn serves Concord, wherever it runs: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
 
+import atexit
 import errno
 import hashlib
 import os
 import re
 import selectors
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -16,13 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
+from gunicorn import systemd
 from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from accounts import file_modes
 from config import env
-from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT
+from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
 
 TOO_LONG = (
     "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
@@ -103,8 +107,12 @@ def _beginning(conn: Any) -> bytes:
     return b""
 
 
+_address = env.text("BIND", "127.0.0.1")
+_host = f"[{_address}]" if ":" in _address and not _address.startswith("[") else _address
+bind = [f"{_host}:{env.whole('WEB_PORT', PORT, least=1, most=65535)}"]  # --bind comes before it
 worker_class = "config.gunicorn.Worker"
-workers = 2
+preload_app = True  # once, for all of its processes
+workers = WEB_PROCESSES
 threads = 4
 limit_request_line = 8190  # as much as gunicorn can; nginx and Caddy let through as much
 keepalive = 75  # longer than proxies keep a connection, so that none of them sends into one that is just closed
@@ -115,24 +123,60 @@ logconfig_dict = LOGGING  # as everything else logs
 
 HAS_BUCKET = bool(env.text("S3_BUCKET"))
 
+
+def _count_in_a_folder_of_our_own() -> None:
+    """Has this process and its forks count for Prometheus in a folder that no other master uses.
+
+    In memory: a full disk would end a process that counts in a file of its own there. What a master that was killed
+    has left behind is removed.
+    """
+    shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
+    ours = f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-"
+    for left in shared.glob(f"{ours}*"):
+        if left.name == f"{ours}{os.getpid()}" or not psutil.pid_exists(int(left.name.rpartition("-")[2])):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = shared / f"{ours}{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    atexit.register(_forget_counts)
+
+
+def _has_a_folder() -> bool:
+    return os.environ["PROMETHEUS_MULTIPROC_DIR"].endswith(f"-{os.getpid()}")
+
+
+def _forget_counts() -> None:
+    if _has_a_folder():  # not that of the process that this one is a fork of
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+
+
 if METRICS_TOKEN:  # before anything counts
-    # In memory: a full disk would end a process that counts in a file of its own there.
-    _shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
-    _counts = _shared / f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-{PORT}"
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_counts)
+    _count_in_a_folder_of_our_own()
 
 
 def on_starting(server: Any) -> None:
-    """Stored files are closed to others, and counts begin anew, with the process that listens."""
+    """Stored files are closed to others, and counts begin again, with the process that listens."""
     if left := file_modes.close_to_others(DATA_DIR):
         server.log.warning("%s `manage.py check --deploy` shows how to close them.", left.sentence())
+    if METRICS_TOKEN and not _has_a_folder():  # a fork of `up`
+        _count_in_a_folder_of_our_own()
+
+
+def on_exit(server: Any) -> None:
     if METRICS_TOKEN:
-        shutil.rmtree(_counts, ignore_errors=True)
-        _counts.mkdir(mode=0o700)
+        _forget_counts()
+
+
+def when_ready(server: Any) -> None:
+    """Tells systemd which process is the master from now on, also where it replaces another (USR2)."""
+    systemd.sd_notify(f"MAINPID={os.getpid()}", server.log)
 
 
 def post_worker_init(worker: Any) -> None:
-    """Each process that answers reports that it runs, watches over its requests, and connects with limits."""
+    """Each process that answers reports that it runs, watches over its requests, and connects with limits.
+
+    It lets the master that its own master replaces (USR2) finish.
+    """
     from config import database, deadlines, pulse
 
     database.limit(database.WEB)
@@ -141,6 +185,10 @@ def post_worker_init(worker: Any) -> None:
 
         bucket.absence.is_on_watch = True
     deadlines.watch.begin()
+    if former := int(os.environ.get("GUNICORN_PID", 0)):
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if psutil.Process(worker.ppid).ppid() == former:
+                os.kill(former, signal.SIGTERM)
     pulse.keep_beating(pulse.WEB)
 
 

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.http.request import split_domain_port
 from django.shortcuts import render, resolve_url
 from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
@@ -17,7 +16,6 @@ from accounts.errors import ConcordError, TooMany
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
-from config.env import LOOPBACK_HOSTS
 from config.outages import Outage, outage_of
 from config.requests import number_of
 
@@ -39,13 +37,13 @@ def is_htmx(request: HttpRequest) -> bool:
 
 
 class Probes:
-    """Health checks and metrics are asked of a process under its loopback name, which is no name of the site."""
+    """Health checks and metrics are asked of one process under any name; nothing in their answers depends on it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path in PROBES and split_domain_port(request.META.get("HTTP_HOST", ""))[0] in LOOPBACK_HOSTS:
+        if request.path in PROBES:
             request.META["HTTP_HOST"] = urlsplit(settings.SITE_URL).netloc
         return self.get_response(request)
 

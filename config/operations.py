@@ -237,14 +237,19 @@ def no_worker(since: datetime | None) -> bool:
 
 
 def _backed_up() -> dict[str, Any]:
-    """When the last backup was made, and where: the last one with this data folder, or a newer one in its `backups`."""
+    """When the last backup was made, and where: the last one in the audit, or a newer one in `backups` here."""
     found = newest(settings.DATA_DIR / "backups", f"*{ENDING}")
     at = datetime.fromtimestamp(found[0].stat().st_mtime, UTC) if found else None
     known = last_backup() or {}
     with suppress(KeyError, ValueError, TypeError):
         made_at = datetime.fromisoformat(known["made_at"])
         if at is None or made_at >= at - timedelta(minutes=1):
-            return {"at": made_at, "path": str(known["path"]), "n_bytes": known.get("bytes")}
+            return {
+                "at": made_at,
+                "path": str(known["path"]),
+                "n_bytes": known.get("bytes"),
+                "machine": known.get("machine"),
+            }
     return {"at": at, "path": str(found[0]), "n_bytes": found[0].stat().st_size} if found else {}
 
 

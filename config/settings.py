@@ -16,11 +16,13 @@ from config import embedded, env, logs
 
 file_modes.be_private()  # before anything is written, in every process that reads the settings
 
+env.read_file()
 BASE_DIR = Path(__file__).resolve().parent.parent
 CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
 PORT = env.whole("PORT", 8000, least=1, most=65535)
+WEB_PROCESSES = env.whole("WEB_PROCESSES", min(max(os.cpu_count() or 1, 1), 4), least=1, most=64)
 
 
 def _secret_key() -> str:
@@ -164,6 +166,7 @@ CACHES = {
 }
 
 CELERY_BROKER_URL = REDIS_URL
+CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES = env.whole("WORKER_PROCESSES", 2, least=1, most=64)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -223,6 +226,7 @@ LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign_in"
 PASSWORD_HASHERS = [
+    "accounts.hashing.Argon2idHasher",
     "django.contrib.auth.hashers.ScryptPasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
@@ -252,6 +256,7 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "config.vega.VegaFinder",
+    "config.api_docs.DocsFinder",
 ]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False

@@ -1,7 +1,9 @@
 """Keeps child processes running: starts them, restarts what dies, and stops all of them when told."""
 
 import ctypes
+import importlib.util
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -17,7 +19,8 @@ RESTART_SECONDS_MOST = 30.0
 STEADY_SECONDS = 30.0  # a child that lived this long starts again at once when it dies
 LOG_BYTES_MOST = 10 * 1024 * 1024
 TRIM_SECONDS = 60.0
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def die_with_parent(signal_number: int) -> None:
@@ -29,13 +32,26 @@ def die_with_parent(signal_number: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
 
 
+def name_process(name: str) -> None:
+    """Set the name of the calling process that `ps -o comm` and `top` show; at most 15 characters."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """One process to keep running; its output is appended to `log`."""
+    """One process to keep running; its output is appended to `log`.
+
+    With `is_forked` the command is a module and its arguments, as after `python -m`. It runs in a fork of this process,
+    so what this process has imported is there at once and takes its memory once.
+    """
 
     name: str
     command: Sequence[str | Path]
     log: Path
+    is_forked: bool = False
+    keeps: Callable[[], Sequence[int]] = tuple
+    """The open files that a fork shares with this process, such as those of locks; all others are closed."""
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     stop_signal: int = signal.SIGTERM
@@ -47,7 +63,7 @@ class Child:
 class _Running:
     def __init__(self, child: Child) -> None:
         self.child = child
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Fork | None = None
         self.started_at = 0.0
         self.due_at = 0.0
         self.n_failures = 0
@@ -65,6 +81,16 @@ class _Running:
         self.started_at = time.monotonic()
         try:
             with open_log(child.log) as log:
+                if child.is_forked:
+
+                    def run() -> None:
+                        prepare()
+                        os.environ.update(child.environment)
+                        name_process(f"concord-{child.name}")
+                        run_module(child.command)
+
+                    self.process = Fork(run, log.fileno(), child.keeps())
+                    return
                 self.process = subprocess.Popen(
                     [str(part) for part in child.command],
                     stdin=subprocess.DEVNULL,
@@ -91,6 +117,85 @@ class _Running:
         if self.process:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal_number)
+
+
+class Fork:
+    """A fork of this process that runs a function, with those methods of `Popen` that a supervisor needs.
+
+    To be made while this process has one thread and no connection. The fork gets a session of its own, no open files
+    but its log and what it keeps, and the usual handlers of signals; it ends with the function.
+    """
+
+    def __init__(self, run: Callable[[], object], log: int | None = None, keeps: Sequence[int] = ()) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self.returncode: int | None = None
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                self._be(run, log, keeps)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _be(self, run: Callable[[], object], log: int | None, keeps: Sequence[int]) -> None:
+        code = 1
+        try:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            if log is not None:
+                os.dup2(log, 1)
+                os.dup2(log, 2)
+            first = 3
+            for kept in (*sorted(keeps), os.sysconf("SC_OPEN_MAX")):
+                os.closerange(first, kept)
+                first = kept + 1
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in ENDING[1:]:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+            run()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(code)
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            with suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended; raises TimeoutExpired where it has not after so many seconds."""
+        ends_at = time.monotonic() + timeout if timeout is not None else None
+        while (code := self.poll()) is None:
+            if ends_at is not None and time.monotonic() > ends_at:
+                raise subprocess.TimeoutExpired("fork", timeout or 0.0)
+            time.sleep(0.01)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def run_module(words: Sequence[str | Path]) -> None:
+    """As `python -m` with these words does, in this process."""
+    module, *arguments = map(str, words)
+    spec = importlib.util.find_spec(f"{module}.__main__")
+    sys.argv = [spec.origin if spec and spec.origin else module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=False)
 
 
 def open_log(path: Path):  # type: ignore[no-untyped-def]  # a binary file, open for appending
@@ -175,8 +280,8 @@ class Supervisor:
             running.process = None
 
 
-def _how(returncode: int) -> str:
-    if returncode >= 0:
+def _how(returncode: int | None) -> str:
+    if returncode is None or returncode >= 0:
         return f"exit {returncode}"
     with suppress(ValueError):
         return signal.Signals(-returncode).name

@@ -1,8 +1,14 @@
-"""The WSGI application that the web server runs."""
+"""The WSGI application that the web server runs, with all that requests need in memory."""
 
 import os
+import warnings
 
 from django.core.wsgi import get_wsgi_application
 
+from config import preload
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = get_wsgi_application()
+with preload.frozen(), warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "No directory at")  # of collected files, which only the image has
+    application = get_wsgi_application()
+    preload.load_pages()

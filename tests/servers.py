@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,22 @@ def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def unit_command(unit: str, instance: str = "") -> list[str]:
+    """What a unit of systemd starts, with the packages of this Python."""
+    told = (DEPLOY / f"systemd/{unit}.service").read_text()
+    words = shlex.split(re.findall(r"^ExecStart=(.+)$", told, re.MULTILINE)[0])
+    words = [word.replace("%i", instance).replace("%%", "%") for word in words]
+    return [str(Path(sys.executable).parent / Path(words[0]).name), *words[1:]]
+
+
+def unit_environment(unit: str, instance: str = "") -> dict[str, str]:
+    """What a unit adds to the environment, but for the file of settings."""
+    told = (DEPLOY / f"systemd/{unit}.service").read_text().replace("%i", instance)
+    found = dict(re.findall(r"^Environment=(\w+)=(.*)$", told, re.MULTILINE))
+    del found["SETTINGS_FILE"]
+    return found
 
 
 class Servers:
@@ -153,10 +169,12 @@ class Servers:
         logs = [self.folder / f"worker{n}.log" for n in self._workers]
         return all(log.exists() and b" ready." in log.read_bytes() for log in logs)
 
-    def _child(self, name: str, command: list[str], become: Callable[[], None] | None = None) -> Child:
+    def _child(
+        self, name: str, command: list[str], become: Callable[[], None] | None = None, environment: Any = None
+    ) -> Child:
         return Child(
-            name=name, command=command, log=self.folder / f"{name}.log", environment=self.environment, folder=ROOT,
-            become=become,
+            name=name, command=command, log=self.folder / f"{name}.log",
+            environment=self.environment | (environment or {}), folder=ROOT, become=become,
         )  # fmt: skip
 
     def _processes(self) -> Iterator[Child]:
@@ -166,11 +184,9 @@ class Servers:
             *((f"worker{n}", "concord-worker@", str(n)) for n in self._workers),
             *([("beat", "concord-beat", "")] if self.has_clock else []),
         ):
-            told = (DEPLOY / f"systemd/{unit}.service").read_text()
-            words = shlex.split(re.findall(r"^ExecStart=(.+)$", told, re.MULTILINE)[0])
-            words = [word.replace("%i", instance).replace("%%", "%") for word in words]
-            words = [word.replace("/tmp/", f"{self.folder}/") for word in words]
-            yield self._child(name, [sys.executable, "-m", Path(words[0]).name, *words[1:]])
+            program, *words = unit_command(unit, instance)
+            command = [program, *(word.replace("/tmp/", f"{self.folder}/") for word in words)]
+            yield self._child(name, command, environment=unit_environment(unit, instance))
 
     def _pgbouncer(self) -> Child:
         """The file of the guide, led to this database and its neighbours, whose passwords it needs none of."""
@@ -207,26 +223,30 @@ class Servers:
         return self._child("pgbouncer", [program, str(self.folder / "pgbouncer.ini")], become)
 
     def _nginx(self) -> Child:
-        """The file of the guide, on ports of the loopback address and with a certificate made for it."""
-        key, certificate = self.folder / "privkey.pem", self.folder / "fullchain.pem"
-        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-        told = (DEPLOY / "nginx/concord.conf").read_text()
-        told = re.sub(r"^\s*listen \[::\].*$", "", told, flags=re.MULTILINE)
-        for old, new in (
-            ("listen 80;", f"listen 127.0.0.1:{free_port()};"),
-            ("listen 443 ", f"listen 127.0.0.1:{self.port} "),
-            ("127.0.0.1:8001", f"127.0.0.1:{self._webs[0]}"),
-            ("127.0.0.1:8002", f"127.0.0.1:{self._webs[1]}"),
-            ("/etc/ssl/concord", str(self.folder)),
-        ):
-            assert old in told, old
-            told = told.replace(old, new)
-        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        places = " ".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in kinds)
-        (self.folder / "nginx.conf").write_text(
-            f"daemon off; pid {self.folder}/nginx.pid; error_log stderr warn; events {{}}\n"
-            f"http {{ access_log off; {places}\n{told}\n}}\n"
-        )
-        program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
-        return self._child("nginx", [program, "-e", "stderr", "-c", str(self.folder / "nginx.conf")])
+        return self._child("nginx", nginx(self.folder, self.port, self._webs))
+
+
+def nginx(folder: Path, port: int, webs: Sequence[int]) -> list[str]:
+    """The command for nginx with the file of the guide, on ports of the loopback address, with its own certificate."""
+    key, certificate = folder / "privkey.pem", folder / "fullchain.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    told = (DEPLOY / "nginx/concord.conf").read_text()
+    told = re.sub(r"^\s*listen \[::\].*$", "", told, flags=re.MULTILINE)
+    for old, new in (
+        ("listen 80;", f"listen 127.0.0.1:{free_port()};"),
+        ("listen 443 ", f"listen 127.0.0.1:{port} "),
+        ("127.0.0.1:8001", f"127.0.0.1:{webs[0]}"),
+        ("127.0.0.1:8002", f"127.0.0.1:{webs[1]}"),
+        ("/etc/ssl/concord", str(folder)),
+    ):
+        assert old in told, old
+        told = told.replace(old, new)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/nginx.pid; error_log stderr warn; events {{}}\n"
+        f"http {{ access_log off; {places}\n{told}\n}}\n"
+    )
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
+    return [program, "-e", "stderr", "-c", str(folder / "nginx.conf")]

@@ -124,6 +124,11 @@ class Site:
         found = [process for process in family if all(word in _command(process) for word in words)]
         return sorted(found, key=lambda process: (process.create_time(), process.pid))
 
+    def _named(self, name: str) -> list[psutil.Process]:
+        """The processes of this name; the oldest first."""
+        family = psutil.Process(self._up.pid).children(recursive=True)
+        return sorted((each for each in family if _name(each) == name), key=lambda each: (each.create_time(), each.pid))
+
     def servers_keeper(self) -> psutil.Process:
         return self.processes("config.embedded")[0]
 
@@ -134,11 +139,14 @@ class Site:
         return self.processes("bin/postgres", "-D")[0]
 
     def workers(self) -> list[psutil.Process]:
-        return self.processes("celery", " worker")
+        return self._named("concord-worker")
 
     def web(self) -> list[psutil.Process]:
         """The process that listens, and those that answer."""
-        return self.processes("gunicorn")
+        return self._named("concord-web")
+
+    def clock(self) -> list[psutil.Process]:
+        return self._named("concord-beat")
 
     def run(self, code: str) -> str:
         """What a piece of Python prints that has the site's database and settings."""
@@ -161,6 +169,13 @@ class Site:
         said = Path(self._log.name).read_text()
         assert self._up.poll() is None, said
         return "Ctrl-C" in said
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return ""
 
 
 def _command(process: psutil.Process) -> str:

@@ -1,9 +1,10 @@
 """Makes a backup: one snapshot of the database, and the files that its rows name, while people go on working."""
 
-import json
+import logging
+import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +16,18 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import DatabaseError
 
+from accounts.auditing import record
 from accounts.errors import StorageAway
+from accounts.models import ServerEvent
 from config import embedded
 from config.backups import archive, postgres, stored
 from config.backups.archive import Manifest
 from config.backups.errors import BackupFailed
 from config.database import turn_at_tables
 
+log = logging.getLogger(__name__)
 NEWEST_POSTGRES = 18
 ENDING = ".backup"
-LAST = "last-backup.json"
 NO_ROOM = "53100"
 Say = Callable[[str], None]
 
@@ -103,7 +106,8 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
     except OSError as error:
         raise BackupFailed(f"{target} can't be written: {error.strerror or error}. Nothing is left of it.") from error
     made = Backup(path=target, n_bytes=n_bytes, sha256=sha256, seconds=monotonic() - began, manifest=manifest)
-    _remember(made)
+    if not is_migrating:  # the audit may be a table that is about to be made
+        remember(made)
     return made
 
 
@@ -118,10 +122,9 @@ def make_backup_before(what: str, *, is_migrating: bool = False) -> Backup:
 
 
 def last_backup() -> dict[str, Any] | None:
-    """What is known of the last backup made with this data folder: path, bytes, made_at, seconds, rows, files …"""
-    with suppress(OSError, ValueError):
-        return dict(json.loads((settings.DATA_DIR / LAST).read_text()))
-    return None
+    """What the server's audit holds about the last backup, on whatever machine it was made: path, bytes, made_at …"""
+    event = ServerEvent.objects.filter(verb=postgres.BACKUP_MADE).first()
+    return event.detail if event else None
 
 
 def _now() -> str:
@@ -187,9 +190,10 @@ def _add_files(writing: archive.Writing, names: list[str]) -> list[str]:
     return missing
 
 
-def _remember(made: Backup) -> None:
-    known = {name: value for name, value in made.as_json().items() if name != "tables"}
-    draft: Path = settings.DATA_DIR / f"{LAST}.new"
-    with suppress(OSError):
-        draft.write_text(json.dumps(known, indent=1))
-        draft.replace(settings.DATA_DIR / LAST)
+def remember(made: Backup) -> None:
+    """Write into the server's audit that it was made; passed over where the database cannot take that."""
+    told = {name: value for name, value in made.as_json().items() if name not in ("tables", "missing")}
+    try:
+        record(verb=postgres.BACKUP_MADE, machine=socket.gethostname(), **told)
+    except DatabaseError:
+        log.warning("The audit does not show that a backup was made", exc_info=True)

@@ -56,6 +56,11 @@ class Serving:
         self._claim = claim
         return True
 
+    def fileno(self) -> int:
+        """The file of the claim. Processes that share it keep the claim until they end, also where `up` was killed."""
+        assert self._claim
+        return self._claim.fileno()
+
     def leave(self) -> None:
         if self._claim:
             with closing(self._claim):

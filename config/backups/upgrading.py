@@ -7,7 +7,7 @@ from django.db.migrations.executor import MigrationExecutor
 from accounts.errors import ConcordError
 from config import shell
 from config.backups import archive, making, postgres
-from config.backups.making import Say
+from config.backups.making import Backup, Say
 from config.backups.restoring import OURS
 from ingest import queries
 
@@ -23,10 +23,12 @@ def upgrade(say: Say) -> None:
 
     Processes that want to at the same moment do so one after another. Raises ConcordError.
     """
-    backed_up: list[bool] = []
-    shell.migrate(before=lambda: backed_up.append(_before(say)))
-    if any(backed_up):
-        _list_open_uploads(say)
+    found: list[Backup | None] = []
+    shell.migrate(before=lambda: found.append(_before(say)))
+    for made in found:
+        if made:
+            making.remember(made)
+            _list_open_uploads(say)
 
 
 def _list_open_uploads(say: Say) -> None:
@@ -39,8 +41,11 @@ def _list_open_uploads(say: Say) -> None:
     say("`manage.py uploads --close OWNER/NAME` makes one private; so does the page Operations.")
 
 
-def _before(say: Say) -> bool:
-    """Whether data are there that are about to be migrated; they are backed up then."""
+def _before(say: Say) -> Backup | None:
+    """A backup of data that are about to be migrated; None where there are none, or nothing is migrated.
+
+    Whether there are any is asked through a PgBouncer, too: only a backup needs PostgreSQL itself.
+    """
     executor = MigrationExecutor(django_connection)
     known = set(executor.loader.disk_migrations or ())
     unknown = [
@@ -53,11 +58,9 @@ def _before(say: Say) -> bool:
             "the upgrade into a new data folder."
         )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if not plan:
-        return False
-    with postgres.connected("concord upgrade") as connection:
-        if "django_migrations" not in postgres.tables(connection) or not postgres.filled(connection):
-            return False
+    django_connection.ensure_connection()
+    if not plan or not postgres.filled(django_connection.connection):
+        return None
     try:
         made = making.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)
     except ConcordError as error:
@@ -66,4 +69,4 @@ def _before(say: Say) -> bool:
     say(f"Backup before {n_made} migration{'' if n_made == 1 else 's'}: {made.path} ({made.n_bytes / 1e6:.1f} MB)")
     for old in archive.newest(made.path.parent, f"before-[0-9]*{making.ENDING}")[settings.BACKUPS_KEPT :]:
         old.unlink(missing_ok=True)
-    return True
+    return made

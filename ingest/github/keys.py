@@ -6,7 +6,6 @@ from collections.abc import ItemsView, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import github
 import requests
 import requests.adapters
 
@@ -82,8 +81,10 @@ class Key:
         self.left: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
         self.connection: Any = _Connection(base_url)
-        self.requester = github.Github(
-            auth=github.Auth.Token(token) if token else None,
+        from github import Auth, Github  # 260 modules, which only a process that fetches needs
+
+        self.requester = Github(
+            auth=Auth.Token(token) if token else None,
             base_url=base_url,
             user_agent="Concord",
             retry=0,

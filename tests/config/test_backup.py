@@ -100,7 +100,8 @@ def test_what_is_restored_elsewhere_is_identical_and_goes_on(study: Study, tmp_p
         with pytest.raises(DatabaseError, match="can't be changed"), transaction.atomic():
             Annotation.objects.update(memo="other")
         assert sums() != before
-    assert sums() == before
+    differing = {name for name, found in sums().items() if found != before[name]}
+    assert differing == {"accounts_serverevent"}  # a line about the backup
 
 
 def test_rows_that_belong_together_are_both_in_a_backup_or_neither(study: Study, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ class Mortal:
             self._warm.start("celery", *celery, "worker", "--loglevel", "INFO", "--concurrency", "2", name="worker"),
         ]
         wait_until(lambda: " ready." in self._warm.said("worker", "err"), "the worker is ready")
-        self._processes.append(self._warm.start("celery", *celery, *clock, name="clock"))
+        self._processes.append(self._warm.start("celery", "-A", "config.clock", *clock, name="clock"))
         wait_until(self._answers, "the site answers")
 
     def die(self) -> None:

@@ -93,19 +93,18 @@ def test_health_checks_and_static_files_are_told_apart_by_their_first_bytes(
         assert server.recv(100) == beginning
 
 
-@pytest.mark.slow
-def test_each_web_process_of_a_machine_counts_in_a_folder_of_its_own() -> None:
-    folders = [counted_in(port=8000), counted_in(port=8001)]
-    assert len(set(folders)) == 2 and counted_in(port=8000) == folders[0]
-
-
-def counted_in(*, port: int) -> str:
-    """The folder that gunicorn's configuration names for what a process counts."""
-    environment = {
-        **os.environ,
-        "METRICS_TOKEN": "0123456789abcdef",
-        "PORT": str(port),
-    }
-    code = "import os, config.gunicorn; print(os.environ['PROMETHEUS_MULTIPROC_DIR'])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({"PORT": "8000"}, "127.0.0.1:8000"),
+        ({"PORT": "8000", "WEB_PORT": "8002", "BIND": "10.0.0.5"}, "10.0.0.5:8002"),
+        ({"WEB_PORT": "8002", "BIND": "fd00::5"}, "[fd00::5]:8002"),
+    ],
+)
+def test_the_address_to_listen_on_is_a_setting(environment: dict[str, str], address: str) -> None:
+    code = "from gunicorn.app.wsgiapp import WSGIApplication as App; print(*App().cfg.address)"
+    command = [sys.executable, "-c", code, "--config", "python:config.gunicorn", "config.wsgi"]
+    kept = {name: value for name, value in os.environ.items() if name not in ("PORT", "WEB_PORT", "BIND")}
+    done = subprocess.run(command, env=kept | environment, check=True, capture_output=True, text=True)
+    host, _, port = address.rpartition(":")
+    assert done.stdout.split() == [f"('{host.strip('[]')}',", f"{port})"]

@@ -15,7 +15,7 @@ from accounts.auditing import record
 from annotation.actions.exporting import request_export
 from annotation.models import Arrival, Deletion, Export, Workbook
 from config import operations, pulse
-from config.backups.making import LAST
+from config.backups.postgres import BACKUP_MADE
 from ingest.models import FetchRun
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -106,18 +106,16 @@ def test_the_page_says_when_the_last_backup_was_made_and_where(
     settings.DATA_DIR = tmp_path
     assert "No backup was made yet" in staff.get("/operations/").content.decode()
     told = {"made_at": "2026-11-20T03:00:00+00:00", "path": "/srv/backups/nightly.zip", "bytes": 5_000_000}
-    (tmp_path / LAST).write_text(json.dumps(told))
+    record(verb=BACKUP_MADE, machine="another-one", **told)
     shown = staff.get("/operations/").content.decode()
-    assert "20 November 2026, 03:00 UTC" in shown and "/srv/backups/nightly.zip" in shown
-    (tmp_path / LAST).write_text("{}")
-    assert "No backup was made yet" in staff.get("/operations/").content.decode()
+    assert "20 November 2026, 03:00 UTC" in shown and "<code>/srv/backups/nightly.zip</code> on another-one" in shown
 
 
 def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
     for n in (1, 12):
         for _ in range(n):
             failed_fetch()
-        with assert_queries(15):
+        with assert_queries(16):
             staff.get("/operations/")
 
 

@@ -185,3 +185,13 @@ def test_a_backup_and_its_restore_go_past_the_pool_and_leave_its_connections_alo
         done = manage(environment, "restore", path, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["tables"] == made["tables"]
+
+
+def test_an_empty_database_behind_the_pool_is_upgraded_without_a_way_past_it(servers: Servers, tmp_path: Path) -> None:
+    with empty_database() as name:
+        address = servers.environment["DATABASE_URL"].replace(connection.settings_dict["NAME"], name)
+        environment = servers.environment | {"DATABASE_URL": address, "DATA_DIR": str(tmp_path / "there")}
+        done = manage(environment, "upgrade")
+        assert done.returncode == 0, done.stderr
+        assert "[ ]" not in manage(environment, "showmigrations", "--plan").stdout
+        let_go(name)

@@ -61,7 +61,8 @@ def up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
     assert "Concord is ready after" in said and f"http://127.0.0.1:{port}/" in said, said
     assert "manage.py add_user NAME --staff" in said
     yield process, data_dir, port
-    process.send_signal(signal.SIGINT)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
 
 
@@ -107,6 +108,42 @@ def test_no_process_outlives_an_up_that_was_killed(up: tuple[subprocess.Popen[st
     process.kill()
     _, alive = psutil.wait_procs(family, timeout=40)
     assert alive == []
+
+
+def test_a_start_and_a_restore_wait_for_a_concord_on_the_same_data_that_is_ending(
+    up: tuple[subprocess.Popen[str], Path, int],
+) -> None:
+    process, data_dir, port = up
+    backup = data_dir.parent / "of an empty one.backup"
+    assert _manage("backup", str(backup), data_dir=data_dir).returncode == 0
+    web = [each for each in psutil.Process(process.pid).children() if each.name() == "concord-web"]
+    for each in web:
+        each.suspend()
+    process.kill()
+    process.wait()
+    command = [sys.executable, "manage.py", "up", "--no-demo"]
+    again = subprocess.Popen(
+        command, cwd=BASE_DIR, env=_environment(data_dir, port), stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    try:
+        assert again.stdout
+        assert "is ending. Waiting for it" in again.stdout.readline()
+        restoring = subprocess.Popen(
+            [sys.executable, "manage.py", "restore", str(backup)],
+            cwd=BASE_DIR, env=_environment(data_dir, port), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        with pytest.raises(subprocess.TimeoutExpired):
+            restoring.wait(3)
+        for each in web:
+            each.resume()
+        said, _ = restoring.communicate(timeout=90)
+        assert "and verified: " in said
+        assert any("Ctrl-C" in line for line in again.stdout)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+            assert answer.status == 200
+    finally:
+        again.send_signal(signal.SIGINT)
+        again.communicate(timeout=60)
 
 
 def test_a_command_brings_its_own_servers_and_tables_and_stops_them(tmp_path: Path) -> None:

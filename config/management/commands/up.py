@@ -1,4 +1,8 @@
-"""Runs all of Concord on this machine: servers, web, worker and beat, until Ctrl-C."""
+"""Runs all of Concord on this machine: servers, web, worker and beat, until Ctrl-C.
+
+This process imports the whole application once. Web, worker and beat are forks of it, as is what replaces one of them
+that died: they start at once, and what they have in common takes memory once.
+"""
 
 import errno
 import fcntl
@@ -12,26 +16,29 @@ import time
 import urllib.error
 import urllib.request
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, connections
 
 from accounts.allowances import shell_command
 from accounts.errors import ConcordError
-from config import embedded, shell
+from config import embedded, preload, shell
 from config.backups import quiet
 from config.backups.upgrading import upgrade
 from config.database import UnfitDatabase
-from config.supervisor import Child, Supervisor, die_with_parent
+from config.supervisor import Child, Fork, Supervisor, die_with_parent
 
 ANSWER_SECONDS = 90.0
+ENDING_SECONDS = 15.0
+"""How long a start waits for a Concord on the same data that is ending."""
 HOST = "127.0.0.1"
 
 
@@ -44,26 +51,35 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo study into an empty database")
 
     def handle(self, *args: Any, port: int, no_demo: bool, **options: Any) -> None:
+        if port != settings.PORT:  # names of cookies and of files go by it, so the settings are read again
+            os.execve(sys.executable, sys.orig_argv, {**os.environ, "PORT": str(port)})  # noqa: S606
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         if "MAKELEVEL" in os.environ:  # `make run`, which takes no leave when it is killed
             die_with_parent(signal.SIGTERM)
         started_at = time.monotonic()
         with ExitStack() as stack:
+            lock = stack.enter_context(embedded.open_lock(settings.DATA_DIR, "up"))
             try:
-                stack.enter_context(_only_one(settings.DATA_DIR, port))
+                self._be_the_only_one(lock, port)
                 _refuse_taken_port(port)
                 self._say(f"Concord is starting on the data in {_short(settings.DATA_DIR)} …")
-                hold = stack.enter_context(self._servers()) if shell.needs_embedded() else None
+                hold = embedded.Hold(settings.DATA_DIR) if shell.needs_embedded() else None
+                with ThreadPoolExecutor(1) as beside:
+                    if hold:
+                        stack.callback(hold.leave)
+                    servers = beside.submit(hold.take if hold else lambda: None)
+                    with preload.frozen():
+                        preload.load()
+                    servers.result()
                 serving = quiet.Serving(settings.DATA_DIR)
                 stack.callback(serving.leave)
                 self._wait_for_restore(serving)
-                self._migrate()
-                if settings.LOOPBACK_ONLY and not no_demo:
-                    self._load_demo()
+                self._prepare(no_demo)
                 has_people = get_user_model().objects.exists()
-                connection.close()  # a restore waits until nobody is connected
-                children = Supervisor(_children(settings.DATA_DIR, port), say=self._say)
+                connections.close_all()  # a restore waits until nobody is connected, and forks share no connection
+                forks = _children(settings.DATA_DIR, port, lambda: (lock.fileno(), serving.fileno()))
+                children = Supervisor(forks, say=self._say)
                 stack.callback(children.stop)
                 children.start()
                 self._wait_for_web(children, port)
@@ -72,15 +88,57 @@ class Command(BaseCommand):
             except KeyboardInterrupt:
                 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                     signal.signal(number, signal.SIG_IGN)
+                lock.truncate(0)  # who starts now waits
                 self._say("\nConcord is stopping …")
             except embedded.ServersUnavailable as error:
                 raise CommandError(str(error)) from error
         self._say("Concord has stopped.")
 
-    @contextmanager
-    def _servers(self) -> Iterator[embedded.Hold]:
-        with embedded.servers(settings.DATA_DIR) as hold:
-            yield hold
+    def _be_the_only_one(self, lock: IO[str], port: int) -> None:
+        """Takes the data folder for this `up` and its forks; the kernel lets go of the lock however they end."""
+        ends_at: float | None = None
+        while not embedded.try_lock(lock, fcntl.LOCK_EX):
+            lock.seek(0)
+            pid, _, other_port = lock.read().partition(" ")
+            if _lives(pid):
+                raise CommandError(
+                    f"Concord already runs on the data in {settings.DATA_DIR} (process {pid}, "
+                    f"http://{HOST}:{other_port}/). Use that one, stop it with Ctrl-C, or start a second one on other "
+                    f"data: make run PORT={port + 1} DATA_DIR=.data-2"
+                )
+            if ends_at is None:
+                ends_at = time.monotonic() + ENDING_SECONDS
+                self._say(f"Another Concord on the data in {_short(settings.DATA_DIR)} is ending. Waiting for it …")
+            if time.monotonic() > ends_at:
+                raise CommandError(
+                    f"The Concord that ran on the data in {settings.DATA_DIR} is still ending, perhaps because its "
+                    "worker finishes a job. Try again in a minute."
+                )
+            time.sleep(0.1)
+        lock.seek(0)
+        lock.truncate(0)
+        lock.write(f"{os.getpid()} {port}")
+        lock.flush()
+
+    def _prepare(self, no_demo: bool) -> None:
+        """Migrations and the demo, in a fork: what they connect to and leave behind is none of ours."""
+
+        def run() -> None:
+            die_with_parent(signal.SIGTERM)
+            try:
+                self._migrate()
+                if settings.LOOPBACK_ONLY and not no_demo:
+                    self._load_demo()
+            except CommandError as error:
+                raise SystemExit(str(error)) from error
+
+        fork = Fork(run)
+        try:
+            if fork.wait() != 0:
+                sys.exit(1)
+        finally:
+            fork.send_signal(signal.SIGTERM)
+            fork.wait()
 
     def _migrate(self) -> None:
         try:
@@ -199,23 +257,14 @@ def _demo_path() -> Path:
     return Path(settings.DATA_DIR) / "demo-sign-ins.json"
 
 
-@contextmanager
-def _only_one(data_dir: Path, port: int) -> Iterator[None]:
-    """Holds the data folder for one `up`; the kernel lets go of the lock however this process ends."""
-    with embedded.open_lock(data_dir, "up") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid, _, other_port = lock.read().partition(" ")
-            raise CommandError(
-                f"Concord already runs on the data in {data_dir} (process {pid}, http://{HOST}:{other_port}/). "
-                "Use that one, stop it with Ctrl-C, or start a second one on other data: "
-                f"make run PORT={port + 1} DATA_DIR=.data-2"
-            ) from None
-        lock.truncate(0)
-        lock.write(f"{os.getpid()} {port}")
-        lock.flush()
-        yield
+def _lives(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _refuse_taken_port(port: int) -> None:
@@ -243,34 +292,21 @@ def web_command(port: int) -> list[str]:
     return [*web, "--graceful-timeout", "5", "config.wsgi"]
 
 
-def _children(data_dir: Path, port: int) -> list[Child]:
-    logs = data_dir / "logs"
-    environment = {
-        "PORT": str(port),
-        "DATA_DIR": str(data_dir),
-        "PYTHONUNBUFFERED": "1",
-    }
-    web = web_command(port)
-    worker = ["celery", "-A", "config", "worker", "--loglevel", "INFO", "--concurrency", "2"]
-    beat = [
-        "celery",
-        "-A",
-        "config",
-        "beat",
-        "--loglevel",
-        "INFO",
-        "--pidfile=",
-        "--schedule",
-        data_dir / "beat-schedule",
-    ]
+def _children(data_dir: Path, port: int, keeps: Callable[[], Sequence[int]]) -> list[Child]:
+    beat = ["celery", "-A", "config.clock", "beat", "--loglevel", "INFO", "--pidfile="]
+    commands = (
+        ("web", web_command(port), 8.0),
+        ("worker", ["celery", "-A", "config", "worker", "--loglevel", "INFO"], 10.0),
+        ("beat", [*beat, "--schedule", str(data_dir / "beat-schedule")], 5.0),
+    )
     return [
         Child(
             name=name,
-            command=[sys.executable, "-m", *command],
-            log=logs / f"{name}.log",
-            environment=environment,
-            folder=settings.BASE_DIR,
+            command=command,
+            is_forked=True,
+            keeps=keeps,
+            log=data_dir / "logs" / f"{name}.log",
             stop_seconds=seconds,
         )
-        for name, command, seconds in (("web", web, 8), ("worker", worker, 10), ("beat", beat, 5))
+        for name, command, seconds in commands
     ]
