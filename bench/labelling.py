@@ -27,8 +27,9 @@ from django.test import Client
 from accounts.actions import make_token
 from annotation.access import get_seat
 from annotation.actions.choosing import draw_sample
+from annotation.actions.members import add_member
 from annotation.actions.rounds import create_round, open_round
-from annotation.actions.studies import add_member, create_study
+from annotation.actions.studies import create_study
 from annotation.models import Round
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
-from annotation.actions import labelling, own_invitations, rounds, studies
+from annotation.actions import labelling, members, own_invitations, rounds, studies
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
 from annotation.queries.own_invitations import invitations_of
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
@@ -137,9 +137,9 @@ def study(
     made = studies.create_study(user=user(owner), slug=slug, title=slug.title(), taxonomy=taxonomy.slug, **more)
     seat = get_seat(user(owner), slug)
     for name in raters:
-        studies.add_member(seat=seat, username=user(name).username, roles=["rater"])
-    studies.add_member(seat=seat, username=user("ada").username, roles=["adjudicator"])
-    studies.add_member(seat=seat, username=user("rea").username, roles=["reader"])
+        members.add_member(seat=seat, username=user(name).username, roles=["rater"])
+    members.add_member(seat=seat, username=user("ada").username, roles=["adjudicator"])
+    members.add_member(seat=seat, username=user("rea").username, roles=["reader"])
     return made
 
 

@@ -13,9 +13,10 @@ from accounts.models import User
 from accounts.passwords import DEMO_PASSWORD
 from annotation.access import Seat, get_item, get_round, get_seat
 from annotation.actions.labelling import submit_annotation
+from annotation.actions.members import add_member
 from annotation.actions.resolving import resolve
 from annotation.actions.rounds import close_round, create_round, open_round
-from annotation.actions.studies import add_member, create_study
+from annotation.actions.studies import create_study
 from annotation.models import Assignment, Study
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch

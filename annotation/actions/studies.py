@@ -1,8 +1,7 @@
-"""Making studies, adding members, taking issues in as items."""
+"""Making studies, finding and inviting their people, taking issues in as items."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -13,8 +12,7 @@ from accounts.errors import TooMany
 from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
 from accounts.naming import wrong_in
-from annotation.access import OWNER, RATER, Seat, require_at_work
-from annotation.actions import machines
+from annotation.access import OWNER, Seat, require_at_work
 from annotation.actions.primary import check_primary
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound
@@ -136,97 +134,6 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     record(study=study, user=seat.user, verb="study changed", fields=sorted(changes))
     seat.study = study
     return study
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A membership that was set, and whether the account was added or invited just now."""
-
-    membership: Membership
-    is_new: bool
-
-
-def add_member(
-    *,
-    seat: Seat,
-    username: str,
-    roles: Iterable[str],
-    kind: str | None = None,
-    machine: Mapping[str, object] | None = None,
-) -> Membership:
-    """Adds an account to the study at once, without asking its person: for the shell and the demo, never for a request.
-
-    Everything else is as in `set_member`.
-    """
-    return _set_member(seat, username, roles, kind, machine, directly=True).membership
-
-
-def set_member(
-    *,
-    seat: Seat,
-    username: str,
-    roles: Iterable[str],
-    kind: str | None = None,
-    machine: Mapping[str, object] | None = None,
-) -> Placed:
-    """Gives an account roles in the study (a set that replaces the earlier one), or invites it.
-
-    Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
-    A new member is a person unless `kind` is machine; `machine` contains its name, version and prompt. After the first
-    answer both stay as they are: another model, or another prompt, is another rater.
-
-    Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names.
-    """
-    return _set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff)
-
-
-@transaction.atomic
-def _set_member(
-    seat: Seat,
-    username: str,
-    roles: Iterable[str],
-    kind: str | None,
-    machine: Mapping[str, object] | None,
-    *,
-    directly: bool,
-) -> Placed:
-    seat.require(OWNER)
-    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
-    fields: dict[str, list[str]] = {}
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    member = account_named(seat, username)
-    if member is None:
-        fields["user"] = [f"There is no user “{username}”; make one with `manage.py add_user`."]
-    if not wanted:
-        fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
-    if kind not in (None, *Membership.Kind.values):
-        fields["kind"] = ["Write person or machine."]
-    membership = place_of(seat.study, member) if member else None
-    is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
-    described = machines.described(machine, is_machine, fields)
-    if fields:
-        raise Invalid("The member could not be added.", fields=fields)
-    assert member is not None
-    if membership is None:
-        membership = Membership(study=seat.study, roles=[])
-    is_in = membership.user_id is not None
-    is_waiting = membership.is_invited
-    if is_in:
-        if OWNER in membership.roles and OWNER not in wanted and not has_another_owner(membership):
-            raise Conflict("A study needs an owner; make somebody else owner first.")
-    elif directly or member.pk == seat.user.pk:
-        come_in(membership, member)
-    elif not is_waiting:
-        ask_in(membership, member, by=seat.user, name=str(username).strip())
-    membership.roles = wanted
-    machines.set_description(membership, kind, described)
-    if RATER in wanted and not membership.code:
-        membership.code = next_code(seat.study)
-    membership.save()
-    said = {"machine": described} if described else {}
-    verb = "member invited" if membership.is_invited else "member set"
-    record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
-    return Placed(membership, is_new=not is_in and not is_waiting)
 
 
 def account_named(seat: Seat, username: object) -> User | None:

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round
 from annotation.actions import life
+from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
@@ -334,7 +335,7 @@ class Members(APIView):
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        placed = study_actions.set_member(
+        placed = member_actions.set_member(
             seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind", "machine")
         )
         return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.allowances import require_study_creator
 from accounts.errors import TooMany
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
+from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
@@ -222,7 +223,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
         seat.require(OWNER)
         if form.is_valid():
             try:
-                member = study_actions.set_member(seat=seat, **form.chosen).membership
+                member = member_actions.set_member(seat=seat, **form.chosen).membership
             except TooMany:
                 raise  # its page has the header Retry-After
             except ConcordError as error:

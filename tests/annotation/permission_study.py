@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.actions import make_token
 from annotation import api, drawing, exporting, urls
 from annotation.access import get_item
-from annotation.actions import choosing, discussing, faults, plans, resolving, rounds, rules, studies
+from annotation.actions import choosing, discussing, faults, members, plans, resolving, rounds, rules, studies
 from annotation.actions.analyses import save_analysis
 from annotation.actions.exporting import request_export
 from annotation.actions.invitations import invite
@@ -81,12 +81,12 @@ def make_permission_study() -> Study:
     study = make.study(raters=("bob", "carol", "dan", "zoe"), resolve_when=Study.ResolveWhen.ITEM)
     owner = make.owner_seat(study)
     for name, roles in (("olga", ["owner", "rater"]), ("sam", ["rater"]), ("zoe", ["rater", "adjudicator"])):
-        studies.add_member(seat=owner, username=name, roles=roles)
+        members.add_member(seat=owner, username=name, roles=roles)
     machine = {"name": "Reader", "version": "1", "prompt": "Read."}
-    studies.add_member(
+    members.add_member(
         seat=owner, username=make.user("model").username, roles=["rater"], kind="machine", machine=machine
     )
-    studies.add_member(seat=owner, username=make.user("ida").username, roles=["owner"])
+    members.add_member(seat=owner, username=make.user("ida").username, roles=["owner"])
     make.issues(12)
     _resolving(study)
     _labelling(study)

@@ -17,7 +17,7 @@ from annotation.actions import arriving, resolving, rounds
 from annotation.actions.demo import FOLDER, REPOSITORY
 from annotation.actions.exporting import request_export
 from annotation.actions.joining import join_member
-from annotation.actions.studies import add_member
+from annotation.actions.members import add_member
 from annotation.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.kinds import read_asked
 from annotation.models import Arrival, Assignment, Membership, Study

@@ -12,7 +12,8 @@ from django.test import Client
 from accounts.actions import add_user, change_password, make_token, revoke_token
 from accounts.auditing import FAILURES_A_MINUTE, SIGN_IN_FAILED, record_failure, verbs
 from accounts.models import ServerEvent
-from annotation.actions.studies import add_member, record
+from annotation.actions.members import add_member
+from annotation.actions.studies import record
 from annotation.models import AuditEvent, Study
 from tests import builders as make
 from tests.asserts import assert_queries

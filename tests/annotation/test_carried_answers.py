@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.actions import rounds, studies
+from annotation.actions import members, rounds
 from annotation.models import Plan, ProposalOutcome, Round, Study
 from annotation.queries.plans.earlier_answers import Before, Carried, carried_answer
 from taxonomy.queries import published_version
@@ -276,7 +276,7 @@ def leave(study: Study, name: str) -> None:
 
 
 def stand_in(study: Study) -> None:
-    studies.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
 
 
 def test_a_stand_in_begins_with_what_the_absent_rater_said_without_their_memo(study: Study) -> None:

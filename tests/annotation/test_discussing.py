@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import studies
+from annotation.actions import members
 from annotation.actions.labelling import submit_annotation
 from annotation.models import Annotation, Assignment, Draft, Evidence, Item, Remark, Resolution, Round, Study
 from tests import builders as make
@@ -53,7 +53,7 @@ def over() -> Round:
 
 def test_the_ladder_of_reading_and_writing(over: Round) -> None:
     make.study("other", owner="mallory", raters=("dan",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
-    studies.add_member(seat=make.owner_seat(over.study), username=make.user("erin").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(over.study), username=make.user("erin").username, roles=["rater"])
     who = ("olga", "ada", "bob", "erin", "rea", "mallory", "dan", None)
     read = dict(zip(who, (200, 200, 200, 403, 403, 404, 404, 302), strict=True))
     for page in (QUEUE, at(), "/studies/study/rounds/1/discuss/"):
@@ -96,7 +96,7 @@ def test_an_arbiter_sees_nothing_of_the_item_until_their_answer_is_in(over: Roun
     study = over.study
     for name in ("dave", "ada"):
         roles = ["adjudicator", "rater"]
-        studies.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
+        members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
     client("bob").post(at(1, "say/"), said("a secret"))
     asked = Assignment.objects.create(round=over, item=item(), rater=make.member(study, "ada"), position=1)
     ada, script = client("ada"), Script("ada")

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.actions import studies
+from annotation.actions import members
 from annotation.models import Round
 from tests import builders as make
 
@@ -82,7 +82,7 @@ def test_the_ladder(round_: Round) -> None:
 
 def test_whoever_rates_in_an_open_round_sees_only_their_own_quotes_of_it_whatever_their_role(round_: Round) -> None:
     study = round_.study
-    studies.add_member(seat=make.owner_seat(study), username="bob", roles=["rater", "adjudicator"])
+    members.add_member(seat=make.owner_seat(study), username="bob", roles=["rater", "adjudicator"])
     give(round_)
     assert quotes("bob") == [("R1", "acme/rocket#1")]
     for name in ("bob", "carol"):

@@ -14,8 +14,8 @@ from django.utils import timezone
 from accounts.holds import Kind, held
 from annotation import exporting
 from annotation.actions.exporting import AT_WORK_MOST, cancel_export, remove_export, request_export
+from annotation.actions.members import add_member
 from annotation.actions.rounds import resolve_round
-from annotation.actions.studies import add_member
 from annotation.errors import Conflict
 from annotation.exports.kinds import KINDS
 from annotation.models import AuditEvent, Export, Study

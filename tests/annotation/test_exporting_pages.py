@@ -7,8 +7,8 @@ from django.test import Client
 
 from annotation import exporting
 from annotation.actions.exporting import cancel_export, request_export
+from annotation.actions.members import add_member
 from annotation.actions.rounds import close_round
-from annotation.actions.studies import add_member
 from annotation.models import Export, Study
 from tests import builders as make
 from tests.annotation.test_exporting import made, own_folder

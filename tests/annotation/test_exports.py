@@ -137,7 +137,7 @@ def test_a_blind_rater_gets_no_word_of_others_in_the_round(study: Study) -> None
 
 
 def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> None:
-    from annotation.actions.studies import add_member
+    from annotation.actions.members import add_member
 
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])

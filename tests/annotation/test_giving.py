@@ -8,7 +8,7 @@ import pytest
 from django.db.models import Sum
 
 from annotation.access import get_round, get_seat
-from annotation.actions import giving, labelling, rounds, studies
+from annotation.actions import giving, labelling, members, rounds
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.taking import take_next
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound, WrongState
@@ -311,7 +311,7 @@ def test_raters_are_told_that_a_round_was_opened() -> None:
 
 def with_machine() -> Study:
     study = make.study()
-    studies.add_member(
+    members.add_member(
         seat=make.owner_seat(study), username=make.user("robot").username, roles=["rater"], kind="machine"
     )
     return study

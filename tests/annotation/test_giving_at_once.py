@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import F
 
 from annotation.access import get_round
-from annotation.actions import giving, studies
+from annotation.actions import giving, members
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.taking import take_next
 from annotation.errors import ConcordError, Forbidden, WrongState
@@ -93,7 +93,7 @@ def _storm(mode: str, n_items: int, n_raters: int, seed: int) -> None:
     while Round.objects.get(pk=round_.pk).state == "open":
         late += 1
         name = make.user(f"late{late}").username
-        studies.add_member(seat=make.owner_seat(study), username=name, roles=["rater"])
+        members.add_member(seat=make.owner_seat(study), username=name, roles=["rater"])
         giving.add_rater(seat=make.owner_seat(study), number=1, user=name)
         answer_all(study, name)
         assert late <= 3

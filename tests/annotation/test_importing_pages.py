@@ -15,7 +15,7 @@ from accounts.actions import make_token
 from annotation import jobs
 from annotation.access import get_seat
 from annotation.actions import workbooks as actions
-from annotation.actions.studies import add_member
+from annotation.actions.members import add_member
 from annotation.models import Assignment, Rating, Resolution, Round, Spelling, Study, Workbook
 from annotation.queries.workbooks import look, opened_book
 from annotation.sheets.choices import Choices

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from annotation.access import get_round
-from annotation.actions import rounds, studies
+from annotation.actions import members, rounds
 from annotation.actions.imports import ImportReport, import_ratings
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
@@ -479,7 +479,7 @@ def reports(*rows: str) -> list[dict[str, Any]]:
 
 def owner_who_rates() -> Study:
     study = make.study()
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     return study
 
 
@@ -518,7 +518,7 @@ def test_an_import_tells_a_third_rater_nothing_of_the_item_that_they_owe() -> No
 
 def test_an_import_marks_who_could_read_answers_that_were_given_here() -> None:
     study = make.study()
-    studies.add_member(seat=make.owner_seat(study), username=make.user("ada").username, roles=["adjudicator"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("ada").username, roles=["adjudicator"])
     round_ = make.open_round(study, 2)
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     head = "item,rater,round,dimension,value\n"

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.access import get_item, get_round
-from annotation.actions import giving, rounds, studies
+from annotation.actions import giving, members, rounds
 from annotation.actions.discussing import write_remark
 from annotation.actions.taking import take_next
 from annotation.models import Assignment, InboxLine, Item, Round, Study
@@ -81,7 +81,7 @@ def test_a_mention_is_told_once_and_leads_to_the_words(over: Round) -> None:
 
 def test_readers_and_people_of_other_rounds_are_not_told(over: Round) -> None:
     study = over.study
-    studies.add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
     say("bob", "@rea @dave @R3 look")
     assert not InboxLine.objects.filter(kind="mention").exists()
 
@@ -107,7 +107,7 @@ def test_a_mention_of_somebody_blind_comes_when_the_round_is_over() -> None:
 @pytest.mark.parametrize("mode", ["planned", "pool"])
 def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str) -> None:
     study = make.study(resolve_when="item")
-    studies.add_member(seat=make.owner_seat(study), username=make.user("arat").username, roles=["adjudicator", "rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("arat").username, roles=["adjudicator", "rater"])
     names = ("bob", "carol") if mode == "planned" else ("bob", "carol", "arat")
     round_ = make.open_round(study, 2, raters=names, mode=mode, raters_per_item=2, kind="main")
     if mode == "planned":
@@ -129,7 +129,7 @@ def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str)
 def test_an_owner_who_rates_is_told_of_decisions_when_they_are_not_blind(over: Round) -> None:
     InboxLine.objects.filter(kind="resolving").update(round=over)
     Round.objects.update(state="open")
-    studies.add_member(seat=make.owner_seat(over.study), username="bob", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(over.study), username="bob", roles=["owner", "rater"])
     InboxLine.objects.create(member=make.member(over.study, "bob"), kind="resolving", round=over)
     assert kinds("bob") == []
     Round.objects.update(state="resolving")
@@ -138,7 +138,7 @@ def test_an_owner_who_rates_is_told_of_decisions_when_they_are_not_blind(over: R
 
 def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(over: Round) -> None:
     study = over.study
-    studies.add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["adjudicator", "rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["adjudicator", "rater"])
     dave = make.member(study, "dave")
     asked = Assignment.objects.create(round=over, item=item(), rater=dave, position=1)
     InboxLine.objects.create(member=dave, kind="arbiter", round=over, item=item())
@@ -156,7 +156,7 @@ def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(ove
 
 def test_who_leaves_a_role_is_told_no_more_of_what_it_shows(over: Round) -> None:
     assert kinds("ada") == ["resolving"]
-    studies.add_member(seat=make.owner_seat(over.study), username="ada", roles=["reader"])
+    members.add_member(seat=make.owner_seat(over.study), username="ada", roles=["reader"])
     assert kinds("ada") == []
 
 

@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation import exporting, ruling
 from annotation.access import get_item, get_whole_study
-from annotation.actions import giving, leaving, rounds, studies
+from annotation.actions import giving, leaving, members, rounds, studies
 from annotation.actions.exporting import request_export
 from annotation.exports import rows
 from annotation.models import Assignment, AuditEvent, Item, RoundRater, Study
@@ -23,7 +23,7 @@ def study_with_arat(**more: Any) -> Study:
     """A study in which arat adjudicates and rates, in addition to olga, ada and the raters bob and carol."""
     study = make.study(**more)
     roles = ["adjudicator", "rater"]
-    studies.add_member(seat=make.owner_seat(study), username=make.user("arat").username, roles=roles)
+    members.add_member(seat=make.owner_seat(study), username=make.user("arat").username, roles=roles)
     return study
 
 
@@ -71,7 +71,7 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     study = make.study()
     round_ = replaced(study, name)
     roles = {"olga": ["owner", "rater"], "ada": ["adjudicator", "rater"]}[name]
-    studies.add_member(seat=make.owner_seat(study), username=name, roles=roles)
+    members.add_member(seat=make.owner_seat(study), username=name, roles=roles)
     assert len(read_by(name).json()["results"]) == 4
     assert "let them read its answers" in rejected(add(name))
     assert not RoundRater.objects.filter(rater__user__username=name).exists()
@@ -86,7 +86,7 @@ def with_an_unblinded_rater() -> tuple[Study, Any]:
     """Bob answers items 1 to 4, ada reads them and answers in carol's place, twice otherwise; a round that resolves."""
     study = make.study()
     round_ = replaced(study, "ada")
-    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["adjudicator", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="ada", roles=["adjudicator", "rater"])
     assert add("ada", unblinded=True).status_code == 201
     return study, make.rate(round_, "item ada\n1 hang\n2 hang\n3 hang\n4 hang")
 
@@ -130,12 +130,12 @@ def test_the_checklist_says_yes_where_nobody_could_read_before_rating() -> None:
 def test_a_role_that_was_given_up_counts_if_there_were_answers_and_not_if_there_were_none() -> None:
     study = make.study(raters=("bob", "carol", "dan", "eve"))
     owner = make.owner_seat(study)
-    studies.add_member(seat=owner, username="dan", roles=["adjudicator", "rater"])
+    members.add_member(seat=owner, username="dan", roles=["adjudicator", "rater"])
     round_ = make.open_round(study, 2, kind="main")
-    studies.add_member(seat=owner, username="dan", roles=["rater"])
-    studies.add_member(seat=owner, username="eve", roles=["adjudicator", "rater"])
+    members.add_member(seat=owner, username="dan", roles=["rater"])
+    members.add_member(seat=owner, username="eve", roles=["adjudicator", "rater"])
     make.rate(round_, "item bob\n1 hang")
-    studies.add_member(seat=owner, username="eve", roles=["rater"])
+    members.add_member(seat=owner, username="eve", roles=["rater"])
     assert add("dan").json()["unblinded"] is False
     rejected(add("eve"))
 
@@ -145,7 +145,7 @@ def test_leaving_the_study_and_coming_back_does_not_blind_anybody_again() -> Non
     round_ = make.open_round(study, 2, kind="main")
     make.rate(round_, "item bob\n1 hang")
     leaving.leave_study(seat=make.seat(study, "arat"))
-    studies.add_member(seat=make.owner_seat(study), username="arat", roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username="arat", roles=["rater"])
     rejected(add("arat"))
 
 
@@ -155,7 +155,7 @@ def test_an_adjudicator_who_rates_from_the_start_stays_blind_whoever_leaves_and_
     make.rate(round_, "item bob\n1 hang\n2 hang")
     make.submit(round_, "arat", 1, {"symptom": ["hang"]})
     owner = make.owner_seat(study)
-    studies.add_member(seat=owner, username="arat", roles=["owner", "rater"])
+    members.add_member(seat=owner, username="arat", roles=["owner", "rater"])
     giving.withdraw_rater(seat=owner, number=1, rater="R3")
     assert make.seat(study, "arat").blind_round_ids == {round_.pk}
     assert add("arat").json()["unblinded"] is False
@@ -186,7 +186,7 @@ def test_unblinded_is_true_or_false() -> None:
 def test_the_page_says_what_an_unblinded_rater_means_and_adds_one_only_by_the_second_button() -> None:
     study = make.study()
     replaced(study, "ada")
-    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["adjudicator", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="ada", roles=["adjudicator", "rater"])
     olga = Client()
     olga.force_login(make.user("olga"))
     answer = olga.post("/studies/study/rounds/1/raters/add/", {"user": "R3", "quota": "2"})
@@ -217,7 +217,7 @@ def test_a_rule_never_asks_somebody_who_could_read_the_answers() -> None:
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
     ruling.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
     assert not Assignment.objects.filter(round=round_, slot=None).exists()
-    studies.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
     ruling.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
     assert Assignment.objects.get(round=round_, slot=None).rater.user == make.user("dan")
 
@@ -415,8 +415,8 @@ def test_readings_of_closed_rounds_and_by_the_shell_leave_no_line() -> None:
 
 def test_an_owner_who_rates_does_not_see_who_read_the_answers_of_their_round() -> None:
     study = make.study()
-    studies.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("bob", "olga"))
     make.rate(round_, "item bob\n1 hang")
     assert read_by("ida", "ratings/").json()["results"] and len(reads()) == 1

@@ -11,7 +11,7 @@ from accounts.actions import make_token
 from accounts.confirming import Confirmation
 from accounts.models import User
 from annotation.access import get_seat
-from annotation.actions import giving, invitations, joining, leaving, life, own_invitations, studies
+from annotation.actions import giving, invitations, joining, leaving, life, members, own_invitations, studies
 from annotation.actions.imports import import_ratings
 from annotation.errors import Conflict, NotFound
 from annotation.models import Assignment, AuditEvent, Membership, Study
@@ -40,7 +40,7 @@ def add(user: str, *roles: str, by: str = "olga") -> Any:
 
 def invited(study: Study, name: str, *roles: str) -> Membership:
     make.user(name)
-    placed = studies.set_member(seat=make.owner_seat(study), username=name, roles=list(roles) or ["rater"])
+    placed = members.set_member(seat=make.owner_seat(study), username=name, roles=list(roles) or ["rater"])
     return placed.membership
 
 
@@ -85,7 +85,7 @@ def test_the_answer_is_the_same_whatever_the_account_is(study: Study, change: di
 
 def test_staff_who_own_a_study_add_accounts_at_once(study: Study) -> None:
     make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username="sam", roles=["owner"])
     make.user("zoe")
     answer = add("zoe", by="sam")
     assert (answer.status_code, answer.json()["state"]) == (201, "member")
@@ -466,6 +466,6 @@ def test_names_that_exist_are_not_counted_and_staff_are_not_limited(study: Study
         make.user(f"rater{n}")
         assert add(f"rater{n}").status_code == 201
     make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username="sam", roles=["owner"])
     for n in range(12):
         assert add(f"nobody{n}", by="sam").status_code == 422

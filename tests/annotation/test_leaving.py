@@ -12,7 +12,7 @@ from accounts.actions import connect_provider, make_token
 from accounts.confirming import Confirmation
 from accounts.models import ApiToken, PasswordLink, User
 from annotation.access import get_seat
-from annotation.actions import giving, invitations, leaving, own_invitations, studies
+from annotation.actions import giving, invitations, leaving, members, own_invitations
 from annotation.actions.exporting import request_export
 from annotation.actions.password_links import make_password_link
 from annotation.actions.workbooks import take_workbook
@@ -64,7 +64,7 @@ def test_whoever_comes_back_has_their_code_and_is_blind_where_they_answered(stud
     number = int(Assignment.objects.filter(rater__code="R1")[0].item.identifier.rpartition("#")[2])
     make.submit(round_, "bob", number, {"symptom": ["crash"]})
     leaving.leave_study(seat=make.seat(study, "bob"))
-    studies.add_member(seat=make.owner_seat(study), username="bob", roles=["adjudicator", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="bob", roles=["adjudicator", "rater"])
     seat = make.seat(study, "bob")
     assert seat.membership is not None and seat.membership.code == "R1"
     assert seat.blind_round_ids == {round_.pk}
@@ -74,7 +74,7 @@ def test_whoever_comes_back_has_their_code_and_is_blind_where_they_answered(stud
 
 def test_staff_who_left_a_study_stay_blind_where_they_answered(study: Study) -> None:
     make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
     round_ = make.open_round(study, 2, raters=("bob", "sam"))
     make.submit(round_, "sam", 1, {"symptom": ["crash"]})
     leaving.leave_study(seat=make.seat(study, "sam"))
@@ -85,7 +85,7 @@ def test_staff_who_left_a_study_stay_blind_where_they_answered(study: Study) -> 
 def test_the_last_owner_stays_until_somebody_else_is_one(study: Study) -> None:
     with pytest.raises(Conflict, match="make somebody else owner first"):
         leaving.leave_study(seat=make.owner_seat(study))
-    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
     leaving.leave_study(seat=make.owner_seat(study))
     assert get_seat(make.user("ada"), "study").has_role("owner")
     with pytest.raises(NotFound):
@@ -93,7 +93,7 @@ def test_the_last_owner_stays_until_somebody_else_is_one(study: Study) -> None:
 
 
 def test_an_owner_who_closed_their_account_is_none_to_leave_a_study_to(study: Study) -> None:
-    studies.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
     User.objects.filter(username="ada").update(is_active=False)
     with pytest.raises(Conflict, match="needs an owner"):
         leaving.leave_study(seat=make.owner_seat(study))
@@ -189,7 +189,7 @@ def refused(study: Study, by: str, whose: str) -> str:
 
 def test_an_owner_can_not_take_over_what_is_not_theirs(study: Study) -> None:
     sam = make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["reader"])
+    members.add_member(seat=make.owner_seat(study), username="sam", roles=["reader"])
     assert "they are staff" in refused(study, "olga", "sam") and "manage.py password_link" in refused(
         study, "olga", "sam"
     )
@@ -206,7 +206,7 @@ def test_an_account_that_an_invitation_to_another_study_created_is_not_this_owne
     other = other_study()
     link = invitations.invite(seat=make.seat(other, "mallory"), roles=["rater"])[1]
     invitations.join(plaintext=link, username="nora", password="a long password of hers")
-    studies.add_member(seat=make.owner_seat(study), username="nora", roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username="nora", roles=["rater"])
     assert "not created by an invitation to this study" in refused(study, "olga", "nora")
 
 
@@ -225,7 +225,7 @@ def test_an_account_that_was_there_before_the_link_of_an_invitation_is_not_the_o
 def test_an_account_that_is_or_was_in_another_study_is_nobodys(study: Study, how: str) -> None:
     newcomer(study)
     other = other_study()
-    studies.set_member(seat=make.seat(other, "mallory"), username="nora", roles=["rater"])
+    members.set_member(seat=make.seat(other, "mallory"), username="nora", roles=["rater"])
     key = Membership.objects.get(study=other, name="nora").invitation_key or ""
     if how == "declined":
         own_invitations.decline(user=make.user("nora"), key=key)
@@ -270,7 +270,7 @@ def provider_of(user: User) -> None:
 
 def export_of(user: User) -> None:
     study = Study.objects.get(slug="study")
-    studies.add_member(seat=make.owner_seat(study), username=user.username, roles=["owner"])
+    members.add_member(seat=make.owner_seat(study), username=user.username, roles=["owner"])
     request_export(seat=make.seat(study, user.username), what="ratings", format="csv", send=False)
 
 

@@ -14,8 +14,9 @@ from annotation import deleting, exporting
 from annotation.access import get_seat
 from annotation.actions import choosing, life
 from annotation.actions.exporting import request_export
+from annotation.actions.members import add_member
 from annotation.actions.rounds import close_round, resolve_round
-from annotation.actions.studies import add_member, change_study
+from annotation.actions.studies import change_study
 from annotation.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.models import Annotation, Deletion, Export, Item, Membership, Rating, Study
 from annotation.queries.studies import rounds_to_resolve, studies_of, visible_studies

@@ -8,8 +8,8 @@ from django.test import Client
 
 from annotation.access import get_round
 from annotation.actions.labelling import submit_annotation
+from annotation.actions.members import add_member
 from annotation.actions.rounds import create_round, open_round
-from annotation.actions.studies import add_member
 from annotation.actions.taking import take_next
 from annotation.errors import Conflict, Invalid
 from annotation.models import Assignment, Membership, Round, Study

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from annotation.access import get_item
-from annotation.actions import studies
+from annotation.actions import members
 from annotation.models import Annotation, Export, Item, Membership, Round, Study
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
@@ -55,7 +55,7 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
 @pytest.mark.slow
 def test_nothing_shown_to_a_member_who_may_join_depends_on_answers_of_open_rounds(study: Study) -> None:
     """Yan is a rater of the study and of no round."""
-    studies.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
     table, visitor = compared_answers.steady_table(), Visitor("yan")
     before = compared_answers.walked(visitor, table)
     _otherwise(study, make.member(study, "rea"))

@@ -23,7 +23,8 @@ from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
-from annotation.actions.studies import add_member, change_study
+from annotation.actions.members import add_member
+from annotation.actions.studies import change_study
 from annotation.analysis.association import independence
 from annotation.charts import SCHEMA
 from annotation.drawing import draw

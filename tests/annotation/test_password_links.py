@@ -11,7 +11,7 @@ from accounts.actions import change_password, make_token, use_password_link
 from accounts.actions import make_password_link as make_link_of_staff
 from accounts.errors import NotFound
 from accounts.models import PasswordLink, User
-from annotation.actions import invitations, leaving, own_invitations, studies
+from annotation.actions import invitations, leaving, members, own_invitations
 from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
 from tests import builders as make
 from tests.annotation.permission_study import Visitor
@@ -52,7 +52,7 @@ def other_study() -> Study:
 
 
 def asked_into_another_study(nora: User) -> None:
-    studies.set_member(seat=make.seat(other_study(), "mallory"), username="nora", roles=["adjudicator"])
+    members.set_member(seat=make.seat(other_study(), "mallory"), username="nora", roles=["adjudicator"])
 
 
 def in_another_study(nora: User) -> None:
@@ -102,8 +102,8 @@ def blind_owner(nora: User) -> None:
 
 def no_members_of_that_owner(nora: User) -> None:
     study = Study.objects.get(slug="study")
-    studies.add_member(seat=make.owner_seat(study), username="bob", roles=["owner"])
-    studies.add_member(seat=make.seat(study, "bob"), username="olga", roles=["reader"])
+    members.add_member(seat=make.owner_seat(study), username="bob", roles=["owner"])
+    members.add_member(seat=make.seat(study, "bob"), username="olga", roles=["reader"])
 
 
 MEANWHILE = [
@@ -170,7 +170,7 @@ def answer_to(by: str, member: Membership) -> tuple[int, str]:
 
 
 def owner_who_rates(study: Study) -> None:
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
 
 
 @pytest.mark.parametrize("roles", [("adjudicator",), ("owner",), ("reader",), ("rater",)])
@@ -228,7 +228,7 @@ def asked_as_third_rater(round_: Round, name: str) -> None:
 @pytest.mark.parametrize("blind", [True, False])
 def test_the_answer_does_not_tell_who_is_asked_as_a_third_rater(study: Study, by: str, blind: bool) -> None:
     make.user("sam", staff=True)
-    studies.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
     owner_who_rates(study)
     nora = newcomer(study)
     round_ = make.open_round(study, 1, raters=("bob", by if blind else "carol"))
@@ -243,7 +243,7 @@ def test_staff_who_rate_in_another_study_take_over_no_account_of_it_by_this_one(
     other = other_study()
     for name, roles in (("sam", ["rater"]), ("xena", ["rater"]), ("bob", ["adjudicator"])):
         make.user(name)
-        studies.add_member(seat=make.seat(other, "mallory"), username=name, roles=roles)
+        members.add_member(seat=make.seat(other, "mallory"), username=name, roles=roles)
         make.accept(name)
     make.open_round(other, 2, raters=("sam", "xena"))
     status, reason = answer_to("sam", make.member(study, "bob"))

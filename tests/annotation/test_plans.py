@@ -253,7 +253,7 @@ def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Stud
     plan = ran(study)
     assert given_out(plan) == {"2": ["bob"], "3": ["bob"], "4": ["bob"]}
     undo_plan(seat=make.owner_seat(study), plan=plan)
-    make.studies.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
+    make.members.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
 
 
@@ -263,7 +263,7 @@ def test_an_invited_rater_stands_in_before_they_accept(study: Study) -> None:
     carol = make.member(study, "carol")
     carol.roles = ["reader"]
     carol.save()
-    make.studies.set_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
+    make.members.set_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
 
 

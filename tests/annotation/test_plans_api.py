@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from annotation import moving
-from annotation.actions.studies import add_member
+from annotation.actions.members import add_member
 from annotation.models import Plan, Study
 from tests import builders as make
 from tests.annotation.test_plans import SECOND, TABLE

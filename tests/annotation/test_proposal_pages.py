@@ -65,9 +65,9 @@ def test_who_sees_the_pages_of_proposals(round_: Round) -> None:
 
 
 def test_an_owner_who_rates_sees_only_their_own_of_the_round_they_are_blind_in(study: Study) -> None:
-    from annotation.actions import studies
+    from annotation.actions import members
 
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("bob", "olga"))
     bobs = propose(round_, "bob", 1, "Ring stall")
     propose(round_, "olga", 2, "Deadlock")

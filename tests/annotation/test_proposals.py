@@ -8,7 +8,7 @@ import pytest
 from django.db import connections
 
 from annotation.access import Seat
-from annotation.actions import resolving, rounds
+from annotation.actions import members, resolving, rounds
 from annotation.actions.proposals import settle_proposals
 from annotation.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.models import Annotation, AuditEvent, Proposal, ProposalOutcome, Rating, Round, Study
@@ -274,9 +274,8 @@ def test_what_the_rater_took_back_is_not_answered(round_: Round, owner: Seat) ->
 
 
 def test_only_the_owner_answers_and_not_in_a_round_they_are_blind_in(study: Study, owner: Seat) -> None:
-    from annotation.actions import studies
 
-    studies.add_member(seat=owner, username="olga", roles=["owner", "rater"])
+    members.add_member(seat=owner, username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 1, raters=("bob", "olga"))
     proposal = propose(round_, "bob", 1, "Ring stall")
     for name in ("bob", "ada", "rea"):

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.access import get_item, get_round
-from annotation.actions import rounds, studies
+from annotation.actions import members, rounds
 from annotation.actions.resolving import reopen, resolve
 from annotation.errors import Blind, Conflict, Forbidden, Invalid, Stale
 from annotation.models import AuditEvent, Resolution, Round, Study
@@ -111,7 +111,7 @@ def test_raters_do_not_reopen_and_whoever_rates_in_an_open_round_is_blind_to_it(
             reopen(expected=first.public_id, **place(disputed, who=name))
     study = disputed.study
     Study.objects.update(resolve_when="item")
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     open_one = make.open_round(study, 1, raters=("bob", "olga"), first=8)
     with pytest.raises(Blind):
         reopen(**place(open_one, 8, who="olga"))

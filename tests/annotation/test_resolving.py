@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from annotation.access import get_item, get_round
-from annotation.actions import rounds, studies
+from annotation.actions import members, rounds
 from annotation.actions.resolving import resolve
 from annotation.errors import Blind, Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.models import AuditEvent, Resolution, Round, RoundItem, Study
@@ -130,7 +130,7 @@ def test_item_by_item_a_complete_item_is_decided_while_others_are_out() -> None:
 
 def test_an_owner_who_rates_in_the_open_round_is_blind_there() -> None:
     study = make.study(raters=("bob",))
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("bob", "olga"))
     Study.objects.update(resolve_when="item")
     with pytest.raises(Blind):

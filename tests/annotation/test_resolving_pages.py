@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import rounds, studies
+from annotation.actions import members, rounds
 from annotation.actions.matching import match_parts
 from annotation.models import Item, Resolution, Round, Study
 from annotation.queries.resolving import REASONS
@@ -94,7 +94,7 @@ def test_an_item_of_another_study_is_not_found_under_this_one(disputed) -> None:
 
 def test_an_owner_who_rates_in_the_open_round_sees_nothing_of_it() -> None:
     study = make.study(raters=("bob",), resolve_when="item")
-    studies.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     make.open_round(study, 1, raters=("bob", "olga"))
     make.submit(Round.objects.get(), "bob", 1, {"symptom": ["crash"]}, memo="a secret")
     for page in (QUEUE, address()):

@@ -87,7 +87,7 @@ def test_a_blind_round_is_left_out_and_said_so_and_refused_when_asked_for(study:
 
 
 def test_an_owner_who_rates_is_blind_too() -> None:
-    from annotation.actions.studies import add_member
+    from annotation.actions.members import add_member
 
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.holds import Kind, held
 from annotation.access import get_item, get_round, get_seat
-from annotation.actions import labelling, rounds, studies
+from annotation.actions import labelling, members, rounds, studies
 from annotation.actions.giving import withdraw_from_study
 from annotation.actions.life import archive_study, take_out_of_archive
 from annotation.actions.resolving import reopen, resolve
@@ -235,7 +235,7 @@ def test_a_third_rater_answers_on_the_usual_page_and_what_two_say_is_decided(ask
 def test_a_third_rater_is_blind_to_the_item_until_they_answered(asking) -> None:
     owner, asked = make.owner_seat(asking.study), arbiters(asking)[1]
     name = asked.rater.user.username
-    studies.add_member(seat=owner, username=name, roles=["rater", "adjudicator"])
+    members.add_member(seat=owner, username=name, roles=["rater", "adjudicator"])
     page = f"/studies/study/rounds/1/resolve/{asked.item_id}/"
     script = Script(name)
     script.client.force_login(asked.rater.user)

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.access import get_item, get_round
-from annotation.actions import choosing, rounds, studies
+from annotation.actions import choosing, members, rounds, studies
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
 from annotation.actions.taking import take_next
@@ -115,7 +115,7 @@ def test_an_item_of_another_study_is_not_found_through_this_one(study: Study) ->
 
 def _with_rater(study: Study) -> Any:
     seat = make.owner_seat(study)
-    studies.add_member(seat=seat, username=study.created_by.username, roles=["owner", "rater"])
+    members.add_member(seat=seat, username=study.created_by.username, roles=["owner", "rater"])
     return make.owner_seat(study)
 
 
@@ -210,7 +210,7 @@ def test_a_pool_waits_for_a_rater_only_while_it_has_items_for_them() -> None:
 def test_disagreements_of_a_round_one_rates_in_do_not_wait_while_it_is_open() -> None:
     study = make.study(resolve_when="item")
     owner = make.owner_seat(study)
-    studies.add_member(seat=owner, username="carol", roles=["rater", "adjudicator"])
+    members.add_member(seat=owner, username="carol", roles=["rater", "adjudicator"])
     round_ = make.open_round(study, 2)
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})
     make.submit(round_, "carol", 1, {"symptom": ["hang"]})
@@ -270,8 +270,8 @@ def test_an_owner_who_rates_is_as_blind_as_any_rater() -> None:
 
 def test_a_rater_of_a_pool_is_blind_before_they_take_its_first_item() -> None:
     study = make.study(resolve_when="item")
-    studies.add_member(seat=make.owner_seat(study), username="carol", roles=["rater", "adjudicator"])
-    studies.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username="carol", roles=["rater", "adjudicator"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
     round_ = make.open_round(study, 2, mode="pool", raters=("bob", "dan", "carol"), raters_per_item=2)
     for name, value in (("bob", "crash"), ("dan", "hang")):
         seat = make.seat(study, name)
@@ -313,7 +313,7 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     path = address("study", study.slug)
     client = signed_in("olga")
     assert "Add the raters" in text_of(client.get(path))
-    studies.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
+    members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Draw a sample" in text_of(client.get(path))
     make.issues(3)
     choosing.draw_sample(seat=make.owner_seat(study), size=3)
@@ -402,7 +402,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     )
     for n in range(30):
         choosing.draw_sample(seat=seat, size=5, seed=n)
-        studies.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
+        members.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(
             seat=seat,

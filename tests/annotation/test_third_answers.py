@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from annotation.access import get_item
-from annotation.actions import studies
+from annotation.actions import members, studies
 from annotation.models import Assignment, AuditEvent, Round, Study
 from annotation.ruling import rule_answers
 from tests import builders as make
@@ -27,7 +27,7 @@ def blind_owner(mode: str = "planned", raters: Sequence[str] = ("olga", "bob", "
     """Olga owns the study and rates; she and bob have both answered an item in the same way. Dan can be asked."""
     study = make.study(raters=("bob", "dan"), resolve_when="item")
     owner = make.owner_seat(study)
-    studies.add_member(seat=owner, username="olga", roles=["owner", "rater"])
+    members.add_member(seat=owner, username="olga", roles=["owner", "rater"])
     studies.change_study(seat=owner, changes={"third_rater": True})
     round_ = make.open_round(study, 6, raters=raters, raters_per_item=2, mode=mode)
     if mode == "pool":
@@ -198,7 +198,7 @@ def _told_after(todo: Sequence[tuple[str, str, Any]], first: Callable[[], None])
 
 def test_who_left_with_nothing_but_a_third_answer_comes_back_like_anybody_without_an_answer() -> None:
     study, round_, number = blind_owner()
-    studies.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "reader"])
+    members.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "reader"])
 
     def come_back(first: Callable[[], None]) -> Any:
         with transaction.atomic():

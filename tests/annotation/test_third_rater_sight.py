@@ -10,8 +10,9 @@ from django.db import transaction
 
 from annotation.access import get_item, get_round
 from annotation.actions import plans, resolving, rounds
+from annotation.actions.members import add_member
 from annotation.actions.rules import ask_third_rater
-from annotation.actions.studies import add_member, change_study
+from annotation.actions.studies import change_study
 from annotation.errors import Blind, Conflict, WrongState
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
 from annotation.queries.plans.listing import why_not_run

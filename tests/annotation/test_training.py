@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from annotation.actions import rounds, training
-from annotation.actions.studies import add_member
+from annotation.actions.members import add_member
 from annotation.actions.taking import take_next
 from annotation.errors import Forbidden, Invalid, WrongState
 from annotation.models import Assignment, Round, RoundItem, Study

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.models import User
 from annotation import exporting
-from annotation.actions import arriving, studies
+from annotation.actions import arriving, members
 from annotation.models import Arrival, Export, Item, Study
 from annotation.package import whole as form
 from config.env import People
@@ -412,7 +412,7 @@ def study_of(name: str, *issues: str) -> Any:
     body = {"slug": slug, "title": "An older state", "taxonomy": "symptoms"}
     assert script.send("POST", "studies/", body).status_code == 201
     study = Study.objects.get(slug=slug)
-    studies.add_member(seat=make.seat(study, name), username=make.user("carol").username, roles=["rater"])
+    members.add_member(seat=make.seat(study, name), username=make.user("carol").username, roles=["rater"])
     sent = {"kind": "main", "taxonomy_version": 1, "raters": ["carol"], "raters_per_item": 1, "issues": list(issues)}
     assert script.send("POST", f"studies/{slug}/rounds/", sent).status_code == 201
     assert script.send("POST", f"studies/{slug}/rounds/1/open/", {}).status_code == 200
@@ -513,7 +513,7 @@ def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an
         assert secret_seen("carol", slug) == set()
     assert script.send("POST", f"studies/{slug}/changes/repin/", body).status_code == 403
     assert "An old title" in Script("carol").send("GET", f"studies/{slug}/rounds/1/next/").content.decode()
-    studies.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
+    members.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
     assert Script("staffy").send("POST", f"studies/{slug}/changes/repin/", {"all": True}).json() == {"repinned": 1}
     assert secret_seen("carol", slug) >= {"issues/lab/hooked/1/", "/issues/lab/hooked/1/"}
 
@@ -531,7 +531,7 @@ def test_members_read_of_a_private_issue_the_snapshots_that_their_studies_pin_an
     for title in ("The kitchen is on fire", "Redacted"):
         row.edit(title=title)
         assert fetch("lab/hooked", user=staff).state == "done"
-    studies.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
+    members.add_member(seat=make.seat(Study.objects.get(slug=slug), "eve"), username="staffy", roles=["owner"])
     assert Script("staffy").send("POST", f"studies/{slug}/changes/repin/", {"all": True}).json() == {"repinned": 1}
     issue = Issue.objects.get()
     now = issue.current_snapshot.sha256

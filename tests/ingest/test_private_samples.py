@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from annotation import exporting
-from annotation.actions import studies
+from annotation.actions import members
 from annotation.actions.arriving import bring_study
 from annotation.models import Export, Item, Study
 from ingest import sync
@@ -48,7 +48,7 @@ def eve(request: Any, tokens: None, world: World, fetch: Fetch) -> Script:
     script = Script("eve")
     assert script.send("POST", "studies/", {"slug": "older", "title": "x", "taxonomy": "symptoms"}).status_code == 201
     for name, roles in {"carol": ["rater"], "rhea": ["reader"], "olga": ["owner"], "ada": ["adjudicator"]}.items():
-        studies.add_member(seat=seat("eve"), username=make.user(name).username, roles=roles)
+        members.add_member(seat=seat("eve"), username=make.user(name).username, roles=roles)
         make.accept(name)
     wish = {"filter": {"repository": ["lab/hooked"]}, "size": N, "seed": 1}
     assert script.send("POST", "studies/older/samples/", wish).status_code == 201
@@ -59,7 +59,7 @@ def eve(request: Any, tokens: None, world: World, fetch: Fetch) -> Script:
     run = fetch("lab/hooked", user=make.user("staffy", staff=True))
     assert run.state == "done", run.error
     assert Issue.objects.filter(current_snapshot__title__contains="kitchen").count() == N
-    studies.add_member(seat=seat("eve"), username="staffy", roles=["owner"])
+    members.add_member(seat=seat("eve"), username="staffy", roles=["owner"])
     make.accept("staffy")
     return script
 

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from accounts.actions import make_token
+from annotation.actions import members
 from annotation.actions import rounds as round_actions
-from annotation.actions import studies
 from annotation.actions.reader_links import make_reader_link
 from annotation.models import Round
 from ingest.actions.uploads import take_upload
@@ -61,7 +61,7 @@ class Site:
         round_actions.create_round(
             seat=make.owner_seat(self.study), raters=["bob", "carol"], raters_per_item=2, issues=["acme/rocket#12"]
         )
-        asked = studies.set_member(
+        asked = members.set_member(
             seat=make.owner_seat(self.study), username=make.user("yara").username, roles=["rater"]
         )
         link, secret = make_reader_link(seat=make.seat(self.study, "ida"), label="reviewers")
