@@ -255,10 +255,19 @@ def get_seat(user: User, slug: str) -> Seat:
     return Seat(user, study, membership)
 
 
+def made_by_an_owner(maker: str = "created_by") -> Exists:
+    """The condition on rows of studies that the account which made them (a column) owns the study now.
+
+    Whatever an owner hands out, so that others come in or read, is good for as long.
+    """
+    owners = Membership.objects.filter(study=OuterRef("study"), user=OuterRef(maker), user__is_active=True)
+    return Exists(owners.filter(roles__contains=[OWNER]))
+
+
 def get_seat_by_link(pk: int, slug: str) -> Seat:
     """The place of who came by a reader link of this study; one query. Raises NotFound where it holds no more."""
     rows = ReaderLink.objects.select_related("study__taxonomy").filter(pk=pk, study__slug=slug, study__deleted_at=None)
-    link = rows.first()
+    link = rows.filter(made_by_an_owner()).first()
     if link is None or not link.holds:
         raise NotFound("The link by which you read was withdrawn or has ended. Ask who gave it to you for another.")
     reader = Membership(pk=0, study=link.study, name="Reviewer", roles=[READER])
@@ -329,6 +338,7 @@ def get_member_at(seat: Seat, pk: int) -> Membership:
 def get_own_invitation(user: User, key: str) -> Membership:
     """The membership that this very person is invited to; raises NotFound for anybody else's, or one that is over."""
     rows = Membership.objects.select_related("study", "invited_by").filter(study__deleted_at=None)
+    rows = rows.filter(made_by_an_owner("invited_by"))
     found = rows.filter(invited_user=user, invitation_key=key, study__archived_at=None).first()
     if found is None:
         raise NotFound("There is no such invitation for you. It may have been answered or withdrawn.")

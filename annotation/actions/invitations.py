@@ -16,6 +16,7 @@ from annotation.actions.studies import are_roles, come_in, next_code, place_of, 
 from annotation.errors import Invalid, NotFound
 from annotation.models import Invitation, InvitationUse, Membership, Study
 from annotation.queries.invitations import OVER, living_invitation
+from annotation.queries.own_invitations import roles_asked
 
 DAYS_MOST, PEOPLE_MOST = 90, 200
 
@@ -71,8 +72,7 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
 
     Raises NotFound where the link is over, used up or withdrawn, or they are no member any more.
     """
-    invitation = living_invitation(plaintext, by=user, lock=True)
-    study = Study.objects.select_for_update(no_key=True).get(pk=invitation.study_id)
+    invitation, study = _held(plaintext, by=user)
     membership = place_of(study, user) or Membership(study=study, user=user, roles=[])
     if membership.left_at is not None and membership.left_at > invitation.created_at:
         raise NotFound(OVER)  # whoever was removed does not come back by a link that was out then
@@ -81,9 +81,9 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
             raise NotFound(OVER)
         return membership  # with the roles of today: a link gives its roles once
     if membership.user is None:
-        asked_as = membership.roles if membership.is_invited else []
+        asked_as = roles_asked(membership)
         come_in(membership, user)
-        membership.roles = asked_as
+        membership.roles = list(asked_as)
     roles = set(membership.roles) | set(invitation.roles)
     membership.roles = [role for role in Membership.Role.values if role in roles]
     if RATER in roles and not membership.code:
@@ -109,7 +109,7 @@ def join(
 
     Raises Invalid and Conflict for the account, NotFound for the link; then nothing was made.
     """
-    invitation = living_invitation(plaintext, lock=True)
+    invitation, _ = _held(plaintext)
     user, _ = people.add_user(username=username, full_name=full_name, email=email, password=password)
     if provider:
         key, uid, called = provider
@@ -119,6 +119,12 @@ def join(
     member = accept_invitation(user=user, plaintext=plaintext)
     InvitationUse.objects.filter(invitation=invitation, member=member).update(made_account=True)
     return user, member
+
+
+def _held(plaintext: str, by: User | None = None) -> tuple[Invitation, Study]:
+    """An invitation and its study, locked: the study first, as by whoever ends invitations. Raises NotFound."""
+    study = Study.objects.select_for_update(no_key=True).get(pk=living_invitation(plaintext, by=by).study_id)
+    return living_invitation(plaintext, by=by, lock=True), study
 
 
 def _is_email(text: str) -> bool:

@@ -9,6 +9,7 @@ from annotation.actions.studies import account_named, ask_in, come_in, place_of,
 from annotation.errors import Conflict, Invalid
 from annotation.models import Membership, Round, RoundRater, Study
 from annotation.queries.giving import unblinded_among
+from annotation.queries.own_invitations import roles_asked
 
 
 @transaction.atomic
@@ -46,7 +47,7 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         if there.code:
             sentence = f"{user.username} is {there.code} in this study; nobody can be two raters of it."
             raise Conflict(sentence, fields={"username": [sentence]})
-        roles |= set(there.roles)
+        roles |= set(there.roles) if is_in else roles_asked(there)
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
         _give_way(there, user)

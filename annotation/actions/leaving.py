@@ -13,18 +13,20 @@ from annotation.actions.giving import take_out
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import has_another_owner, record
 from annotation.errors import Conflict, Forbidden, Invalid
-from annotation.models import Membership, Study
+from annotation.models import Invitation, Membership, ReaderLink, Study
 from annotation.queries.giving import Leaving
+from annotation.queries.leaving import Offers, offers_of
 from annotation.queries.own_invitations import waiting_for
 
 
 @dataclass(frozen=True)
 class Left:
-    """Who left a study, and what became of their items in rounds that are open."""
+    """Who left a study, what became of their items in rounds that are open, and which offers of theirs ended."""
 
     member: Membership
     name: str
     rounds: list[tuple[int, Leaving]]
+    offers: Offers | None = None
 
 
 def leave_study(*, seat: Seat) -> Left:
@@ -46,10 +48,11 @@ def remove_member(*, seat: Seat, member: Membership) -> Left:
 
 
 @transaction.atomic
-def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False) -> Left:
+def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Left:
     """Ends an invitation that waits for its answer; rounds that are open give its items to others.
 
-    Who was a member before is one who left, as they were. Raises Conflict where it was answered meanwhile.
+    Who was a member before is one who left, as they were. `former_owner` is for the audit: who made it, if that is why
+    it ends. Raises Conflict where it was answered meanwhile.
     """
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
@@ -63,8 +66,30 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False) -> Left:
         member.former_user, member.invited_user = member.invited_user, None
     member.save()
     verb = "member declined" if is_declined else "member invitation withdrawn"
-    record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code)
+    said = {"former_owner": former_owner} if former_owner else {}
+    record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code, **said)
     return Left(member, member.name, [(each.pk, leaving) for each, leaving in found])
+
+
+def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, Leaving]]]:
+    """Ends what somebody handed out as an owner of the study, which they are no more, each with a line in the audit.
+
+    Invitations by link, reader links, and invitations of accounts that wait. Call it in the transaction that takes the
+    role, which holds the study; also answers the rounds that may be done after the commit.
+    """
+    study, now, rounds = seat.study, timezone.now(), []
+    offers = offers_of(study, owner)
+    Invitation.objects.filter(study=study, created_by=owner, withdrawn_at=None).update(withdrawn_at=now)
+    for link in offers.links:
+        said = {"number": link.pk, "former_owner": owner.username}
+        record(study=study, user=seat.user, verb="invitation withdrawn", **said)
+    ReaderLink.objects.filter(pk__in=[each.pk for each in offers.reader_links]).update(withdrawn_at=now)
+    for read in offers.reader_links:
+        told = {"link": read.number, "label": read.label, "former_owner": owner.username}
+        record(study=study, user=seat.user, verb="reader link withdrawn", **told)
+    for member in offers.invited:
+        rounds += end_invitation(seat, member.pk, former_owner=owner.username).rounds
+    return offers, rounds
 
 
 def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None:
@@ -113,7 +138,8 @@ def _leave(seat: Seat, pk: int, verb: str) -> Left:
     member.left_at = timezone.now()
     member.save(update_fields=["name", "user", "former_user", "left_at"])
     record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
-    return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found])
+    offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
+    return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
 
 
 def finish(left: Left) -> Left:

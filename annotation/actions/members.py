@@ -1,12 +1,14 @@
 """Members of a study: accounts that get roles in it, or are invited, and owners who stop being one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions import machines
+from annotation.actions.leaving import end_offers
+from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import (
     account_named,
     are_roles,
@@ -19,14 +21,20 @@ from annotation.actions.studies import (
 )
 from annotation.errors import Conflict, Invalid
 from annotation.models import Membership, Study
+from annotation.queries.leaving import Offers
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A membership that was set, and whether the account was added or invited just now."""
+    """A membership that was set, whether the account was added or invited just now, and what ended for it.
+
+    An owner who is none any more made the offers; their ending may have been all that the rounds waited for.
+    """
 
     membership: Membership
     is_new: bool
+    offers: Offers | None = None
+    rounds: Sequence[int] = ()
 
 
 def add_member(
@@ -41,7 +49,7 @@ def add_member(
 
     Everything else is as in `set_member`.
     """
-    return _set_member(seat, username, roles, kind, machine, directly=True).membership
+    return _done(_set_member(seat, username, roles, kind, machine, directly=True)).membership
 
 
 def set_member(
@@ -56,11 +64,18 @@ def set_member(
 
     Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
     A new member is a person unless `kind` is machine; `machine` contains its name, version and prompt. After the first
-    answer both stay as they are: another model, or another prompt, is another rater.
+    answer both stay as they are: another model, or another prompt, is another rater. An owner who stops
+    being one takes along what they handed out: their invitations and reader links end.
 
     Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names.
     """
-    return _set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff)
+    return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff))
+
+
+def _done(placed: Placed) -> Placed:
+    for round_id in placed.rounds:
+        finish_if_done(round_id)
+    return placed
 
 
 @transaction.atomic
@@ -94,13 +109,16 @@ def _set_member(
         membership = Membership(study=seat.study, roles=[])
     is_in = membership.user_id is not None
     is_waiting = membership.is_invited
+    loses_ownership = is_in and OWNER in membership.roles and OWNER not in wanted
     if is_in:
-        if OWNER in membership.roles and OWNER not in wanted and not has_another_owner(membership):
+        if loses_ownership and not has_another_owner(membership):
             raise Conflict("A study needs an owner; make somebody else owner first.")
     elif directly or member.pk == seat.user.pk:
         come_in(membership, member)
     elif not is_waiting:
         ask_in(membership, member, by=seat.user, name=str(username).strip())
+    else:
+        membership.invited_by = seat.user  # who set the roles answers for them
     membership.roles = wanted
     machines.set_description(membership, kind, described)
     if RATER in wanted and not membership.code:
@@ -109,4 +127,5 @@ def _set_member(
     said = {"machine": described} if described else {}
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
-    return Placed(membership, is_new=not is_in and not is_waiting)
+    offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
+    return Placed(membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds])

@@ -8,7 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.actions import digest
-from annotation.access import OWNER, Seat
+from annotation.access import OWNER, Seat, made_by_an_owner
 from annotation.actions.studies import record
 from annotation.errors import Invalid, NotFound
 from annotation.models import ReaderLink, Study
@@ -68,7 +68,8 @@ def withdraw_reader_link(*, seat: Seat, number: int) -> ReaderLink:
 
 def open_reader_link(*, plaintext: str) -> ReaderLink:
     """The link of an address, counted as opened. Raises NotFound where there is none that holds."""
-    link = ReaderLink.objects.select_related("study").filter(digest=digest(plaintext)).first()
+    rows = ReaderLink.objects.select_related("study").filter(made_by_an_owner(), digest=digest(plaintext))
+    link = rows.first()
     if link is None or not link.holds:
         raise NotFound("This link leads nowhere: it was withdrawn, has ended, or is not whole.")
     ReaderLink.objects.filter(pk=link.pk).update(n_opened=F("n_opened") + 1, last_opened_at=timezone.now())

@@ -1,4 +1,4 @@
-"""The invitations of a study, and which one a link stands for."""
+"""The invitations of a study by link, and which one a link stands for."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,14 @@ from django.db.models import Prefetch
 from django.utils import timezone
 
 from accounts.models import User, digest
+from annotation.access import made_by_an_owner
 from annotation.errors import NotFound
 from annotation.models import Invitation, InvitationUse, Study
 
 SHOWN_MOST = 50
 OVER = (
-    "This invitation is not valid: it has ended, was withdrawn or was used already. Ask whoever sent you the link for "
-    "a new one."
+    "This invitation is not valid: it expired, was withdrawn or used already, or the person who created it no longer "
+    "owns the study. Ask whoever sent you the link, or an owner of the study, for a new one."
 )
 
 
@@ -22,6 +23,7 @@ class InvitationLine:
 
     invitation: Invitation
     uses: list[InvitationUse]
+    is_of_owner: bool
 
     @property
     def state(self) -> str:
@@ -30,7 +32,7 @@ class InvitationLine:
             return "withdrawn"
         if len(self.uses) >= self.invitation.n_most:
             return "used up"
-        return "open" if self.invitation.expires_at > timezone.now() else "over"
+        return "open" if self.is_of_owner and self.invitation.expires_at > timezone.now() else "over"
 
     @property
     def n_left(self) -> int:
@@ -41,21 +43,24 @@ def invitation_lines(study: Study) -> list[InvitationLine]:
     """The newest invitations of a study; two queries."""
     uses = InvitationUse.objects.select_related("member__user", "member__former_user")
     rows = Invitation.objects.filter(study=study).prefetch_related(Prefetch("uses", uses))
-    return [InvitationLine(each, list(each.uses.all())) for each in rows[:SHOWN_MOST]]
+    rows = rows.annotate(is_of_owner=made_by_an_owner())
+    return [InvitationLine(each, list(each.uses.all()), each.is_of_owner) for each in rows[:SHOWN_MOST]]
 
 
 def invitation_line(invitation: Invitation) -> InvitationLine:
     uses = InvitationUse.objects.select_related("member__user", "member__former_user").filter(invitation=invitation)
-    return InvitationLine(invitation, list(uses))
+    is_of_owner = Invitation.objects.filter(made_by_an_owner(), pk=invitation.pk).exists()
+    return InvitationLine(invitation, list(uses), is_of_owner)
 
 
 def living_invitation(plaintext: str, *, by: User | None = None, lock: bool = False) -> Invitation:
     """The invitation that a link stands for. Raises NotFound, which tells nothing of the study.
 
-    For who used it before (`by`) it is also open when it is used up, as long as they are a member.
+    For who used it before (`by`) it is also open when it is used up, as long as they are a member. It is over when its
+    maker owns the study no more.
     """
     rows = Invitation.objects.filter(digest=digest(plaintext), withdrawn_at=None, expires_at__gt=timezone.now())
-    rows = rows.filter(study__archived_at=None, study__deleted_at=None)
+    rows = rows.filter(made_by_an_owner(), study__archived_at=None, study__deleted_at=None)
     if lock:
         rows = rows.select_for_update(of=("self",), no_key=True)
     found = rows.first()

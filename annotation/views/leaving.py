@@ -10,10 +10,11 @@ from django.views.decorators.http import require_http_methods
 from accounts.confirming import confirmation_of
 from accounts.errors import TooMany
 from accounts.forms import CloseForm, explain
-from annotation.access import OWNER, get_member_at, get_seat
+from annotation.access import OWNER, Seat, get_member_at, get_seat
 from annotation.actions import leaving as actions
 from annotation.errors import ConcordError, Conflict, Forbidden
-from annotation.queries.leaving import leaves
+from annotation.models import Membership
+from annotation.queries.leaving import leaves, offers_of
 from annotation.views.study_page import me, study_page
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
@@ -31,8 +32,7 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("studies")
     if seat.membership is None:
         raise Forbidden("You are no member of this study; as staff you see every study.")
-    lines = leaves(seat.study, seat.membership)
-    return study_page(request, seat, "leave", "members", member=seat.membership, lines=lines, is_own=True)
+    return _page(request, seat, seat.membership, is_own=True)
 
 
 @login_required
@@ -44,12 +44,18 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST":
         left = actions.remove_member(seat=seat, member=member)
         done = "has no access any more" if member.user else "is not invited any more"
-        messages.success(request, f"{left.name} {done}.")
+        ended = left.offers.sentence if left.offers else ""
+        messages.success(request, f"{left.name} {done}.{ended}")
         return redirect("studies") if left.member.former_user_id == seat.user.pk else redirect("members", slug)
     if member.user is None and not member.is_invited:
         raise Conflict(f"{member.display_name} has no access to this study.")
+    return _page(request, seat, member, is_own=False)
+
+
+def _page(request: HttpRequest, seat: Seat, member: Membership, *, is_own: bool) -> HttpResponse:
     lines = leaves(seat.study, member)
-    return study_page(request, seat, "leave", "members", member=member, lines=lines, is_own=False)
+    offers = offers_of(seat.study, member.user) if member.user and member.has_role(OWNER) else None
+    return study_page(request, seat, "leave", "members", member=member, lines=lines, offers=offers, is_own=is_own)
 
 
 @login_required

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.links import absolute
-from annotation.access import OWNER, Seat, get_seat
+from annotation.access import OWNER, Seat, get_seat, made_by_an_owner
 from annotation.actions import reader_links as actions
 from annotation.errors import ConcordError
 from annotation.forms import explain
@@ -49,7 +49,7 @@ def _page(
     address: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    links = ReaderLink.objects.filter(study=seat.study).order_by("-number")[:SHOWN_MOST]
+    links = ReaderLink.objects.filter(study=seat.study).annotate(is_of_owner=made_by_an_owner())
     return study_page(
         request,
         seat,
@@ -58,7 +58,7 @@ def _page(
         status=status,
         form=form,
         n_private=Item.objects.filter(study=seat.study, issue__repository__private=True).count(),
-        links=links,
+        links=links.order_by("-number")[:SHOWN_MOST],
         made=made,
         address=address,
     )

@@ -36,6 +36,7 @@ from annotation.queries import studies as queries
 from annotation.queries.giving import candidates, stuck
 from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
+from annotation.queries.leaving import offers_of, owner_who_stops
 from annotation.queries.own_invitations import invitations_of
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.proposals import came_back
@@ -222,19 +223,33 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
     if given is not None:
         seat.require(OWNER)
         if form.is_valid():
+            if "confirmed" not in given and (page := _former_owner(request, seat, form)):
+                return page
             try:
-                member = member_actions.set_member(seat=seat, **form.chosen).membership
+                placed = member_actions.set_member(seat=seat, **form.chosen)
             except TooMany:
                 raise  # its page has the header Retry-After
             except ConcordError as error:
                 explain(form, error, user="username")
                 status = error.status
             else:
+                member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
                 roles = " and ".join(member.roles)
                 done = f"is {roles} now" if member.user else f"is invited as {roles}, and can be named in rounds"
-                messages.success(request, f"{member.display_name} {done}.")
+                messages.success(request, f"{member.display_name} {done}.{ended}")
                 return redirect("members", slug)
     return members_page(request, seat, status=status or status_of(form), form=form)
+
+
+def _former_owner(request: HttpRequest, seat: Seat, form: MemberForm) -> HttpResponse | None:
+    """The page that asks once more where an owner stops being one and what they handed out ends with that."""
+    found = owner_who_stops(seat.study, form.cleaned_data["username"], form.cleaned_data["roles"])
+    offers = offers_of(seat.study, found.user) if found is not None and found.user is not None else None
+    if not offers:
+        return None
+    given = [(name, value) for name in form.fields for value in request.POST.getlist(name)]
+    shown = {"member": found, "offers": offers, "roles": form.cleaned_data["roles"], "given": given}
+    return study_page(request, seat, "former_owner", "members", **shown)
 
 
 PRESENT = (Membership.State.MEMBER, Membership.State.INVITED, Membership.State.NAME_ONLY)
