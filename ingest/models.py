@@ -282,6 +282,12 @@ class IssueQuerySet(models.QuerySet["Issue"]):
             allowed |= Q(current_snapshot__in=rule(user))
         return self.filter(allowed)
 
+    def takeable_by(self, user: User) -> "IssueQuerySet":
+        """Issues of repositories that the user may see. They take no others into a study: of those that only a study of
+        theirs shows them, its owner decides.
+        """
+        return self.filter(repository__in=Repository.objects.visible_to(user).values("pk"))
+
     def read_at(self, user: Viewer, sha256: str) -> "IssueQuerySet":
         """Issues of which the user may read the snapshot whose SHA-256 begins so, whether or not a newer one came."""
         if not user.is_authenticated or len(sha256) < SHA256_SHOWN:
@@ -362,6 +368,10 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
             return self
         repositories = Q(issue__repository__private=False) | Q(issue__repository__in=_readable_ids(user))
         return self.filter(repositories | _own_snapshots(user))
+
+    def takeable_by(self, user: User) -> "SnapshotQuerySet":
+        """All of repositories that the user may see, and none that only a study shows them."""
+        return self.filter(issue__repository__in=Repository.objects.visible_to(user).values("pk"))
 
 
 class Snapshot(models.Model):

@@ -25,6 +25,7 @@ from annotation.models import (
     Round,
 )
 from annotation.queries.evidence import texts_of
+from annotation.queries.states import states_of_members
 from annotation.screening import refuse_proposals
 from ingest.models import Snapshot
 from taxonomy.queries import published_version
@@ -181,16 +182,24 @@ def _revision(assignment: Assignment) -> int:
 
 
 def _snapshot_read(assignment: Assignment, body: Mapping[str, object], fields: dict[str, list[str]]) -> int | None:
-    """The state that stood before the rater: what the request names, so that a pin moved on meanwhile is no matter."""
+    """The state that stood before the rater: what the request names, so that a pin moved on meanwhile is no matter.
+
+    It is one that this rater may have read here: pinned at some time since the round opened and they are a member, or
+    that of their own answer, which they revise.
+    """
     item, named = assignment.item, body.get("snapshot")
     if named is None:
         return item.snapshot_id
     found = None
     if isinstance(named, str) and item.issue_id is not None:
-        of_issue = Snapshot.objects.filter(issue=item.issue_id, sha256=named.lower())
-        found = of_issue.values_list("pk", flat=True).first()
+        since = max(assignment.round.opened_at or assignment.round.created_at, assignment.rater.created_at)
+        own = Annotation.objects.filter(pk=assignment.current_id or 0).order_by().values("snapshot")
+        states = states_of_members(item, since) | Snapshot.objects.filter(pk__in=own)
+        found = states.filter(sha256=named.lower()).values_list("pk", flat=True).first()
     if found is None:
-        fields["snapshot"] = ["This is no state of the issue. Send `snapshot` of the issue that was read, or nothing."]
+        fields["snapshot"] = [
+            "The study has pinned no such state of the issue. Send `snapshot` of the issue that was read, or nothing."
+        ]
     return found
 
 

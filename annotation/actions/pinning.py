@@ -8,7 +8,7 @@ from django.db import transaction
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, Stale
-from annotation.models import Item
+from annotation.models import EarlierPin, Item
 from annotation.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
 from ingest.actions import fetches
 from ingest.identifiers import full_name
@@ -83,13 +83,17 @@ def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     while batch := list(rows.filter(pk__gt=after).select_for_update(of=("self",), no_key=True)[:BATCH]):
         after = batch[-1].pk
         n += len(batch)
+        earlier: list[EarlierPin] = []
         for item in batch:
             assert item.issue is not None
             assert item.issue.current_snapshot is not None
             before = item.snapshot.sha256[:12] if item.snapshot else "none"
             if len(recorded) < RECORDED_MOST:
                 recorded.append(f"{item.identifier} from {before} to {item.issue.current_snapshot.sha256[:12]}")
+            if item.snapshot is not None:
+                earlier.append(EarlierPin(item=item, snapshot=item.snapshot))
             item.snapshot = item.issue.current_snapshot
+        EarlierPin.objects.bulk_create(earlier)
         Item.objects.bulk_update(batch, ["snapshot"])
     if n:
         record(study=seat.study, user=seat.user, verb="items re-pinned", n=n, states=recorded)

@@ -17,7 +17,7 @@ from annotation.actions.primary import check_primary
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.models import AuditEvent, Item, Membership, Round, Study
-from annotation.queries.states import newest_readable
+from annotation.queries.states import newest_takeable
 from annotation.queries.studies import labelling_has_begun
 from annotation.ruling import newest_annotation
 from ingest.models import Issue
@@ -218,8 +218,8 @@ def next_code(study: Study) -> str:
 def items_for(seat: Seat, issues: Iterable[Issue]) -> list[Item]:
     """The study's items of these issues (with their repositories), in order; made where they are missing.
 
-    An issue that becomes an item is pinned to the newest state that this person may read; what was an item before
-    keeps its own. Raises Forbidden where there is an issue of which they may read none.
+    An issue that becomes an item is pinned to the newest state that this person may pin; what was an item before
+    keeps its own. Raises Forbidden where there is an issue of which they may pin none.
     """
     study, wanted = seat.study, list(issues)
     by_issue = {item.issue_id: item for item in _items_of(study, wanted)}
@@ -253,8 +253,8 @@ def _items_of(study: Study, issues: Sequence[Issue]) -> QuerySet[Item]:
 
 
 def _states_to_pin(seat: Seat, issues: Sequence[Issue]) -> dict[int, int | None]:
-    """Issue → the newest state that this person may read. Raises Forbidden where they may read none."""
-    rows = Issue.objects.filter(pk__in=[issue.pk for issue in issues]).annotate(state=newest_readable(seat))
+    """Issue → the newest state that this person may pin. Raises Forbidden where there is none."""
+    rows = Issue.objects.filter(pk__in=[issue.pk for issue in issues]).annotate(state=newest_takeable(seat))
     found = {pk: (state, current) for pk, state, current in rows.values_list("pk", "state", "current_snapshot")}
     if n := sum(state is None and current is not None for state, current in found.values()):
         these = "1 of these issues is" if n == 1 else f"{n} of these issues are"

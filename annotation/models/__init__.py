@@ -9,6 +9,7 @@ from annotation.models.rounds import Round, RoundItem, RoundRater
 from annotation.models.sheets import Spelling, Workbook
 from annotation.models.studies import (
     AuditEvent,
+    EarlierPin,
     Invitation,
     InvitationUse,
     Item,
@@ -27,6 +28,7 @@ __all__ = [
     "AuditEvent",
     "Deletion",
     "Draft",
+    "EarlierPin",
     "Evidence",
     "Export",
     "InboxLine",

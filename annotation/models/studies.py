@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 
@@ -354,6 +355,17 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.identifier
+
+
+class EarlierPin(models.Model):
+    """A state that an item was pinned to until its owner moved on to another one; only ever appended."""
+
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="earlier_pins")
+    snapshot = models.ForeignKey("ingest.Snapshot", on_delete=models.PROTECT, related_name="+")
+    until = models.DateTimeField(auto_now_add=True, db_default=Now())
+
+    class Meta:
+        ordering = ["id"]
 
 
 class AuditEvent(models.Model):

@@ -11,6 +11,7 @@ from accounts.models import User
 from annotation.access import Seat
 from annotation.errors import Forbidden
 from annotation.models import Assignment, AuditEvent, Item, Study
+from annotation.queries.states import readable_states, states_of_members
 from ingest.differences import Difference
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from ingest.queries import snapshot_difference
@@ -215,7 +216,8 @@ def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     """What differs between the pinned (or the state whose SHA-256 begins with `since`) and the newest state.
 
     Where the pinned one is the newest, it is compared with the newest other state that somebody answered on. Answers
-    that are hidden from the person bring in no state. Ten queries at most, beside those of the seat. Raises Forbidden
+    that are hidden from the person bring in no state, nor do states that were never pinned and that they may not read
+    otherwise. Ten queries at most, beside those of the seat. Raises Forbidden
     where the newest state is hidden.
     """
     assert item.issue is not None
@@ -232,7 +234,8 @@ def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
         }
     )
     wanted = {pk for pk in (*answered, item.snapshot_id, item.issue.current_snapshot_id) if pk is not None}
-    snapshots = {each.pk: each for each in Snapshot.objects.filter(pk__in=wanted)}
+    shown = Q(pk__in=states_of_members(item).values("pk")) | Q(pk__in=readable_states(seat).values("pk"))
+    snapshots = {each.pk: each for each in Snapshot.objects.filter(shown, pk__in=wanted)}
     current = snapshots.get(item.issue.current_snapshot_id or 0)
     others = sorted((pk for pk in snapshots if current and pk != current.pk), reverse=True)
     chosen = [pk for pk in others if since and snapshots[pk].sha256.startswith(since)]

@@ -15,6 +15,7 @@ from annotation.consensus import Decision, Values, Verdict
 from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
 from annotation.queries.matching import matches_of
+from annotation.queries.states import states_of_members
 from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
 from ingest.models import Comment, Snapshot
 from taxonomy.queries import published_version
@@ -382,10 +383,15 @@ def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
 
 
 def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:
-    """The pinned state if a rater read that, else the newest that one read, with its comments; two queries."""
+    """The pinned state if a rater read that, else the newest that one read, with its comments; three queries at most.
+
+    States that were never pinned are not for everybody who resolves.
+    """
     if item.issue_id is None:
         return None, []
     read = {voice.snapshot for voice in heard.values() if voice.snapshot is not None}
+    if read - {item.snapshot_id}:
+        read = set(states_of_members(item).filter(pk__in=read).values_list("pk", flat=True))
     shown = item.snapshot_id if item.snapshot_id in read or not read else max(read)
     if shown is None:
         return None, []

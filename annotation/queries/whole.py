@@ -74,6 +74,7 @@ Annotations and assignments name each other; the database looks at that at the e
 """
 STAYS: Mapping[str, str] = {
     "workbook": "spreadsheets that were uploaded; what was imported from them is in the study",
+    "earlierpin": "states that were pinned before; those that answers were given on are in the file",
     "readerlink": "links for reviewers: what opens them is a secret of this server",
     "invitation": "invitations: what opens them is a secret of this server",
     "invitationuse": "who came by them; the members that they became are in the study",
