@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import BigIntegerField, F, Func, Q
 from django.utils import timezone
 
 from accounts import auditing
@@ -11,10 +12,12 @@ from accounts.models import User
 from annotation import tasks
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.studies import ask_in, come_in, create_study, place_of, record
-from annotation.errors import Blind, Conflict, Invalid, WrongState
+from annotation.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.exports.whole import manifest_of
-from annotation.models import Deletion, Export, Membership, Plan, Round, Study
+from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, Study
 from annotation.queries import whole
+from annotation.queries.states import takeable_states
+from ingest.models import Snapshot
 
 COPIED = ("guidelines", "resolve_when", "applies", "names_shown", "third_rater", "majority", "pseudonymise")
 
@@ -27,7 +30,8 @@ def duplicate_study(
 
     With items the samples come along, and every item with the state that raters read; none is screened. With members
     everybody who can sign in has the same roles and code; else `seat`'s person alone is there, as owner. Raises Invalid
-    with the fields, Conflict where the slug is taken.
+    with the fields, Conflict where the slug is taken, Forbidden where items or frames are private issues that
+    the person reads only through this study.
     """
     seat.require(OWNER)
     source = seat.study
@@ -46,6 +50,8 @@ def duplicate_study(
     made.save(update_fields=COPIED)
     if with_members:
         _copy_members(source, made, seat.user)
+    if with_items:
+        _require_takeable(seat)
     n_items = _copy_items(source, made) if with_items else 0
     said: dict[str, Any] = {"of": source.slug, "members": with_members, "items": n_items}
     record(study=made, user=seat.user, verb="duplicated from a study", **said)
@@ -68,6 +74,20 @@ def _copy_members(source: Study, made: Study, user: User) -> None:
         for name, value in given.items():
             setattr(copied, name, value)
         copied.save()
+
+
+def _require_takeable(seat: Seat) -> None:
+    """Raises Forbidden where the study holds states of issues that this person may not take into another one."""
+    pinned = Item.objects.filter(study=seat.study, snapshot__isnull=False).order_by().values("snapshot")
+    frames = Sample.objects.filter(study=seat.study).order_by()
+    framed = frames.values_list(Func(F("frame"), function="unnest", output_field=BigIntegerField()))
+    held = Snapshot.objects.filter(Q(pk__in=pinned) | Q(pk__in=framed), issue__repository__private=True)
+    if n := held.exclude(pk__in=takeable_states(seat).values("pk")).values("issue").distinct().count():
+        these = "1 of its issues is" if n == 1 else f"{n} of its issues are"
+        raise Forbidden(
+            f"The study was not duplicated: {these} in a private repository that you read only through this study. "
+            "Duplicate it without items, or ask an owner who may read the repository."
+        )
 
 
 def _copy_items(source: Study, made: Study) -> int:

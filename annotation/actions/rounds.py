@@ -329,7 +329,7 @@ def _named_items(
         except Invalid as error:
             fields.setdefault("issues", []).append(error.message)
             continue
-        issues = Issue.objects.visible_to(seat.user).select_related("repository")
+        issues = Issue.objects.takeable_by(seat.user).select_related("repository")
         issue = issues.identified(*identified).first()
         if issue is None:
             fields.setdefault("issues", []).append(f"“{name}” is not stored; fetch it first (owner/name#number).")

@@ -61,7 +61,7 @@ def users_by_name(names: Collection[str]) -> dict[str, User]:
 
 
 def stored_issues(user: User, names: Iterable[ItemName]) -> dict[str, Issue]:
-    """Of these items those that are stored issues which the user may see, by the item's key."""
+    """Of these items those that are stored issues which the user may take into a study, by the item's key."""
     wanted: dict[tuple[str, str, str], dict[int, str]] = {}
     for name in names:
         if name.issue:
@@ -78,7 +78,7 @@ def stored_issues(user: User, names: Iterable[ItemName]) -> dict[str, Issue]:
         }
         numbers = {number for keys in homes.values() for number in keys}
         for some in _chunks(numbers):
-            issues = Issue.objects.visible_to(user).filter(repository__in=list(homes), number__in=some)
+            issues = Issue.objects.takeable_by(user).filter(repository__in=list(homes), number__in=some)
             for issue in issues.select_related("repository"):
                 if key := homes[issue.repository_id].get(issue.number):
                     found[key] = issue
