@@ -27,6 +27,7 @@ from annotation.models import (
 )
 from annotation.package.whole import StudyFile, refused
 from annotation.queries import whole
+from annotation.queries.choosing import is_readable
 from annotation.ruling import newest_annotation
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import brought
@@ -48,6 +49,10 @@ MAPS: Mapping[type[Model], str] = {
 }
 NOWHERE = -1
 """Stands for a row that is not in the file; the database refuses it."""
+WITHHELD = (
+    "The study reads {} in another state than is stored here. Its repository was fetched from GitHub, and files of "
+    "those who may not fetch with this server's tokens add no state to it. Ask someone named in FETCHERS to import it."
+)
 _MAPPED = "(SELECT coalesce({into}, '{nothing}') FROM {parts} LEFT JOIN {map} m ON m.old = p.old)"
 OTHERWISE: Mapping[tuple[type[Model], str], str] = {
     (Membership, "user_id"): "NULL",
@@ -109,6 +114,8 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> Stored
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
         return stored
     except (DataError, IntegrityError) as error:
+        if storing.withheld:
+            raise refused(WITHHELD.format(storing.withheld)) from error
         said = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
         rule = f" (the rule is: {said.replace('_', ' ')})" if said else ""
         raise refused(f"The table {storing.at} holds a row that does not fit{rule}.") from error
@@ -122,6 +129,7 @@ class _Storing:
     def __init__(self, user: User, file: StudyFile, slug: str, told: Told) -> None:
         self.user, self.file, self.slug, self.told = user, file, slug, told
         self.at = ""
+        self.withheld = ""
         self.n_done = 0
         self.people: dict[int, int] = {}
 
@@ -143,7 +151,11 @@ class _Storing:
         over = Round.objects.filter(study=study).exclude(state=Round.State.OPEN)
         over.update(ruled_until=newest_annotation())
         if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
-            raise refused("The frame of a sample names a state of an issue that is not in the file.")
+            missing = "The frame of a sample names a state of an issue that is not in the file."
+            raise refused(WITHHELD.format(self.withheld) if self.withheld else missing)
+        self.at = "sample"
+        if not all(is_readable(sample) for sample in Sample.objects.filter(study=study).defer("frame")):
+            raise refused("The table sample holds a row with a filter, strata or counts that can't be read.")
         return self.stored
 
     # What stands around the study's own tables
@@ -257,7 +269,7 @@ class _Storing:
         stored.n_new_issues = brought.store_issues(self._lines("issues"))
         stored.n_issues = self.file.tables["issues"].rows
         brought.store_comments(self._lines("comments"))
-        stored.n_new_snapshots = brought.store_snapshots(self._lines("snapshots"))
+        stored.n_new_snapshots, self.withheld = brought.store_snapshots(self.user, self._lines("snapshots"))
         brought.store_closing_changes(self._lines("closingchanges"))
 
     # The study's own tables

@@ -16,6 +16,7 @@ from annotation.models import Assignment, Item, Round, RoundItem, Sample, Sample
 from annotation.queries.states import newest_readable, readable_states
 from annotation.sampling import allocate, sample_size
 from ingest import filters
+from ingest.filters.frames import Stratum
 from ingest.identifiers import full_name
 from ingest.models import Issue, Repository, Snapshot
 from ingest.selections import Selection
@@ -105,7 +106,7 @@ def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -
         raise Invalid("The sample could not be drawn.", fields=fields)
     frame = filters.frame(
         given,
-        Issue.objects.visible_to(seat.user),
+        Issue.objects.takeable_by(seat.user),
         further=further,
         stratify_by=wish.stratify_by,
         rows=is_draw or bool(wish.stratify_by),
@@ -296,8 +297,29 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     return _frame_rows(sample, ids)
 
 
+def is_readable(sample: Sample) -> bool:
+    """Whether filter, strata and counts of a sample have their form: those of a file that was brought may have any."""
+    try:
+        _stratum_of(sample)
+    except (Invalid, KeyError):
+        return False
+    return all(
+        isinstance(rows, list)
+        and all(isinstance(row, dict) and isinstance(row.get(name), str) for row in rows)
+        and all(type(row.get(number)) is int for row in rows for number in numbers)
+        for rows, name, *numbers in (
+            (sample.counts, "step", "n"),
+            (sample.strata, "stratum", "n_frame", "n_drawn"),
+        )
+    )
+
+
+def _stratum_of(sample: Sample) -> Stratum:
+    return filters.strata_of(sample.stratify_by, filters.read(sample.filter, others=tuple(OWN_WORDS)))
+
+
 def _frame_rows(sample: Sample, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
-    stratum = filters.strata_of(sample.stratify_by, filters.read(sample.filter, others=tuple(OWN_WORDS)))
+    stratum = _stratum_of(sample)
     positions = dict(SampleIssue.objects.filter(sample=sample).values_list("issue", "position"))
     remaining = iter(ids)
     while chunk := list(islice(remaining, CHUNK)):

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from accounts.allowances import may_use_tokens
 from accounts.models import User
 from ingest.errors import Invalid
 from ingest.identifiers import full_name
@@ -152,11 +153,16 @@ def store_comments(lines: Iterable[bytes]) -> None:
             )
 
 
-def store_snapshots(lines: Iterable[bytes]) -> int:
-    """Finds or stores the states of issues, each by its content; how many are new. Raises Invalid as for comments."""
+def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
+    """Finds or stores the states of issues, each by its content; how many are new. Raises Invalid as for comments.
+
+    To stored issues of a repository that was fetched only those add states whom FETCHERS includes, as with any file;
+    also answers the first state that was not stored for this reason, as its issue.
+    """
     map_table("map_snapshots")
-    n_new = 0
+    n_new, withheld = 0, ""
     with connection.cursor() as cursor:
+        _hold_fetched_issues(cursor, user)
         for batch in batches(lines):
             rows = _rows(batch)
             hashes = _hashes({pk for row in rows for pk in row["thread"]})
@@ -166,7 +172,7 @@ def store_snapshots(lines: Iterable[bytes]) -> int:
                 "WHERE s.sha256 = ANY(%s)",
                 [(row["issue_id"], row["sha256"]) for row in wrong],
             )
-            values = {"rows": as_array(batch)}
+            values: dict[str, Any] = {"rows": as_array(batch)}
             cursor.execute(
                 """
                 INSERT INTO ingest_snapshot (issue_id, sha256, title, body, state, state_reason, github_labels,
@@ -176,7 +182,8 @@ def store_snapshots(lines: Iterable[bytes]) -> int:
                     created_at, updated_at, closed_at, CASE WHEN html_url ~ '^https?://' THEN html_url ELSE '' END,
                     n_comments, comments_known, coalesce(fetched_at, now())
                 FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
-                JOIN map_issues m ON m.old = r.issue_id ORDER BY r.id
+                JOIN map_issues m ON m.old = r.issue_id
+                WHERE m.new NOT IN (SELECT id FROM fetched_issues) ORDER BY r.id
                 ON CONFLICT (issue_id, sha256) DO NOTHING RETURNING id
                 """,
                 values,
@@ -198,11 +205,43 @@ def store_snapshots(lines: Iterable[bytes]) -> int:
                 """,
                 values | {"made": made},
             )
-    return n_new
+            withheld = withheld or _withheld(cursor, values)
+    return n_new, withheld
+
+
+def _hold_fetched_issues(cursor: Any, user: User) -> None:
+    """The stored issues of fetched repositories to which this person's files add nothing; none for FETCHERS."""
+    cursor.execute(
+        """
+        CREATE TEMP TABLE IF NOT EXISTS fetched_issues (id bigint PRIMARY KEY) ON COMMIT DROP; TRUNCATE fetched_issues;
+        INSERT INTO fetched_issues
+        SELECT DISTINCT i.id FROM map_issues m JOIN ingest_issue i ON i.id = m.new
+        JOIN ingest_repository r ON r.id = i.repository_id
+        WHERE NOT %s AND r.github_id IS NOT NULL AND i.id NOT IN (SELECT id FROM made_issues)
+        """,
+        [may_use_tokens(user)],
+    )
+
+
+def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:
+    cursor.execute(
+        """
+        SELECT i.id FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
+        JOIN map_issues m ON m.old = r.issue_id JOIN fetched_issues f ON f.id = m.new
+        JOIN ingest_issue i ON i.id = m.new
+        WHERE NOT EXISTS (SELECT FROM map_snapshots s WHERE s.old = r.id) LIMIT 1
+        """,
+        values,
+    )
+    row = cursor.fetchone()
+    return Issue.objects.select_related("repository").get(pk=row[0]).identifier if row else ""
 
 
 def store_closing_changes(lines: Iterable[bytes]) -> None:
-    """Keeps what closed the issues of which nobody here was told; then the issues are whole and wait to be found."""
+    """Keeps what closed the issues of which nobody here was told; then the issues are whole and wait to be found.
+
+    Call it after `store_snapshots`, which knows the issues that take nothing from this file.
+    """
     with connection.cursor() as cursor:
         for batch in batches(lines):
             cursor.execute(
@@ -215,7 +254,7 @@ def store_closing_changes(lines: Iterable[bytes]) -> None:
                 FROM json_populate_recordset(NULL::ingest_closingchange, %s) AS r
                 JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
                 WHERE (i.id IN (SELECT id FROM made_issues) OR NOT i.changes_known)
-                    AND r.kind IN ('pull_request', 'commit')
+                    AND i.id NOT IN (SELECT id FROM fetched_issues) AND r.kind IN ('pull_request', 'commit')
                 ORDER BY r.id ON CONFLICT (issue_id, identifier) DO NOTHING
                 """,
                 [as_array(batch)],

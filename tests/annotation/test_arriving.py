@@ -14,6 +14,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.access import get_seat, get_whole_study
 from annotation.actions import arriving, resolving, rounds
+from annotation.actions.choosing import draw_sample
 from annotation.actions.demo import FOLDER, REPOSITORY
 from annotation.actions.exporting import request_export
 from annotation.actions.joining import join_member
@@ -25,7 +26,8 @@ from annotation.package import whole as form
 from annotation.queries import whole
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import Issue, Repository, Snapshot
+from ingest.models import ClosingChange, Issue, Repository, Snapshot
+from ingest.records import content_digest
 from taxonomy.models import Taxonomy
 from tests import builders as make
 from tests.annotation.test_whole import files_of, written
@@ -115,6 +117,63 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
         with pytest.raises(ConcordError, match=said):
             arriving.bring_study(user=make.user("nina"), file=brought_file, slug="other")
     assert not Study.objects.filter(slug="other").exists() and User.objects.count() == n_users + 1
+
+
+BAD_SAMPLES = [
+    (b'"filter":{', b'"filter":{"=cat":1,'),
+    (b'"stratify_by":""', b'"stratify_by":"phase of the moon"'),
+    (b'"counts":[', b'"counts":[5,'),
+    (b'"strata":[]', b'"strata":[{"stratum":1}]'),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), BAD_SAMPLES)
+def test_a_sample_that_no_page_could_show_is_refused(old: bytes, new: bytes) -> None:
+    study = small()
+    make.issues(3, "acme/more")
+    draw_sample(seat=make.owner_seat(study), filter={"repository": ["acme/more"]}, size=2, seed=1)
+    file = brought(study)
+    arriving.bring_study(user=make.user("nina"), file=file, slug="as-it-was")
+    forged = changed(file, _swap("sample", old, new), honest=True)
+    with pytest.raises(ConcordError, match="The table sample holds a row with a filter"):
+        arriving.bring_study(user=make.user("nina"), file=forged, slug="forged")
+
+
+def add_state(entries: dict[str, bytes]) -> None:
+    """Puts a state of the first issue in front that its study reads, too: what was pinned, in other words."""
+    rows = [json.loads(line) for line in entries[form.path_of("snapshots")].splitlines()]
+    forged = rows[0] | {"title": "Forged", "fetched_at": "2020-01-01T00:00:00Z"}
+    digest = content_digest(
+        title="Forged", body=forged["body"], state=forged["state"], state_reason=forged["state_reason"],
+        github_labels=forged["github_labels"], author=forged["author_id"] or forged["author_login"], comments=[],
+    )  # fmt: skip
+    rows[0] = forged | {"sha256": digest}
+    entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def test_a_file_adds_no_state_to_a_fetched_repository_unless_fetchers_bring_it() -> None:
+    file = changed(brought(small()), add_state, honest=True)
+    fetched = Repository.objects.filter(name="rocket")
+    fetched.update(github_id=77)
+    n_states = Snapshot.objects.count()
+    with pytest.raises(ConcordError, match="reads acme/rocket#1 in another state than is stored here"):
+        arriving.bring_study(user=make.user("nina"), file=file, slug="forged")
+    assert Snapshot.objects.count() == n_states and not Study.objects.filter(slug="forged").exists()
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    assert Snapshot.objects.count() == n_states + 1
+
+
+def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetchers_bring_it() -> None:
+    study = small()
+    issue = Issue.objects.get(number=1)
+    ClosingChange.objects.create(issue=issue, kind="commit", identifier="acme/rocket@abc", title="Forged")
+    file = brought(study)
+    ClosingChange.objects.all().delete()
+    Repository.objects.filter(name="rocket").update(github_id=77)
+    arriving.bring_study(user=make.user("nina"), file=file, slug="other")
+    assert not ClosingChange.objects.exists()
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    assert ClosingChange.objects.get().issue == issue
 
 
 def test_an_address_that_is_taken_or_none_is_refused() -> None:
