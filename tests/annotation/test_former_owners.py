@@ -65,7 +65,12 @@ def deactivate(study: Study) -> None:
     User.objects.filter(username="mallory").update(is_active=False)
 
 
-ENDINGS = [demote, remove, leave, deactivate]
+def before_the_upgrade(study: Study) -> None:
+    """They lost the role when nothing ended with it."""
+    Membership.objects.filter(study=study, user__username="mallory").update(roles=["rater"])
+
+
+ENDINGS = [demote, remove, leave, deactivate, before_the_upgrade]
 
 
 @pytest.mark.parametrize("end", ENDINGS)
@@ -193,7 +198,7 @@ def test_an_owner_who_sets_the_roles_of_an_invited_account_answers_for_its_invit
     assert Script("carl").send("POST", f"me/invitations/{row['id']}/accept/").status_code == 200
 
 
-@pytest.mark.parametrize("end", [demote, deactivate])
+@pytest.mark.parametrize("end", [demote, deactivate, before_the_upgrade])
 def test_roles_of_an_invitation_that_ended_come_in_by_no_other_way(study: Study, end: Any) -> None:
     make.user("carl")
     members.set_member(seat=make.seat(study, "mallory"), username="carl", roles=["owner"])
@@ -202,7 +207,7 @@ def test_roles_of_an_invitation_that_ended_come_in_by_no_other_way(study: Study,
     assert make.member(study, "carl").roles == ["reader"]
 
 
-@pytest.mark.parametrize("end", [demote, deactivate])
+@pytest.mark.parametrize("end", [demote, deactivate, before_the_upgrade])
 def test_roles_of_an_invitation_that_ended_do_not_come_with_a_joined_member(study: Study, end: Any) -> None:
     make.user("carl")
     members.set_member(seat=make.seat(study, "mallory"), username="carl", roles=["owner"])

@@ -1,13 +1,15 @@
 """The SHA-256 of a state of a private issue, which files name in public, opens none of its text to raters."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from annotation.access import get_item
 from annotation.actions import members, pinning, rounds
-from annotation.models import Annotation, Item, Round, Study
+from annotation.models import Annotation, AuditEvent, EarlierPin, Item, Round, Study
 from annotation.queries.changes import item_change
 from ingest.models import Repository, Snapshot
 from tests import builders as make
@@ -126,3 +128,18 @@ def test_members_see_the_earlier_pinned_state_that_answers_were_given_on(study: 
 def test_any_state_of_a_public_issue_is_answered_on(study: Study) -> None:
     Repository.objects.update(private=False)
     assert answer("bob", snapshot=state(1)).status_code == 201
+
+
+def test_the_upgrade_takes_earlier_pins_from_the_audit_log(study: Study) -> None:
+    before = item().snapshot
+    pinning.repin_item(seat=make.owner_seat(study), item=item())
+    EarlierPin.objects.all().delete()
+    AuditEvent.objects.create(study=study, verb="items re-pinned", detail={"states": "of a file that was made up"})
+    AuditEvent.objects.create(study=study, verb="items re-pinned", detail={"states": ["", "x from y"]})
+    migration = import_module("annotation.migrations.0023_earlier_pins")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FROM_THE_AUDIT)
+    event = AuditEvent.objects.get(verb="items re-pinned", detail__n=1)
+    found = EarlierPin.objects.filter(item=item(), until=event.at)
+    assert before is not None and before.pk in found.values_list("snapshot", flat=True)
+    assert EarlierPin.objects.count() == found.count()
