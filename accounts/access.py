@@ -49,23 +49,15 @@ def get_password_link(plaintext: str) -> PasswordLink:
 def get_good_link(**which: Any) -> PasswordLink:
     """A link that may be opened and used now; raises NotFound for one that was used or has ended.
 
-    One that the owner of a study made has also ended once its person signed in, or its owner could not make it now; and
-    one that staff made, once they are staff no more.
+    One that the owner of a study made has also ended once its person signed in, or its owner could not make it now.
     """
     rows = PasswordLink.objects.select_related("user", "made_by").filter(used_at=None, expires_at__gt=timezone.now())
     link = rows.filter(**which, user__is_active=True).first()
-    if link is None or not _has_maker(link) or (link.of_study is not None and not _is_as_it_was(link)):
+    if link is None or (link.of_study is not None and not _is_as_it_was(link)):
         raise NotFound(
             "This link for a new password was used already, or has ended. Whoever sent it to you can make a new one."
         )
     return link
-
-
-def _has_maker(link: PasswordLink) -> bool:
-    """Whether the member of staff who made a link is still staff; others answer for theirs by their study."""
-    if link.made_by is None or link.of_study is not None:
-        return True
-    return link.made_by.is_active and link.made_by.is_staff
 
 
 def _is_as_it_was(link: PasswordLink) -> bool:

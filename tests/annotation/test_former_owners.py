@@ -6,7 +6,6 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.actions import make_password_link
 from accounts.models import User
 from annotation.access import get_seat
 from annotation.actions import joining, members
@@ -215,11 +214,3 @@ def test_roles_of_an_invitation_that_ended_do_not_come_with_a_joined_member(stud
     member = Membership.objects.create(study=study, name="R9 of a sheet", roles=["rater"], code="R9")
     joined = joining.join_member(seat=make.owner_seat(study), member=member, username="carl")
     assert joined.roles == ["rater"]
-
-
-def test_staff_who_are_staff_no_more_have_no_password_link_out(study: Study) -> None:
-    staff = make.user("sam", staff=True)
-    _, plaintext = make_password_link(user=make.user("zoe"), made_by=staff)
-    assert Client().get(f"/new-password/{plaintext}/").status_code == 200
-    User.objects.filter(pk=staff.pk).update(is_staff=False)
-    assert Client().get(f"/new-password/{plaintext}/").status_code == 404
