@@ -1,6 +1,6 @@
 """Runs the benchmarks on servers of their own in a temporary folder and prints one table in Markdown.
 
-`python -m bench [--sizes 1000,50000] [fetch github labelling agreement many analysis plans export whole backup]`
+`python -m bench [--sizes 1000,50000] [fetch github labelling agreement many analysis plans export whole backup large]`
 """
 
 import argparse
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-KINDS = ("fetch", "github", "labelling", "agreement", "many", "analysis", "plans", "export", "whole", "backup")
+KINDS = ("fetch", "github", "labelling", "agreement", "many", "analysis", "plans", "export", "whole", "backup", "large")
 
 
 @contextmanager

@@ -186,6 +186,7 @@ CELERY_BEAT_SCHEDULE = {
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
     "pick up workbooks that were lost": {"task": "annotation.jobs.pick_up_workbooks", "schedule": 30.0},
     "pick up studies that were lost on their way in": {"task": "annotation.jobs.pick_up_arrivals", "schedule": 30.0},
+    "pick up samples and rounds that were lost": {"task": "annotation.jobs.pick_up_bulk_jobs", "schedule": 30.0},
     "pick up deletions that were lost": {"task": "annotation.tasks.pick_up_deletions", "schedule": 30.0},
     "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {

@@ -9,7 +9,8 @@ from django.test import Client
 
 from annotation.access import get_item
 from annotation.actions import pinning, rounds
-from annotation.actions.studies import add_member, items_for
+from annotation.actions.items import items_for
+from annotation.actions.studies import add_member
 from annotation.errors import Forbidden, Invalid, Stale
 from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
 from annotation.queries import changes as queries
