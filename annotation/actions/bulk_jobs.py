@@ -9,7 +9,8 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from annotation.access import get_seat
-from annotation.actions.bulk import BATCH, SAMPLED, TAKEN, Drawing, Opening, take_issues
+from annotation.actions import bulk
+from annotation.actions.bulk import SAMPLED, TAKEN, Drawing, Opening, take_issues
 from annotation.actions.rounds import finish_opening
 from annotation.assigning import raters_planned
 from annotation.errors import ConcordError
@@ -104,8 +105,8 @@ def _drawing(job: BulkJob) -> Step:
     drawing = Drawing.of(job.sample)
 
     def step(job: BulkJob) -> bool:
-        drawing.write(job.n_done, job.n_done + BATCH)
-        job.n_done += BATCH
+        drawing.write(job.n_done, job.n_done + bulk.BATCH)
+        job.n_done += bulk.BATCH
         if job.n_done >= job.n_total:
             tell_planner(job.n_total, SAMPLED)
         return job.n_done < job.n_total
@@ -125,7 +126,7 @@ def _taking(job: BulkJob) -> Step:
         take_issues(seat, round_, planned, job.cursor, n_training)
         job.n_done = job.cursor["taken"]
         if is_first or job.n_done >= job.n_total:
-            tell_planner(BATCH, TAKEN)
+            tell_planner(bulk.BATCH, TAKEN)
         return job.n_done < job.n_total
 
     return step
@@ -139,8 +140,8 @@ def _opening(job: BulkJob) -> Step:
 
     def step(job: BulkJob) -> bool:
         start = job.cursor.get("written", 0)
-        opening.write(start, start + BATCH)
-        job.cursor["written"] = job.n_done = min(start + BATCH, opening.n_total)
+        opening.write(start, start + bulk.BATCH)
+        job.cursor["written"] = job.n_done = min(start + bulk.BATCH, opening.n_total)
         if job.n_done < opening.n_total:
             return True
         seat = get_seat(job.created_by, job.study.slug)

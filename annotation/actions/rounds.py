@@ -164,11 +164,12 @@ def create_round(
     )
     if drawn_from is None:
         place_items(round_, items, planned, len(training))
+        tell_planner(n_all, TAKEN)
     elif is_large(n_all):
         start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_)
     else:
         _take_all_issues(seat, round_, planned, len(training))
-    tell_planner(len(items), TAKEN)
+        tell_planner(n_all, TAKEN)
     passed_over = n_passed_over(drawn_from) if drawn_from else 0
     said = {"screened_out": passed_over} if passed_over else {}
     said |= {"training": len(training)} if training else {}

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.actions import make_token
-from annotation.actions.items import items_for
 from annotation.actions import choosing, rounds, studies
+from annotation.actions.items import items_for
 from annotation.errors import Forbidden, Invalid
 from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.queries.choosing import flow

@@ -11,9 +11,9 @@ from accounts.actions import make_token
 from accounts.confirming import Confirmation
 from accounts.models import User
 from annotation.access import get_seat
-from annotation.actions.items import items_for
 from annotation.actions import giving, invitations, joining, leaving, life, own_invitations, studies
 from annotation.actions.imports import import_ratings
+from annotation.actions.items import items_for
 from annotation.errors import Conflict, NotFound
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from tests import builders as make
