@@ -1,11 +1,12 @@
 """Plans who rates which item: every pair of raters shares equally many, by seed, and nobody more than they can take."""
 
 import random
+from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypeVar
+from typing import TypeVar, overload
 
 T = TypeVar("T")
 Thing = TypeVar("Thing", bound=Hashable)
@@ -24,9 +25,38 @@ class Place:
     position: int
 
 
-def own_order(n_items: int, seed: int, rater: int) -> list[int]:
+@dataclass
+class Places(Sequence[Place]):
+    """The planned assignments, rater by rater in each rater's own order: 10 bytes each, so that millions have room."""
+
+    items: "array[int]" = field(default_factory=lambda: array("i"))
+    raters: "array[int]" = field(default_factory=lambda: array("i"))
+    slots: "array[int]" = field(default_factory=lambda: array("h"))
+    starts: list[int] = field(default_factory=list)
+    """Where the places of each rater begin."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Place: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Place]: ...
+    def __getitem__(self, index: int | slice) -> Place | list[Place]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        rater = self.raters[index]
+        return Place(self.items[index], rater, self.slots[index], index % len(self) - self.starts[rater] + 1)
+
+    def n_of(self, rater: int) -> int:
+        """How many a rater is given."""
+        ends = [*self.starts[1:], len(self)]
+        return ends[rater] - self.starts[rater]
+
+
+def own_order(n_items: int, seed: int, rater: int) -> "array[int]":
     """The items in a rater's own order, for whoever is given them all."""
-    return random.Random(f"own {seed} {rater}").sample(range(n_items), n_items)
+    return array("i", random.Random(f"own {seed} {rater}").sample(range(n_items), n_items))
 
 
 def raters_planned(n_items: int, raters_per_item: int, double_share: float, seed: int) -> list[int]:
@@ -35,11 +65,15 @@ def raters_planned(n_items: int, raters_per_item: int, double_share: float, seed
     The number of shared items is `double_share · n_items`, rounded to the nearest whole number.
     """
     n_shared = int(double_share * n_items + 0.5)
-    shared = set(random.Random(f"shared {seed}").sample(range(n_items), n_shared))
-    return [raters_per_item if item in shared else 1 for item in range(n_items)]
+    if n_shared == n_items:
+        return [raters_per_item] * n_items
+    planned = [1] * n_items
+    for item in random.Random(f"shared {seed}").sample(range(n_items), n_shared):
+        planned[item] = raters_per_item
+    return planned
 
 
-def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacities | None = None) -> list[Place]:
+def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacities | None = None) -> Places:
     """Gives each item its raters, in an order shuffled for each rater.
 
     `planned` holds the number of raters of each item, none larger than `n_raters`. Among items with equally many
@@ -54,7 +88,7 @@ def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacitie
         raise ValueError("an item asks for more raters than the round has")
     given = _given_evenly(planned, n_raters, seed)
     if capacities is not None:
-        load = Counter(rater for _, rater, _ in given)
+        load = Counter(given.raters)
         if any(most is not None and load[rater] > most for rater, most in enumerate(capacities)):
             given = _given_within(planned, [len(planned) if most is None else most for most in capacities], seed)
     return _in_each_raters_order(given, n_raters, seed)
@@ -74,33 +108,46 @@ def slots_short(planned: Sequence[int], capacities: Capacities) -> int:
     return sum(planned) - n_given
 
 
-def _given_evenly(planned: Sequence[int], n_raters: int, seed: int) -> list[tuple[int, int, int]]:
-    """Item, rater and slot of each assignment, all raters being able to take any number."""
+class _Given:
+    """Item, rater and slot of each assignment, in columns."""
+
+    def __init__(self) -> None:
+        self.items, self.raters, self.slots = array("i"), array("i"), array("h")
+
+    def give(self, item: int, group: Sequence[int]) -> None:
+        for slot, rater in enumerate(group, start=1):
+            self.items.append(item)
+            self.raters.append(rater)
+            self.slots.append(slot)
+
+
+def _given_evenly(planned: Sequence[int], n_raters: int, seed: int) -> _Given:
+    """Gives items out, all raters being able to take any number."""
     rng = random.Random(f"plan {seed}")
     load = [0] * n_raters
-    given: list[tuple[int, int, int]] = []
-    by_size: dict[int, list[int]] = {}
+    given = _Given()
+    by_size: dict[int, array[int]] = {}
     for item, n in enumerate(planned):
-        by_size.setdefault(n, []).append(item)
+        by_size.setdefault(n, array("i")).append(item)
     for n, items in sorted(by_size.items(), reverse=True):
         groups = _groups(n_raters, n, rng)
         n_whole = len(items) // len(groups) * len(groups)
         for item, group in _in_turn(items[:n_whole], groups, rng):
-            given.extend((item, rater, slot) for slot, rater in enumerate(group, start=1))
+            given.give(item, group)
             for rater in group:
                 load[rater] += 1
         left = list(groups)
         for item in items[n_whole:]:
             group = min(left, key=lambda each: (max(load[r] for r in each), sum(load[r] for r in each)))
             left.remove(group)
-            given.extend((item, rater, slot) for slot, rater in enumerate(group, start=1))
+            given.give(item, group)
             for rater in group:
                 load[rater] += 1
     return given
 
 
-def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) -> list[tuple[int, int, int]]:
-    """Item, rater and slot of each assignment, no rater above their capacity.
+def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) -> _Given:
+    """Gives items out, no rater above their capacity.
 
     For the items of each size the loads are fixed first, as even as can be. Then item after item takes whoever has to
     be in all that are left, and of the others those who shared least with the ones taken.
@@ -108,9 +155,9 @@ def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) 
     rng = random.Random(f"within {seed}")
     raters = range(len(capacities))
     load, shared = [0] * len(capacities), Counter[tuple[int, int]]()
-    given: list[tuple[int, int, int]] = []
+    given = _Given()
     for size in sorted(set(planned), reverse=True):
-        items = [item for item, n in enumerate(planned) if n == size]
+        items = array("i", (item for item, n in enumerate(planned) if n == size))
         rng.shuffle(items)
         room = [min(capacities[rater] - load[rater], len(items)) for rater in raters]
         due = _filled_evenly(load, room, size * len(items), rng)
@@ -126,7 +173,7 @@ def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) 
                 due[rater] -= 1
                 load[rater] += 1
             shared.update(_pair(*both) for both in combinations(group, 2))
-            given.extend((item, rater, slot) for slot, rater in enumerate(group, start=1))
+            given.give(item, group)
     return given
 
 
@@ -215,12 +262,15 @@ def _groups(n_raters: int, n: int, rng: random.Random) -> list[tuple[int, ...]]:
     return groups
 
 
-def _in_each_raters_order(given: Sequence[tuple[int, int, int]], n_raters: int, seed: int) -> list[Place]:
-    own: list[list[tuple[int, int]]] = [[] for _ in range(n_raters)]
-    for item, rater, slot in given:
-        own[rater].append((item, slot))
-    places: list[Place] = []
+def _in_each_raters_order(given: _Given, n_raters: int, seed: int) -> Places:
+    own = [array("i") for _ in range(n_raters)]
+    for index, rater in enumerate(given.raters):
+        own[rater].append(index)
+    places = Places()
     for rater, mine in enumerate(own):
         random.Random(f"order {seed} {rater}").shuffle(mine)
-        places.extend(Place(item, rater, slot, position) for position, (item, slot) in enumerate(mine, start=1))
+        places.starts.append(len(places))
+        places.items.extend(given.items[index] for index in mine)
+        places.slots.extend(given.slots[index] for index in mine)
+        places.raters.extend([rater] * len(mine))
     return places

@@ -1,9 +1,9 @@
-"""What workers do by calling actions: workbooks and studies are imported, lost ones sent again, old files removed."""
+"""What workers do by calling actions: they import workbooks and studies, prepare large rounds, clean up."""
 
 from celery import shared_task
 
 from accounts.time_limits import WHOLE
-from annotation.actions import arriving, workbooks
+from annotation.actions import arriving, bulk_jobs, workbooks
 
 LOST_SECONDS = 30
 
@@ -44,3 +44,16 @@ def pick_up_arrivals() -> None:
 def remove_old_arrivals() -> None:
     """Removes studies' files that are not needed any more."""
     arriving.remove_old_files()
+
+
+@shared_task
+def run_bulk_job(job_id: int) -> None:
+    """Draws a large sample, or prepares or opens a large round; nothing for a job that is over."""
+    bulk_jobs.work(job_id)
+
+
+@shared_task
+def pick_up_bulk_jobs() -> None:
+    """Sends jobs of large samples and rounds whose message or worker was lost to workers again."""
+    for job_id in bulk_jobs.lost(LOST_SECONDS):
+        run_bulk_job.delay(job_id)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from array import array
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -32,19 +33,31 @@ def draw(
     if size > len(frame):
         raise ValueError(f"the frame holds {len(frame)} issues, fewer than the {size} asked for")
     order = sorted(range(len(frame)), key=lambda i: frame[i])  # type: ignore[arg-type,return-value]
+    drawn = drawn_indexes(order, size, seed, strata, allocation=allocation, at_least_one=at_least_one)
+    return [Drawn(index, strata[index] if strata is not None else "") for index in drawn]
+
+
+def drawn_indexes(
+    order: Sequence[int],
+    size: int,
+    seed: int,
+    strata: Sequence[str] | None = None,
+    *,
+    allocation: str = "proportional",
+    at_least_one: bool = False,
+) -> "array[int]":
+    """The indexes that `draw` draws of a frame whose indexes are `order`, in seeded order: 8 bytes each."""
     rng = random.Random(f"sample {seed}")
     if strata is None:
-        return [Drawn(index, "") for index in rng.sample(order, size)]
-    by_stratum: dict[str, list[int]] = {}
+        return array("q", rng.sample(order, size))
+    by_stratum: dict[str, array[int]] = {}
     for index in order:
-        by_stratum.setdefault(strata[index], []).append(index)
+        by_stratum.setdefault(strata[index], array("q")).append(index)
     sizes = {stratum: len(members) for stratum, members in by_stratum.items()}
     quotas = allocate(sizes, size, allocation, at_least_one=at_least_one)
-    drawn = [
-        Drawn(index, stratum)
-        for stratum in sorted(by_stratum)
-        for index in rng.sample(by_stratum[stratum], quotas[stratum])
-    ]
+    drawn = array("q")
+    for stratum in sorted(by_stratum):
+        drawn.extend(rng.sample(by_stratum[stratum], quotas[stratum]))
     rng.shuffle(drawn)
     return drawn
 

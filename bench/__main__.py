@@ -1,6 +1,6 @@
 """Runs the benchmarks on servers of their own in a temporary folder and prints one table in Markdown.
 
-`python -m bench [--sizes 1000,50000] [fetch github labelling agreement many analysis plans export whole backup idle]`
+`python -m bench [--sizes 1000,50000] [KIND …]`, of the kinds below.
 """
 
 import argparse
@@ -15,7 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-KINDS = ("fetch", "github", "labelling", "agreement", "many", "analysis", "plans", "export", "whole", "backup", "idle")
+KINDS = (
+    "fetch",
+    "github",
+    "labelling",
+    "agreement",
+    "many",
+    "analysis",
+    "plans",
+    "export",
+    "whole",
+    "backup",
+    "large",
+    "idle",
+)
 
 
 @contextmanager

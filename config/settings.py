@@ -210,6 +210,10 @@ CELERY_BEAT_SCHEDULE = {
         "task": "annotation.tasks.pick_up_deletions",
         "schedule": SWEEP_SECONDS,
     },
+    "pick up samples and rounds that were lost": {
+        "task": "annotation.jobs.pick_up_bulk_jobs",
+        "schedule": SWEEP_SECONDS,
+    },
     "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {
         "task": "annotation.jobs.remove_old_workbooks",

@@ -18,7 +18,11 @@ _REPOSITORY = re.compile(rf"(?:{_HOST}/)?{_OWNER}/{_NAME}(?:\.git)?/?")
 _REPOSITORY_ADDRESS = re.compile(rf"(?:https?://(?:www\.)?|git@){_HOST}[/:]{_OWNER}/{_NAME}(?:\.git)?(?:[/?#].*)?")
 
 
-def parse_identifier(text: str) -> tuple[str, str, str, int]:
+Identified = tuple[str, str, str, int]
+"""Host, owner, name and number of an issue."""
+
+
+def parse_identifier(text: str) -> Identified:
     """Host, owner, name and number of `owner/name#1`, `host/owner/name#1` or an issue's address; raises Invalid."""
     text = text.strip()
     found = _ISSUE.fullmatch(text) or _ISSUE_ADDRESS.fullmatch(text)

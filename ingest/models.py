@@ -1,6 +1,6 @@
 """Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -10,11 +10,13 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left, Lower
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.time_limits import Turn
+from ingest.identifiers import Identified
 
 Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
@@ -300,9 +302,35 @@ class IssueQuerySet(models.QuerySet["Issue"]):
             repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name, number=number
         )
 
+    def all_identified(self, names: Sequence[Identified]) -> "dict[Identified, Issue]":
+        """The issues of identifiers that were read, whatever their case; one query."""
+        hosts, owners, repositories, numbers = (list(column) for column in zip(*names, strict=True))
+        named = RawSQL(_NAMED, [hosts, owners, repositories, numbers])  # noqa: S611
+        found = self.filter(pk__in=named).select_related("repository")
+        by_name = {
+            (
+                each.repository.host.lower(),
+                each.repository.owner.lower(),
+                each.repository.name.lower(),
+                each.number,
+            ): each
+            for each in found
+        }
+        lowered = {name: (name[0].lower(), name[1].lower(), name[2].lower(), name[3]) for name in names}
+        return {name: by_name[key] for name, key in lowered.items() if key in by_name}
+
     def with_titles(self) -> "IssueQuerySet":
         """For lists: repository and current snapshot in one query, without bodies."""
         return self.select_related("repository", "current_snapshot").defer("current_snapshot__body")
+
+
+_NAMED = """
+    SELECT i.id
+    FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[]) n (host, owner, name, number)
+    JOIN ingest_repository r
+        ON upper(r.host) = upper(n.host) AND upper(r.owner) = upper(n.owner) AND upper(r.name) = upper(n.name)
+    JOIN ingest_issue i ON i.repository_id = r.id AND i.number = n.number
+"""
 
 
 class Issue(models.Model):

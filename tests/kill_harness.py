@@ -80,12 +80,12 @@ def _serve() -> None:
 
     django.setup()
     from annotation import exporting, moving, ruling  # so that each fork has them already
-    from annotation.actions import arriving, workbooks
+    from annotation.actions import arriving, bulk, bulk_jobs, workbooks
     from ingest import files, indexing, sync
     from ingest.tables import issues
 
     files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
-    moving.BATCH = ruling.BATCH = BATCH_ITEMS
+    moving.BATCH = ruling.BATCH = bulk.BATCH = BATCH_ITEMS
     tasks = {
         "work": sync.work,
         "index": indexing.index,
@@ -95,6 +95,7 @@ def _serve() -> None:
         "workbook": workbooks.import_workbook,
         "export": exporting.work,
         "arrival": arriving.take_in,
+        "bulk": bulk_jobs.work,
     }
     for line in sys.stdin:
         order = json.loads(line)

@@ -5,22 +5,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.actions.bulk import (
+    SAMPLED,
+    Drawing,
+    frame_to_store,
+    is_large,
+    made_before,
+    require_prepared,
+    require_whole,
+    start_job,
+)
+from annotation.actions.items import WANTED, items_for, make_items
 from annotation.actions.screening import leave_drafts
-from annotation.actions.studies import items_for, record
+from annotation.actions.studies import record
+from annotation.answers import digest
 from annotation.errors import Invalid, NotFound
-from annotation.models import Item, Sample, SampleIssue
+from annotation.models import BulkJob, Item, Sample, SampleIssue, Study
 from annotation.queries.choosing import Wish, counts_as_document, draft, selection_lines
-from annotation.sampling import draw
+from annotation.queries.planner import tell_planner
 from ingest import filters, selections
 from ingest.actions import fetches
 from ingest.models import FetchRun, Issue
 from ingest.selections import Selection
+from ingest.upsert.copying import stage
 
 LONGEST_REASON = 200
 NAMED_MOST = 10_000
@@ -46,34 +59,32 @@ def draw_sample(
     seat: Seat,
     filter: Mapping[str, object] | None = None,
     selection: str = "",
+    idempotency_key: str = "",
     **wish: Any,
 ) -> Sample:
-    """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid.
+    """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid, Conflict.
 
     `wish` is what `Wish` has: size (or confidence and margin), seed, stratify_by, allocation, at_least_one. Words of
-    `filter` stand before those of the ready-made `selection`.
+    `filter` stand before those of the ready-made `selection`. A large sample is drawn by a job (`queries.bulk.job_of`).
+    The same request with the same key gives the sample that it made before.
     """
     seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    request = digest([filter, selection, wish])
+    if (before := made_before(Sample, seat, idempotency_key, request)) is not None:
+        return before
+    require_prepared(study)
     asked = Wish(**wish)
     conditions = with_selection({} if filter is None else filter, selection)
     drafted = draft(seat, conditions, asked)
     assert isinstance(conditions, Mapping)
     assert drafted.size is not None
-    frame = drafted.frame
-    drawn = draw(
-        range(len(frame)),
-        drafted.size,
-        asked.seed,
-        frame.strata if asked.stratify_by else None,
-        allocation=asked.allocation,
-        at_least_one=asked.at_least_one,
-    )
-    sample = Sample.objects.create(
-        study=seat.study,
+    made = Sample.objects.create(
+        study=study,
         filter=filters.as_document(conditions),
-        counts=counts_as_document(frame.counts),
-        frame=frame.snapshots.tolist(),
-        n_frame=len(frame),
+        counts=counts_as_document(drafted.frame.counts),
+        frame=frame_to_store(drafted.frame.snapshots),
+        n_frame=len(drafted.frame),
         size=drafted.size,
         confidence=asked.confidence,
         margin=asked.margin,
@@ -85,17 +96,18 @@ def draw_sample(
             {"stratum": share.stratum, "n_frame": share.n_frame, "n_drawn": share.n_drawn} for share in drafted.shares
         ],
         created_by=seat.user,
+        idempotency_key=idempotency_key,
+        request_digest=request,
     )
-    SampleIssue.objects.bulk_create(
-        [
-            SampleIssue(sample=sample, issue_id=frame.issues[unit.index], position=position, stratum=unit.stratum)
-            for position, unit in enumerate(drawn, start=1)
-        ],
-        batch_size=5000,
-    )
+    sample = Sample.objects.select_related("study").defer("frame").get(pk=made.pk)
     said: dict[str, object] = {"selection": selection} if selection else {}
     said |= {"size": sample.size, "seed": sample.seed}
-    record(study=seat.study, user=seat.user, verb="sample drawn", sample=sample.pk, **said)
+    record(study=study, user=seat.user, verb="sample drawn", sample=sample.pk, **said)
+    if is_large(sample.size):
+        start_job(study=study, user=seat.user, kind=BulkJob.Kind.SAMPLE, n_total=sample.size, sample=sample)
+    else:
+        Drawing.of(sample).write(0, sample.size)
+        tell_planner(sample.size, SAMPLED)
     return sample
 
 
@@ -211,13 +223,18 @@ def _fitting(seat: Seat, conditions: object, sample: Sample | None) -> QuerySet[
 def take_in(*, seat: Seat, sample: Sample) -> int:
     """Makes items of all issues of a sample, so that they can be screened; says how many were new."""
     seat.require(OWNER, ADJUDICATOR)
-    has_item = Q(pk__in=Item.objects.filter(study=seat.study, issue__isnull=False).values("issue"))
-    missing = Issue.objects.filter(pk__in=SampleIssue.objects.filter(sample=sample).values("issue")).exclude(has_item)
-    new = list(missing.select_related("repository").order_by("pk"))
-    if new:
-        items_for(seat, new)
-        record(study=seat.study, user=seat.user, verb="sample taken in", sample=sample.pk, n=len(new))
-    return len(new)
+    require_whole(sample)
+    stage(WANTED, {"issue_id": "bigint", "place": "int"}, ())
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_IN, [sample.pk])
+    n_new = make_items(seat)
+    if n_new:
+        tell_planner(n_new, ("item",))
+        record(study=seat.study, user=seat.user, verb="sample taken in", sample=sample.pk, n=n_new)
+    return n_new
+
+
+_TAKE_IN = f"INSERT INTO {WANTED} SELECT issue_id, position FROM annotation_sampleissue WHERE sample_id = %s"  # noqa: S608
 
 
 def fetch_selection(*, user: User, chosen: Selection) -> list[FetchRun]:

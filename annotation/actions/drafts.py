@@ -6,7 +6,7 @@ from annotation.access import OWNER, Seat
 from annotation.actions.rounds import hold_round
 from annotation.actions.studies import record
 from annotation.errors import WrongState
-from annotation.models import Round, RoundItem, RoundRater
+from annotation.models import Assignment, Round, RoundItem, RoundRater
 
 
 @transaction.atomic
@@ -24,6 +24,7 @@ def remove_draft(*, seat: Seat, number: int) -> None:
         )
     if round_.kind == Round.Kind.RELABEL:
         raise WrongState(f"Round {number} is the worklist of a plan; undo the plan instead.")
+    Assignment.objects.filter(round=round_).delete()  # of an opening that failed
     n_items, _ = RoundItem.objects.filter(round=round_).delete()
     RoundRater.objects.filter(round=round_).delete()
     kind = round_.kind

@@ -1,31 +1,45 @@
 """Making rounds, and moving them from draft to open to resolving to closed."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation import ruling, tasks
 from annotation.access import OWNER, RATER, Seat, get_round, row_number
+from annotation.actions.bulk import (
+    ASSIGNMENTS_JOB_FROM,
+    GIVEN,
+    TAKEN,
+    Opening,
+    is_large,
+    made_before,
+    place_items,
+    require_prepared,
+    require_whole,
+    start_job,
+    take_issues,
+)
 from annotation.actions.inbox import tell_round_waits
+from annotation.actions.items import items_for
 from annotation.actions.screening import screen_by_round, screening_version
-from annotation.actions.studies import items_for, record
+from annotation.actions.studies import record
 from annotation.actions.training import (
     Known,
-    counting_first,
     give_training,
     known_of_round,
     passed_gate,
     read_all_known,
 )
-from annotation.assigning import own_order, plan, raters_planned, slots_short
+from annotation.answers import digest
+from annotation.assigning import own_order, raters_planned, slots_short
 from annotation.calibration import short_of
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import (
     Assignment,
+    BulkJob,
     InboxLine,
     Item,
     Membership,
@@ -36,11 +50,12 @@ from annotation.models import (
     Sample,
     Study,
 )
+from annotation.queries.bulk import job_of
 from annotation.queries.choosing import n_passed_over, unscreened_of, unused_of
 from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.screening import read_reasons
-from ingest.identifiers import parse_identifier
+from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
 
@@ -65,8 +80,12 @@ def create_round(
     known: object = None,
     training_round: object = None,
     n_training: object = None,
+    idempotency_key: str = "",
 ) -> Round:
     """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
+
+    A job takes many issues of a sample (`queries.bulk.job_of`). The same request with the same key gives the round that
+    it made before. Raises Conflict while a job prepares something in the study.
 
     `raters` are user names or rater codes, and so are the keys of `quotas`: how many items each of them takes at most.
     A machine is given every item beside the raters per item, who are people. Without `taxonomy_version` the newest
@@ -78,6 +97,11 @@ def create_round(
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    asked = [kind, taxonomy_version, raters, quotas, raters_per_item, mode, double_share, seed, issues, sample, n_items]
+    request = digest([*asked, share, reasons, known, training_round, n_training])
+    if (before := made_before(Round, seat, idempotency_key, request)) is not None:
+        return before
+    require_prepared(study)
     fields: dict[str, list[str]] = {}
     if kind not in (Round.Kind.SCREENING, Round.Kind.PILOT, Round.Kind.MAIN):
         fields["kind"] = ["Write screening, pilot or main."]
@@ -98,6 +122,9 @@ def create_round(
         fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(people)} named."]
     most = _quotas_named(quotas, members, fields)
     items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, is_screening=is_screening)
+    n_all = len(items)
+    if drawn_from is not None and not fields:
+        n_all = _n_wanted(drawn_from, n_items, share, fields, is_screening=is_screening)
     training = _training(seat, study, version, known, training_round, n_training, fields)
     if fields:
         raise Invalid("The round could not be made.", fields=fields)
@@ -116,29 +143,44 @@ def create_round(
         seed=seed,
         sample=drawn_from,
         created_by=seat.user,
+        idempotency_key=idempotency_key,
+        request_digest=request,
     )
     RoundRater.objects.bulk_create(
         [RoundRater(round=round_, rater=member, quota=most.get(member.pk)) for member in members]
     )
     training_ids = {item.pk for item, _ in training}
-    items = [item for item in items if item.pk not in training_ids]
-    planned = raters_planned(len(items), raters_per_item, double_share, seed)
+    if drawn_from is not None:
+        n_all -= _n_among(drawn_from, n_all, [item for item, _ in training], is_screening=is_screening)
+    else:
+        items = [pk for pk in items if pk not in training_ids]
+        n_all = len(items)
+    planned = raters_planned(n_all, raters_per_item, double_share, seed)
     if mode == Round.Mode.PLANNED and (short := _short(planned, [most.get(each.pk) for each in people])):
         raise Invalid("The round could not be made.", fields={"quotas": [short]})
-    places: list[tuple[Item, int, Known | None]] = [(item, len(members), right) for item, right in training]
-    places += [(item, n, None) for item, n in zip(items, planned, strict=True)]
     RoundItem.objects.bulk_create(
-        [
-            RoundItem(round=round_, item=item, position=position, n_raters=n, known=right)
-            for position, (item, n, right) in enumerate(places, start=1)
-        ],
-        batch_size=5000,
+        RoundItem(round=round_, item=item, position=position, n_raters=len(members), known=right)
+        for position, (item, right) in enumerate(training, start=1)
     )
+    if drawn_from is None:
+        place_items(round_, items, planned, len(training))
+        tell_planner(n_all, TAKEN)
+    elif is_large(n_all):
+        start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_)
+    else:
+        _take_all_issues(seat, round_, planned, len(training))
+        tell_planner(n_all, TAKEN)
     passed_over = n_passed_over(drawn_from) if drawn_from else 0
     said = {"screened_out": passed_over} if passed_over else {}
     said |= {"training": len(training)} if training else {}
-    record(study=study, user=seat.user, verb="round made", round=number, items=len(items), kind=kind, **said)
+    record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=kind, **said)
     return round_
+
+
+def _take_all_issues(seat: Seat, round_: Round, planned: Sequence[int], n_training: int) -> None:
+    cursor: dict[str, int] = {}
+    while cursor.get("taken", 0) < len(planned):
+        take_issues(seat, round_, planned, cursor, n_training)
 
 
 def _training(
@@ -272,35 +314,49 @@ def _items(
     fields: dict[str, list[str]],
     *,
     is_screening: bool,
-) -> tuple[list[Item], Sample | None]:
-    """The items that the round is to hold, from names or from a sample; what is wrong goes into `fields`."""
+) -> tuple[list[int], Sample | None]:
+    """The named items (ids) that the round is to hold, or the sample to take them from; faults go into `fields`."""
     if (issues is None) == (sample is None):
         fields["issues"] = ["Give either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
-        return _named_items(seat, study, issues, fields, takes_out=is_screening), None
+        return [each.pk for each in _named_items(seat, study, issues, fields, takes_out=is_screening)], None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
         fields["sample"] = ["The study has no such sample; draw one first."]
         return [], None
+    require_whole(found)
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1):
         fields["share"] = ["Write a share above 0, up to 1."]
-        return [], None
-    if n_items is not None and not is_whole(n_items, 1, 2**31 - 1):
+    elif n_items is not None and not is_whole(n_items, 1, 2**31 - 1):
         fields["n_items"] = ["Write a whole number from 1."]
-        return [], None
-    if n_items is not None and share is not None:
+    elif n_items is not None and share is not None:
         fields["n_items"] = ["Give either n_items or share."]
-        return [], None
-    unused = (unscreened_of if is_screening else unused_of)(found.pk).order_by("position")
-    wanted = n_items if n_items is not None else math.floor(found.size * share + 0.5) if share else None
-    drawn = list(unused.select_related("issue__repository")[:wanted])
-    if not drawn:
+    return [], found
+
+
+def _n_wanted(
+    sample: Sample, n_items: int | None, share: float | None, fields: dict[str, list[str]], *, is_screening: bool
+) -> int:
+    """How many unused issues of a sample a round takes; what is wrong goes into `fields`."""
+    n_unused = (unscreened_of if is_screening else unused_of)(sample.pk).count()
+    wanted = n_items if n_items is not None else math.floor(sample.size * share + 0.5) if share else n_unused
+    if not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
-    elif n_items is not None and len(drawn) < n_items:
-        fields["n_items"] = [f"Only {len(drawn)} issues of this sample are left unused."]
-    return ([] if fields else items_for(seat, [row.issue for row in drawn])), found
+    elif n_items is not None and n_unused < n_items:
+        fields["n_items"] = [f"Only {n_unused} issues of this sample are left unused."]
+    return min(wanted, n_unused)
+
+
+def _n_among(sample: Sample, n: int, items: Sequence[Item], *, is_screening: bool) -> int:
+    """How many of these items are among the next `n` unused issues of a sample."""
+    if not items:
+        return 0
+    unused = (unscreened_of if is_screening else unused_of)(sample.pk)
+    places = unused.order_by("position").values_list("position", flat=True)[n - 1 : n]
+    last = places.first()
+    return unused.filter(position__lte=last, issue__in=[item.issue_id for item in items]).count() if last else 0
 
 
 NOTHING_LEFT = (
@@ -315,36 +371,33 @@ def _named_items(
     if not isinstance(names, list | tuple) or not names:
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
-    known = {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=[str(n) for n in names])}
-    wanted: list[Item | Issue] = []
-    for name in dict.fromkeys(str(name) for name in names):
+    wanted = list(dict.fromkeys(str(name) for name in names))
+    known = {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=wanted)}
+    identified: dict[str, Identified] = {}
+    for name in wanted:
         if name in known:
             if known[name].screening == Item.Screening.OUT and not takes_out:
                 reason = known[name].screening_reason
                 fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
-            wanted.append(known[name])
             continue
         try:
-            identified = parse_identifier(name)
+            identified[name] = parse_identifier(name)
         except Invalid as error:
             fields.setdefault("issues", []).append(error.message)
-            continue
-        issues = Issue.objects.takeable_by(seat.user).select_related("repository")
-        issue = issues.identified(*identified).first()
-        if issue is None:
+    stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
+    for name, each in identified.items():
+        if each not in stored:
             fields.setdefault("issues", []).append(f"“{name}” is not stored; fetch it first (owner/name#number).")
-        else:
-            wanted.append(issue)
     if fields:
         return []
-    made = {item.issue_id: item for item in items_for(seat, [each for each in wanted if isinstance(each, Issue)])}
-    items = [made[each.pk] if isinstance(each, Issue) else each for each in wanted]
+    made = {item.issue_id: item for item in items_for(seat, stored.values())} if stored else {}
+    items = [known[name] if name in known else made[stored[identified[name]].pk] for name in wanted]
     return list(dict.fromkeys(items))
 
 
 @transaction.atomic
 def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
-    """Opens a draft round; when it returns every planned assignment exists. Raises WrongState.
+    """Opens a draft round; when it returns every planned assignment exists, or a job makes them. Raises WrongState.
 
     It is also the wrong state where the round's taxonomy version was retired since the round was made.
 
@@ -354,7 +407,8 @@ def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
     """
     seat.require(OWNER)
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_prepared(study)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
     if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
         raise Conflict("A plan is moving the study to another version; wait until it is done.", code="plan_at_work")
@@ -364,54 +418,57 @@ def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
             f"Version {version.number} of {version.taxonomy.slug} was retired; make a round under a published version.",
             code="version_retired",
         )
-    everything = list(RoundItem.objects.filter(round=round_).order_by("position"))
-    round_items, training = counting_first(round_, everything)
+    require_whole(round_)
     everybody = list(RoundRater.objects.filter(round=round_).select_related("rater").order_by("pk"))
-    round_raters = [each for each in everybody if not each.rater.is_machine]
-    if round_.raters_per_item > len(round_raters):
+    n_people = sum(not each.rater.is_machine for each in everybody)
+    if round_.raters_per_item > n_people:
         raise Conflict(
-            f"{round_.raters_per_item} raters per item need as many people; round {number} has {len(round_raters)}. "
+            f"{round_.raters_per_item} raters per item need as many people; round {number} has {n_people}. "
             "Make a new round.",
             code="raters_short",
         )
-    if round_.mode == Round.Mode.PLANNED:
-        if short := quotas_short(round_):
-            raise Conflict(short, code="quotas_short")
-        n_raters = [each.n_raters for each in round_items]
-        places = plan(n_raters, len(round_raters), round_.seed, [each.quota for each in round_raters])
-        Assignment.objects.bulk_create(
-            [
-                Assignment(
-                    round=round_,
-                    item_id=round_items[place.item].item_id,
-                    rater_id=round_raters[place.rater].rater_id,
-                    slot=place.slot,
-                    position=len(training) + place.position,
-                )
-                for place in places
-            ],
-            batch_size=5000,
-        )
-        n_assigned = Counter(place.rater for place in places)
-        for index, round_rater in enumerate(round_raters):
-            round_rater.n_assigned = n_assigned[index]
-        RoundRater.objects.bulk_update(round_raters, ["n_assigned"])
-    else:
-        RoundItem.objects.counting().filter(round=round_).update(n_free=F("n_raters"))
-    give_training(round_, training, round_raters)
-    give_everything(round_, [each for each in everybody if each.rater.is_machine])
-    _tell_round_opened(round_, round_raters)
-    round_.state, round_.opened_at = Round.State.OPEN, timezone.now()
-    round_.gate = passed_gate(seat=seat, round_=round_, reason=reason)
+    if short := quotas_short(round_):
+        raise Conflict(short, code="quotas_short")
+    gate = passed_gate(seat=seat, round_=round_, reason=reason)
+    n_items = RoundItem.objects.counting().filter(round=round_).count()
+    n_total = assignments_planned(round_, n_items, everybody)
+    if is_large(n_items) or n_total > ASSIGNMENTS_JOB_FROM:
+        asked = {"gate": gate}
+        start_job(study=study, user=seat.user, kind=BulkJob.Kind.OPENING, n_total=n_total, round=round_, asked=asked)
+        return round_
+    opening = Opening.of(round_, everybody)
+    opening.write(0, opening.n_total)
+    finish_opening(seat=seat, opening=opening, gate=gate)
+    return round_
+
+
+def assignments_planned(round_: Round, n_items: int, raters: Sequence[RoundRater]) -> int:
+    """How many assignments, or slots of a pool, opening a round makes, training items excepted."""
+    n_machines = sum(each.rater.is_machine for each in raters)
+    if round_.mode == Round.Mode.POOL:
+        return n_items * (1 + n_machines)
+    return sum(raters_planned(n_items, round_.raters_per_item, round_.double_share, round_.seed)) + n_items * n_machines
+
+
+def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None) -> None:
+    """Opens a round whose assignments are stored: gives training items, notifies raters, analyzes what was written.
+
+    Call it in a transaction that holds the round.
+    """
+    round_ = opening.round_
+    opening.count()
+    training = list(RoundItem.objects.filter(round=round_, known__isnull=False).order_by("position"))
+    give_training(round_, training, opening.raters)
+    _tell_round_opened(round_, opening.raters)
+    round_.state, round_.opened_at, round_.gate = Round.State.OPEN, timezone.now(), gate
     round_.save(update_fields=["state", "opened_at", "gate"])
     said = {}
-    if round_.gate:
-        against = short_of(round_.gate)
-        said = {"pilot": round_.gate["round"], "advice": round_.gate["advice"], "against": against}
-        said |= {"reason": round_.gate["reason"]} if against else {}
-    record(study=seat.study, user=seat.user, verb="round opened", round=number, **said)
-    tell_planner(len(round_items))
-    return round_
+    if gate:
+        against = short_of(gate)
+        said = {"pilot": gate["round"], "advice": gate["advice"], "against": against}
+        said |= {"reason": gate["reason"]} if against else {}
+    record(study=seat.study, user=seat.user, verb="round opened", round=round_.number, **said)
+    tell_planner(opening.n_total, GIVEN)
 
 
 def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
@@ -428,11 +485,11 @@ def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
         rows.filter(state=Assignment.State.WITHDRAWN).update(state=Assignment.State.WAITING)
         had = set(rows.values_list("item_id", flat=True))
         Assignment.objects.bulk_create(
-            [
+            (
                 Assignment(round=round_, item_id=items[place], rater_id=machine.rater_id, position=position)
                 for position, place in enumerate(own_order(len(items), round_.seed, machine.rater_id), start=1)
                 if items[place] not in had
-            ],
+            ),
             batch_size=5000,
         )
         machine.n_assigned = len(items)
@@ -565,6 +622,8 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
 def hold_round(seat: Seat, number: int) -> Round:
     """The round as it stands, and stays until the commit: whoever submits there or takes an item waits."""
     found = get_round(seat, number)
+    if (job := job_of(found)) is not None and job.is_at_work:
+        require_prepared(seat.study)
     round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
     round_.study = seat.study
     return round_

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from django.utils import timezone
 
 from annotation.access import Seat
+from annotation.actions.bulk import require_prepared
 from annotation.actions.studies import record
 from annotation.models import Item, Round, RoundItem, Study
 from annotation.queries.screening import newest_fitting
@@ -88,7 +89,11 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
 
 
 def leave_drafts(study: Study, items: Sequence[int]) -> int:
-    """Takes items (ids) that are screened out from the study's draft rounds, and says from how many places."""
+    """Takes items (ids) that are screened out from the study's draft rounds, and says from how many places.
+
+    Raises Conflict while a job fills or opens one of them.
+    """
+    require_prepared(study)
     drafts = Round.objects.select_for_update().filter(study=study, state=Round.State.DRAFT).order_by("pk")
     n, _ = RoundItem.objects.filter(round__in=[each.pk for each in drafts], item__in=items).delete()
     return n

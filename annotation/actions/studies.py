@@ -1,10 +1,10 @@
-"""Making studies, finding and inviting their people, taking issues in as items."""
+"""Making studies, finding and inviting their people."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
@@ -15,12 +15,10 @@ from accounts.naming import wrong_in
 from annotation.access import OWNER, Seat, require_at_work
 from annotation.actions.primary import check_primary
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
-from annotation.errors import Conflict, Forbidden, Invalid, NotFound
-from annotation.models import AuditEvent, Item, Membership, Round, Study
-from annotation.queries.states import newest_takeable
+from annotation.errors import Conflict, Invalid
+from annotation.models import AuditEvent, Membership, Round, Study
 from annotation.queries.studies import labelling_has_begun
 from annotation.ruling import newest_annotation
-from ingest.models import Issue
 from taxonomy.models import Taxonomy
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
@@ -213,50 +211,3 @@ def next_code(study: Study) -> str:
     while f"R{number}" in taken:
         number += 1
     return f"R{number}"
-
-
-def items_for(seat: Seat, issues: Iterable[Issue]) -> list[Item]:
-    """The study's items of these issues (with their repositories), in order; made where they are missing.
-
-    An issue that becomes an item is pinned to the newest state that this person may pin; what was an item before
-    keeps its own. Raises Forbidden where there is an issue of which they may pin none.
-    """
-    study, wanted = seat.study, list(issues)
-    by_issue = {item.issue_id: item for item in _items_of(study, wanted)}
-    missing = [issue for issue in wanted if issue.pk not in by_issue]
-    if missing:
-        pinned = _states_to_pin(seat, missing)
-        Item.objects.bulk_create(
-            [
-                Item(study=study, issue=issue, identifier=issue.identifier, snapshot_id=pinned[issue.pk])
-                for issue in missing
-            ],
-            ignore_conflicts=True,
-            batch_size=5000,
-        )
-        by_issue |= {item.issue_id: item for item in _items_of(study, missing)}
-        missing = [issue for issue in missing if issue.pk not in by_issue]
-        names = [issue.identifier for issue in missing]
-        by_name = {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=names)}
-        for issue in missing:
-            item = by_name.get(issue.identifier)
-            if item is None or item.issue_id is not None:
-                raise NotFound(f"{issue.identifier} could not be made an item of the study.")
-            item.issue, item.snapshot_id = issue, pinned[issue.pk]
-            by_issue[issue.pk] = item
-        Item.objects.bulk_update([by_issue[issue.pk] for issue in missing], ["issue", "snapshot"])
-    return [by_issue[issue.pk] for issue in wanted]
-
-
-def _items_of(study: Study, issues: Sequence[Issue]) -> QuerySet[Item]:
-    return Item.objects.filter(study=study, issue__in=[issue.pk for issue in issues])
-
-
-def _states_to_pin(seat: Seat, issues: Sequence[Issue]) -> dict[int, int | None]:
-    """Issue → the newest state that this person may pin. Raises Forbidden where there is none."""
-    rows = Issue.objects.filter(pk__in=[issue.pk for issue in issues]).annotate(state=newest_takeable(seat))
-    found = {pk: (state, current) for pk, state, current in rows.values_list("pk", "state", "current_snapshot")}
-    if n := sum(state is None and current is not None for state, current in found.values()):
-        these = "1 of these issues is" if n == 1 else f"{n} of these issues are"
-        raise Forbidden(f"{these} in a private repository that you can’t read. Ask who drew the sample to do this.")
-    return {pk: state for pk, (state, _) in found.items()}

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.compiled import Compiled
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
+from annotation.actions.bulk import require_prepared
 from annotation.actions.rounds import finish_if_done
 from annotation.errors import Forbidden
 from annotation.models import Assignment, Round, RoundItem, RoundRater
@@ -28,6 +29,8 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     if round_.state == Round.State.RESOLVING and (found := waiting_assignment(round_, seat.membership)):
         return found
     if round_.state != Round.State.OPEN:
+        if round_.state == Round.State.DRAFT:
+            require_prepared(seat.study)
         if has_part_in(round_, seat.membership):
             return None
         raise Forbidden(f"You are not a rater of round {round_.number}.")

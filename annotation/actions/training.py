@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts.storable import check_storable
 from annotation.access import OWNER, Seat, get_round, row_number
+from annotation.actions.bulk import require_prepared
 from annotation.actions.studies import record
 from annotation.answers import LONGEST_TEXT, read_parts
-from annotation.assigning import raters_planned
 from annotation.errors import Invalid, NotFound, WrongState
 from annotation.models import Assignment, Item, Round, RoundItem, RoundRater, Study
 from annotation.queries.training import agreed_answers
@@ -145,26 +145,12 @@ def _draft(seat: Seat, number: int) -> Round:
         .select_related("taxonomy_version")
         .get(study=seat.study, number=number)
     )
+    require_prepared(seat.study)
     if round_.state != Round.State.DRAFT:
         raise WrongState(f"Round {number} is {round_.state}; training items are chosen while it is a draft.")
     if round_.kind not in (Round.Kind.PILOT, Round.Kind.MAIN):
         raise WrongState(f"Round {number} is a {round_.kind} round, and such a round has no training items.")
     return round_
-
-
-def counting_first(round_: Round, round_items: Sequence[RoundItem]) -> tuple[list[RoundItem], list[RoundItem]]:
-    """The items whose answers count, and the training items; the numbers of raters are planned for the former alone.
-
-    Items may have left the draft, or become training items or ordinary ones, since they were planned.
-    """
-    training = [each for each in round_items if each.known is not None]
-    counting = [each for each in round_items if each.known is None]
-    planned = raters_planned(len(counting), round_.raters_per_item, round_.double_share, round_.seed)
-    changed = [each for each, n in zip(counting, planned, strict=True) if each.n_raters != n]
-    for each, n in zip(counting, planned, strict=True):
-        each.n_raters = n
-    RoundItem.objects.bulk_update(changed, ["n_raters"], batch_size=5000)
-    return counting, training
 
 
 def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable[RoundRater]) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,11 +15,12 @@ from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
 from annotation.api.reading import body_of, caller, picked, seat_of, text
 from annotation.api.results import AnyAccept
-from annotation.api.studies import PAGE, paged, pages_of
+from annotation.api.studies import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.errors import Invalid
 from annotation.exports.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.models import Item, Sample, SampleIssue
 from annotation.queries import choosing as queries
+from annotation.queries.bulk import job_as_document, job_of
 from ingest.selections import selection, selections
 
 
@@ -53,6 +54,12 @@ class SampleShape(serializers.Serializer[Any]):
     at_least_one = serializers.BooleanField()
     strata = serializers.ListField(child=serializers.DictField())
     created_at = serializers.DateTimeField()
+    job: Any = serializers.SerializerMethodField(help_text="The job that draws it, until that is done.")
+
+    @extend_schema_field(JobShape(allow_null=True))
+    def get_job(self, sample: Sample) -> dict[str, Any] | None:
+        job = job_of(sample)
+        return job_as_document(job) if job else None
 
 
 class DrawnShape(serializers.Serializer[Any]):
@@ -131,15 +138,22 @@ class Samples(APIView):
     @extend_schema(responses=pages_of(SampleShape), parameters=PAGE, operation_id="studies_samples_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        return paged(self, request, queries.samples_of(seat.study), lambda sample: SampleShape(sample).data)
+        rows = queries.samples_of(seat.study).prefetch_related("bulk_jobs")
+        return paged(self, request, rows, lambda sample: SampleShape(sample).data)
 
-    @extend_schema(request=SampleBody, responses={201: SampleShape})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=SampleBody, responses={201: SampleShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         wish = ("size", "confidence", "margin", "seed", "stratify_by", "allocation", "at_least_one")
         sample = actions.draw_sample(
-            seat=seat, filter=body.get("filter"), selection=text(body, "selection"), **picked(body, *wish)
+            seat=seat,
+            filter=body.get("filter"),
+            selection=text(body, "selection"),
+            idempotency_key=request.headers.get("Idempotency-Key", ""),
+            **picked(body, *wish),
         )
+        if job_of(sample) is not None:
+            return Response({**SampleShape(sample).data, "state": "preparing"}, status=201)
         drawn = sample.drawn.select_related("issue__repository").order_by("position")
         return Response({**SampleShape(sample).data, "issues": [row.issue.identifier for row in drawn]}, status=201)
 

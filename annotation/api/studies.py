@@ -24,6 +24,7 @@ from annotation.actions.drafts import remove_draft
 from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, text
 from annotation.errors import Invalid
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
+from annotation.queries.bulk import job_as_document, job_of
 from annotation.queries.giving import ASKED_MEANWHILE
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
@@ -116,12 +117,22 @@ class GateShape(serializers.Serializer[Any]):
     at = serializers.DateTimeField(required=False)
 
 
+class JobShape(serializers.Serializer[Any]):
+    """A job at work on a large sample or round, or one that failed."""
+
+    id = serializers.CharField()
+    state = serializers.ChoiceField(["queued", "running", "failed"])
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    error = serializers.CharField(required=False, help_text="Why it failed.")
+
+
 class RoundShape(serializers.Serializer[Any]):
     """A round with its raters' codes and how far it is."""
 
     number = serializers.IntegerField()
     kind = serializers.CharField()
-    state = serializers.CharField()
+    state = serializers.CharField(help_text="draft, preparing (a job fills or opens it), open, resolving or closed.")
     taxonomy = serializers.DictField()
     taxonomy_version = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.CharField())
@@ -139,6 +150,7 @@ class RoundShape(serializers.Serializer[Any]):
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
     gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
+    job = JobShape(allow_null=True, help_text="The job that fills or opens it, until that is done.")
 
 
 class RoundBody(serializers.Serializer[Any]):
@@ -231,6 +243,9 @@ class LeaveOpen(serializers.Serializer[Any]):
 
 
 PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
+)
 
 
 def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
@@ -369,12 +384,13 @@ class Rounds(APIView):
         rounds = detailed(Round.objects.filter(study=seat.study))
         return paged(self, request, rounds, lambda each: round_answer(seat, each))
 
-    @extend_schema(request=RoundBody, responses={201: RoundShape})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: RoundShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         names = ("kind", "taxonomy_version", "quotas", "raters_per_item", "mode", "double_share", "seed")
         made = round_actions.create_round(
             seat=seat,
+            idempotency_key=request.headers.get("Idempotency-Key", ""),
             raters=body.get("raters") or [],
             **picked(
                 body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
@@ -391,7 +407,7 @@ def detailed(rounds: Any) -> Any:
     assignments = Assignment.objects.filter(round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
     return (
         rounds.select_related("taxonomy_version__taxonomy")
-        .prefetch_related("round_raters__rater")
+        .prefetch_related("round_raters__rater", "bulk_jobs")
         .annotate(
             n_assignments=_counted(assignments.exclude(state=Assignment.State.WITHDRAWN)),
             n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
@@ -416,10 +432,11 @@ def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
 
 
 def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
+    job = job_of(round_)
     return {
         "number": round_.number,
         "kind": round_.kind,
-        "state": round_.state,
+        "state": "preparing" if job is not None and job.is_at_work else round_.state,
         "taxonomy": {"slug": round_.taxonomy_version.taxonomy.slug, "version": round_.taxonomy_version.number},
         "taxonomy_version": round_.taxonomy_version.number,
         "raters": [each.rater.code for each in round_.round_raters.all()],
@@ -437,6 +454,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "resolving_at": round_.resolving_at,
         "closed_at": round_.closed_at,
         "gate": gate_then(seat, round_),
+        "job": job_as_document(job) if job else None,
     }
 
 
@@ -458,19 +476,22 @@ class OneRound(APIView):
 
 
 class OpenRound(APIView):
-    """Opens a draft round: every planned assignment exists when this answers.
+    """Opens a draft round: every planned assignment exists when this answers 200.
+
+    A round of more than 20,000 items, or 100,000 assignments, is opened by a job: 202 with its row.
 
     A main round opens also where the last pilot speaks against it; the answer's `gate` says so, and keeps the reason.
     """
 
     permission_classes = [scope("manage")]
 
-    @extend_schema(request=Reason, responses=RoundShape)
+    @extend_schema(request=Reason, responses={200: RoundShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        return Response(
-            one_round(seat, round_actions.open_round(seat=seat, number=number, reason=text(body, "reason")))
-        )
+        opened = round_actions.open_round(seat=seat, number=number, reason=text(body, "reason"))
+        if (job := job_of(opened)) is not None:
+            return Response(job_as_document(job), status=202)
+        return Response(one_round(seat, opened))
 
 
 class ResolveRound(APIView):

@@ -22,7 +22,7 @@ WHERE event.verb = 'items re-pinned'
 
 class Migration(migrations.Migration):
 
-    dependencies = [("annotation", "0019_readers_could_read")]
+    dependencies = [("annotation", "0021_samples_and_rounds_in_bulk")]
 
     operations = [
         migrations.CreateModel(

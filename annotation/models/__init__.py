@@ -5,7 +5,7 @@ from annotation.models.life import Arrival, Deletion
 from annotation.models.plans import Plan, ProposalOutcome
 from annotation.models.resolving import InboxLine, PartMatch, Remark, Resolution, ResolutionValue
 from annotation.models.results import Analysis, Export
-from annotation.models.rounds import Round, RoundItem, RoundRater
+from annotation.models.rounds import BulkJob, Round, RoundItem, RoundRater
 from annotation.models.sheets import Spelling, Workbook
 from annotation.models.studies import (
     AuditEvent,
@@ -26,6 +26,7 @@ __all__ = [
     "Arrival",
     "Assignment",
     "AuditEvent",
+    "BulkJob",
     "Deletion",
     "Draft",
     "EarlierPin",

@@ -71,6 +71,24 @@ class Plan(models.Model):
     def __str__(self) -> str:
         return f"Plan {self.number}"
 
+    @property
+    def n_unassigned(self) -> int:
+        """Items of a plan that is done which nobody was assigned: their raters can't sign in and had no stand-ins."""
+        return self.n_total - int(self.cursor.get("position", 0)) if self.state == self.State.DONE else 0
+
+    @property
+    def warning(self) -> str:
+        """What whoever ran the plan has to know about its relabeling queue; empty where every item was assigned."""
+        if not self.n_unassigned:
+            return ""
+        items = "1 item was" if self.n_unassigned == 1 else f"{self.n_unassigned:,} items were"
+        rest = "Nothing was assigned" if self.worklist_id is None else f"{items} not assigned"
+        count = f" {items} left as they are." if self.worklist_id is None and self.n_unassigned > 1 else ""
+        return (
+            f"{rest}: the raters concerned can’t sign in, and the plan has no stand-ins for them.{count} "
+            "To relabel, undo the plan and run it again with stand-ins."
+        )
+
 
 class ProposalOutcome(Public, models.Model):
     """What was answered to a proposal; only ever appended, and the newest revision counts."""

@@ -4,7 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from annotation.models.studies import Item, Membership, Study
+from annotation.models.public import Public
+from annotation.models.studies import Item, Membership, Sample, Study
 
 
 class Round(models.Model):
@@ -56,6 +57,10 @@ class Round(models.Model):
     ruled_until = models.BigIntegerField(
         null=True, blank=True, help_text="The newest annotation that the study's rules have seen; null: none."
     )
+    idempotency_key = models.CharField(max_length=200, blank=True, default="", db_default="")
+    request_digest = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="SHA-256 of the request, to recognize a resend."
+    )
 
     class Meta:
         ordering = ["number"]
@@ -64,6 +69,11 @@ class Round(models.Model):
             models.CheckConstraint(condition=Q(raters_per_item__gte=1), name="a_round_has_at_least_one_rater_per_item"),
             models.CheckConstraint(
                 condition=Q(double_share__gte=0) & Q(double_share__lte=1), name="a_double_share_lies_between_0_and_1"
+            ),
+            models.UniqueConstraint(
+                fields=["study", "created_by", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="an_idempotency_key_makes_one_round",
             ),
         ]
 
@@ -136,3 +146,51 @@ class RoundItem(models.Model):
             models.Index(fields=["round", "position"], condition=Q(n_free__gt=0), name="free_slots_in_order"),
             models.Index(fields=["round", "item"], condition=Q(known__isnull=False), name="training_items"),
         ]
+
+
+class BulkJob(Public, models.Model):
+    """The job that draws a large sample, or prepares or opens a large round, batch by batch.
+
+    `cursor` holds how far it is, so a worker that is killed anywhere is followed by one that continues there.
+    """
+
+    class Kind(models.TextChoices):
+        SAMPLE = "sample", "draws the issues of a sample"
+        ROUND = "round", "puts the items of a sample into a round"
+        OPENING = "opening", "makes the assignments of a round and opens it"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    AT_WORK = (State.QUEUED, State.RUNNING)
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="bulk_jobs")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, null=True, blank=True, related_name="bulk_jobs")
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, null=True, blank=True, related_name="bulk_jobs")
+    asked = models.JSONField(default=dict, blank=True, help_text="What the request said beyond the row that it made.")
+    cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
+    n_done = models.PositiveIntegerField(default=0)
+    n_total = models.PositiveIntegerField(default=0)
+    n_claims = models.PositiveIntegerField(default=0, help_text="How often a worker began.")
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job last reported.")
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study"], condition=Q(state__in=["queued", "running"]), name="a_study_has_one_bulk_job_at_work"
+            ),
+        ]
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.state in self.AT_WORK

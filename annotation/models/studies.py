@@ -300,11 +300,22 @@ class Sample(models.Model):
     allocation = models.CharField(max_length=12, choices=Allocation.choices, default=Allocation.PROPORTIONAL)
     at_least_one = models.BooleanField(default=False, help_text="Every stratum gives one at least.")
     strata = models.JSONField(default=list, blank=True, help_text="Of each: stratum, n_frame, n_drawn.")
+    idempotency_key = models.CharField(max_length=200, blank=True, default="", db_default="")
+    request_digest = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="SHA-256 of the request, to recognize a resend."
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "created_by", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="an_idempotency_key_makes_one_sample",
+            ),
+        ]
 
 
 class SampleIssue(models.Model):

@@ -1,13 +1,19 @@
 """Keeps the database's planner informed where many rows came at once, before it looks by itself."""
 
+from collections.abc import Sequence
+
 from django.db import connection
 
 TOLD_FROM = 1000
 TABLES = ("annotation", "assignment", "rating", "resolution", "rounditem")
 
 
-def tell_planner(n_rows: int) -> None:
-    """Lets it count the tables of answers anew after a thousand rows or more; else it would look each row up alone."""
+def tell_planner(n_rows: int, tables: Sequence[str] = TABLES) -> None:
+    """Analyzes tables (of answers, if none are named) after a thousand rows or more were written to them.
+
+    PostgreSQL would do it after a tenth of a table changed, and until then plan for the few rows that it remembers: of
+    a study that came after a much larger one it expects none, and looks up each row on its own.
+    """
     if n_rows >= TOLD_FROM:
         with connection.cursor() as cursor:
-            cursor.execute(f"ANALYZE {', '.join(f'annotation_{name}' for name in TABLES)}")
+            cursor.execute(f"ANALYZE {', '.join(f'annotation_{name}' for name in tables)}")

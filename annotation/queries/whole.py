@@ -73,6 +73,7 @@ TRAVELS: tuple[type[Model], ...] = (
 Annotations and assignments name each other; the database looks at that at the end of a transaction only.
 """
 STAYS: Mapping[str, str] = {
+    "bulkjob": "jobs that drew samples or prepared rounds; what they made is in the study",
     "workbook": "spreadsheets that were uploaded; what was imported from them is in the study",
     "earlierpin": "states that were pinned before; those that answers were given on are in the file",
     "readerlink": "links for reviewers: what opens them is a secret of this server",
@@ -87,7 +88,8 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 
 
 STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
-    Round: frozenset({"ruled_until"}),
+    Sample: frozenset({"idempotency_key", "request_digest"}),
+    Round: frozenset({"ruled_until", "idempotency_key", "request_digest"}),
     Annotation: frozenset({"request_digest"}),
     Membership: frozenset(
         {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited"}

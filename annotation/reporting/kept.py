@@ -1,13 +1,11 @@
 """Numbers that were computed before and still hold: kept in the cache with the revisions of the rounds' raters."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import cache as once
-from pathlib import Path
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Model
 
@@ -15,8 +13,11 @@ from annotation.answers import digest
 from annotation.models import Round, RoundRater
 
 KEPT_SECONDS = 7 * 24 * 3600
-HERE = Path(__file__).resolve().parent
-SOURCES = ("reporting/**/*.py", "agreement/*.py", "analysis/*.py", "queries/**/*.py", "consensus.py")
+COMPUTATION = 1
+"""The version of what computes numbers. Raise it with every change after which the same answers give other numbers.
+
+A test compares the numbers of a study with those that this version gave. A release computes all of them again.
+"""
 
 T = TypeVar("T")
 Standing = tuple[tuple[int, int, int], ...]
@@ -66,17 +67,7 @@ def kept(
 def _key(what: str, rounds: Sequence[Round], question: object) -> str:
     # A round's id alone could be used again by another database with the same cache.
     known = [[each.pk, each.created_at.isoformat(), each.taxonomy_version_id] for each in rounds]
-    return digest([sources(), what, known, plain(question)])
-
-
-@once
-def sources() -> str:
-    """A digest of the code that computes numbers: another release computes them anew."""
-    found = hashlib.sha256()
-    for pattern in SOURCES:
-        for path in sorted(HERE.parent.glob(pattern)):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+    return digest([settings.CONCORD_VERSION, COMPUTATION, what, known, plain(question)])
 
 
 def plain(value: object) -> Any:

@@ -19,11 +19,12 @@ from annotation.exports.frames import flow_file, frame_file
 from annotation.forms import explain
 from annotation.models import Item
 from annotation.queries import choosing as queries
+from annotation.queries.bulk import job_of
 from annotation.queries.changes import n_changed
 from annotation.reporting.label_filters import WithLabels, items_with, label_filters
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
-from annotation.views.study_page import me, status_of, study_page
+from annotation.views.study_page import job_progress, me, status_of, study_page
 from ingest.queries import repositories
 from ingest.selections import selection, selections
 
@@ -39,6 +40,8 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     """
     seat = get_seat(me(request), slug)
     given = request.POST if request.method == "POST" else None
+    if "sample" in request.GET and (part := job_progress(request, get_sample(seat, request.GET["sample"]))):
+        return part
     lines = queries.sample_lines(seat.study)
     started = selection(request.GET["selection"]) if request.GET.get("selection") else None
     initial = SampleForm.initial_of(started.filter if started else {})
@@ -52,7 +55,8 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
                     drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
                 else:
                     sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
-                    messages.success(request, f"Sample {sample.pk} is drawn: {sample.size} issues.")
+                    if job_of(sample) is None:
+                        messages.success(request, f"Sample {sample.pk} is drawn: {sample.size} issues.")
                     return redirect(f"{request.path}?sample={sample.pk}")
         except ConcordError as error:
             _explain(form, error)
@@ -69,6 +73,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         draft=drafted,
         lines=lines,
         chosen=shown,
+        job=job_of(shown) if shown else None,
         flow=queries.flow(shown) if shown else [],
         page=page_of(request, queries.drawn_issues(seat, shown), key="position") if shown else None,
         may_screen=seat.has_role(OWNER, ADJUDICATOR),

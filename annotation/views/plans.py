@@ -215,7 +215,6 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
         "n_following": told["labels"]["following"],
         "n_gone": told["labels"].get("dimension", 0),
         "n_asked": told["worklist"]["items"] if found.state != Plan.State.DONE else n_given,
-        "n_left_alone": told["worklist"]["items"] - n_given if found.state == Plan.State.DONE else 0,
         "items_url": reverse("plan_items", args=[seat.study.slug, found.number]),
         "worklist": lines[0] if lines else None,
         "why_not": why_not,

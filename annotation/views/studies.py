@@ -33,6 +33,7 @@ from annotation.models import Item, Membership, Round
 from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
+from annotation.queries.bulk import job_of
 from annotation.queries.giving import candidates, stuck
 from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
@@ -50,7 +51,7 @@ from annotation.views.next_step import may_decide, next_step
 from annotation.views.own_invitations import invitation_instead
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
-from annotation.views.study_page import me, status_of, study_page
+from annotation.views.study_page import job_progress, me, status_of, study_page
 from ingest.queries import closing_changes
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
@@ -337,7 +338,9 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 explain(form, error, double_share="double_percent", share="share_percent", quotas="raters")
                 status = error.status
             else:
-                messages.success(request, f"Round {made.number} is a draft. Look at it, then open it.")
+                is_whole = job_of(made) is None
+                said = "is a draft. Look at it, then open it." if is_whole else "is being prepared."
+                messages.success(request, f"Round {made.number} {said}")
                 return redirect("round", slug, made.number)
     return study_page(
         request,
@@ -358,7 +361,8 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat = reading_seat(request, slug)
-    return _round_page(request, seat, get_round(seat, number))
+    found = get_round(seat, number)
+    return job_progress(request, found) or _round_page(request, seat, found)
 
 
 def _round_page(
@@ -379,6 +383,7 @@ def _round_page(
         line=line,
         with_days=with_days,
         own=own,
+        job=job_of(round_),
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
@@ -415,13 +420,14 @@ def _move(request: HttpRequest, slug: str, number: int, move: Callable[[Seat], o
     if request.method != "POST":
         return redirect("round", slug, number)
     try:
-        move(seat)
+        moved = move(seat)
     except Forbidden:
         raise
     except ConcordError as error:
         messages.error(request, error.message)
         return _round_page(request, seat, get_round(seat, round_.number), status=error.status)
-    messages.success(request, done)
+    if not (isinstance(moved, Round) and job_of(moved)):
+        messages.success(request, done)
     return redirect("round", slug, number)
 
 

@@ -9,6 +9,8 @@ from django.shortcuts import render
 
 from accounts.models import User
 from annotation.access import OWNER, Seat
+from annotation.models import Round, Sample
+from annotation.queries.bulk import job_of
 
 
 def me(request: HttpRequest) -> User:
@@ -44,3 +46,17 @@ def study_page(
 def status_of(*given: forms.Form) -> int:
     """422 where a form that was sent has errors."""
     return 422 if any(form.is_bound and form.errors for form in given) else 200
+
+
+def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | None:
+    """The part of a page that loads itself while a job is at work, where it is what is asked for; then all of the page.
+
+    None for every other request.
+    """
+    if request.headers.get("HX-Target") != "bulk-job":
+        return None
+    job = job_of(row)
+    answer = render(request, "annotation/studies/_bulk_job.html", {"job": job})
+    if job is None or not job.is_at_work:
+        answer["HX-Refresh"] = "true"
+    return answer

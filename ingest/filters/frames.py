@@ -37,7 +37,8 @@ class Count:
 class Frame:
     """The issues that a filter leaves, in the order that a seed draws from.
 
-    Sorted by host, owner and name of the repository (by code point) and number; the three rows go together.
+    Sorted by host, owner and name of the repository (by code point) and number; the rows go together. `strata` is empty
+    where the frame has none.
     """
 
     counts: list[Count]
@@ -90,13 +91,17 @@ def frame(
         return found
     left = countable(issues).filter(*(step.condition for step in taken))
     stratum = strata_of(stratify_by, given)
+    names: dict[str, str] = {}  # of strata, each once
     n_fit = 0
-    for pk, snapshot, host, owner, name, state, created_at, labels in _fitting(left, keywords):
+    for pk, snapshot, *described in _fitting(left, keywords, COLUMNS if stratify_by else COLUMNS[:2]):
         n_fit += 1
         if rows:
             found.issues.append(pk)
             found.snapshots.append(snapshot)
-            found.strata.append(stratum(full_name(host, owner, name), state, created_at, labels))
+            if stratify_by:
+                host, owner, name, state, created_at, labels = described
+                in_stratum = stratum(full_name(host, owner, name), state, created_at, labels)
+                found.strata.append(names.setdefault(in_stratum, in_stratum))
     if keywords is not None:
         found.counts.append(Count(str(keywords), n_fit))
     return found
@@ -134,16 +139,16 @@ COLUMNS = (
 )
 
 
-def _fitting(issues: QuerySet[Issue], keywords: Keywords | None) -> Iterator[tuple[Any, ...]]:
+def _fitting(issues: QuerySet[Issue], keywords: Keywords | None, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of a frame in its order, those that have the keywords."""
     by_code_point = (Collate(f"repository__{name}", "C") for name in ("host", "owner", "name"))
     ordered = issues.order_by(*by_code_point, "number")
     if keywords is None:
-        yield from ordered.values_list(*COLUMNS).iterator(chunk_size=5 * CHUNK)
+        yield from ordered.values_list(*columns).iterator(chunk_size=5 * CHUNK)
         return
     places = [f"current_snapshot__{place}" for place in ("title", "body") if place in keywords.places]
-    rows = ordered.values_list(*COLUMNS, *places).iterator(chunk_size=CHUNK)
-    n = len(COLUMNS)
+    rows = ordered.values_list(*columns, *places).iterator(chunk_size=CHUNK)
+    n = len(columns)
     while chunk := list(islice(rows, CHUNK)):
         threads = _threads([row[1] for row in chunk]) if "comments" in keywords.places else {}
         for row in chunk:

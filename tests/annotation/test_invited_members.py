@@ -11,8 +11,9 @@ from accounts.actions import make_token
 from accounts.confirming import Confirmation
 from accounts.models import User
 from annotation.access import get_seat
-from annotation.actions import giving, invitations, joining, leaving, life, members, own_invitations, studies
+from annotation.actions import giving, invitations, joining, leaving, life, members, own_invitations
 from annotation.actions.imports import import_ratings
+from annotation.actions.items import items_for
 from annotation.errors import Conflict, NotFound
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from tests import builders as make
@@ -127,7 +128,7 @@ def test_until_an_invitation_is_accepted_every_door_of_the_study_is_closed(study
 def test_a_private_repository_of_the_study_stays_hidden_until_its_invitation_is_accepted(study: Study) -> None:
     [issue] = make.issues(1, "acme/secret", private=True)
     make.user("sam", staff=True)
-    studies.items_for(make.seat(study, "sam"), [issue])
+    items_for(make.seat(study, "sam"), [issue])
     invited(study, "zoe", "reader")
     assert Script("zoe").send("GET", "issues/acme/secret/1/").status_code == 404
     accept(study, "zoe")

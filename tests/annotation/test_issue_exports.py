@@ -9,7 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.actions.studies import change_study, items_for
+from annotation.actions.items import items_for
+from annotation.actions.studies import change_study
 from annotation.models import Study
 from ingest.models import ClosingChange, Issue
 from tests import builders as make

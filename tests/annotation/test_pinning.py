@@ -9,8 +9,8 @@ from django.test import Client
 
 from annotation.access import get_item
 from annotation.actions import pinning, rounds
+from annotation.actions.items import items_for
 from annotation.actions.members import add_member
-from annotation.actions.studies import items_for
 from annotation.errors import Forbidden, Invalid, Stale
 from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
 from annotation.queries import changes as queries

@@ -239,7 +239,7 @@ def test_items_that_nobody_can_answer_are_not_said_to_be_in_the_worklist(study: 
     run(study)
     text = words(visitor("olga").get(HERE + "1/"))
     assert "4 followed by themselves. Since" in text
-    assert "1 item stays as it is: nobody can sign in to answer it." in text
+    assert "Nothing was assigned: the raters concerned can’t sign in, and the plan has no stand-ins for them." in text
     assert "nobody to answer" in words(visitor("olga").get(HERE))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from accounts.models import User
 from annotation import moving
 from annotation.access import get_round
 from annotation.actions.plans import preview_plan, run_plan, undo_plan
@@ -255,6 +256,22 @@ def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Stud
     undo_plan(seat=make.owner_seat(study), plan=plan)
     make.members.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
+
+
+def test_a_plan_reports_what_nobody_was_assigned(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    User.objects.filter(username__in=("bob", "carol")).update(is_active=False)
+    plan = ran(study)
+    assert (plan.worklist, plan.n_unassigned) == (None, 3)
+    assert plan.warning.startswith("Nothing was assigned: ") and "3 items were left as they are." in plan.warning
+    User.objects.filter(username="carol").update(is_active=True)
+    undo_plan(seat=make.owner_seat(study), plan=plan)
+    plan = ran(study)
+    assert plan.n_unassigned == 1 and plan.warning.startswith("1 item was not assigned: ")
+    User.objects.filter(username="bob").update(is_active=True)
+    undo_plan(seat=make.owner_seat(study), plan=plan)
+    assert ran(study).warning == ""
 
 
 def test_an_invited_rater_stands_in_before_they_accept(study: Study) -> None:

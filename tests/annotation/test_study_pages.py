@@ -387,8 +387,8 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("rounds", study.slug), 8),
         (owner, address("members", study.slug), 6),
         (owner, address("audit", study.slug), 8),
-        (owner, address("samples", study.slug), 9),
-        (owner, address("round", study.slug, 2), 13),
+        (owner, address("samples", study.slug), 10),
+        (owner, address("round", study.slug, 2), 14),
         (owner, "/studies/", 7),
         (bob, "/", 11),
     ]

@@ -1,0 +1,20 @@
+"""Jobs that draw samples and prepare rounds: which one a study, a sample or a round has."""
+
+from annotation.models import BulkJob, Round, Sample, Study
+
+
+def job_at_work(study: Study) -> BulkJob | None:
+    """The job that prepares something in a study now; there is one at most."""
+    return BulkJob.objects.filter(study=study, state__in=BulkJob.AT_WORK).select_related("round", "sample").first()
+
+
+def job_of(row: Round | Sample) -> BulkJob | None:
+    """The newest job of a round or a sample, unless it is done; one query, none where its jobs were fetched along."""
+    newest = max(row.bulk_jobs.all(), key=lambda each: each.pk, default=None)
+    return None if newest is None or newest.state == BulkJob.State.DONE else newest
+
+
+def job_as_document(job: BulkJob) -> dict[str, object]:
+    """The row of a job in an answer of the API."""
+    failed = {"error": job.error} if job.state == BulkJob.State.FAILED else {}
+    return {"id": job.public_id, "state": job.state, "done": job.n_done, "total": job.n_total, **failed}
