@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 from django.contrib.postgres.fields import ArrayField
 from django.db import DataError, IntegrityError, connection
-from django.db.models import BooleanField, ForeignKey, Model
+from django.db.models import ForeignKey, Model
 from django.utils.dateparse import parse_datetime
+from psycopg2.extensions import adapt
 
 from accounts.models import User
 from accounts.room import require_room
@@ -333,8 +334,8 @@ def _value(model: type[Model], column: Any, study: Study) -> str:
         return OTHERWISE[model, column.column]
     if column.primary_key:
         return "own.new"
-    if isinstance(column, BooleanField) and column.db_default is False:  # a file of an earlier version lacks it
-        return f"coalesce({name}, false)"
+    if isinstance(column.db_default, bool | int | str):  # a file of an earlier version lacks it
+        return f"coalesce({name}, {adapt(column.db_default).getquoted().decode()})"
     if not isinstance(column, ForeignKey):
         return name
     if column.related_model is Study:

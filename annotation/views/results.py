@@ -18,6 +18,7 @@ from annotation.queries.left_out import BECAUSE
 from annotation.queries.plans.standing import way
 from annotation.queries.telling import told_version, versions_to_tell_in
 from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
+from annotation.reporting.changed_statistics import changed_errors
 from annotation.reporting.machines import against_machines
 from annotation.reporting.numbers import report
 from annotation.reporting.raters import with_raters
@@ -120,6 +121,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         trend_charts=trend_charts(reports, compared, links),
         trend_files=files_of("trend", links),
+        changed_errors=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
         has_units=any(each.units or each.left_out for each in sections),
         trend=trend(reports, compared, chosen, links),
         json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.actions import bulk, bulk_jobs, choosing, rounds, studies
+from annotation.actions import bulk, bulk_jobs, choosing, members, rounds
 from annotation.assigning import plan, raters_planned
 from annotation.models import Assignment, BulkJob, Item, Round, RoundItem, RoundRater, Sample, SampleIssue, Study
 from annotation.sampling import draw
@@ -110,7 +110,7 @@ def all_rows(study: Study) -> dict[str, list[Any]]:
 def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
     """A sample by strata; two rounds of it, the second with training items, a model rater and a share of doubles."""
     seat, do = make.owner_seat(study), work if jobs else lambda: None
-    studies.add_member(
+    members.add_member(
         seat=seat, username=make.user("llm").username, roles=["rater"], kind="machine", machine={"name": "m"}
     )
     sample = choosing.draw_sample(seat=seat, size=30, seed=3, stratify_by="state", at_least_one=True)

@@ -136,7 +136,7 @@ def test_the_upgrade_takes_earlier_pins_from_the_audit_log(study: Study) -> None
     EarlierPin.objects.all().delete()
     AuditEvent.objects.create(study=study, verb="items re-pinned", detail={"states": "of a file that was made up"})
     AuditEvent.objects.create(study=study, verb="items re-pinned", detail={"states": ["", "x from y"]})
-    migration = import_module("annotation.migrations.0023_earlier_pins")
+    migration = import_module("annotation.migrations.0022_earlier_pins")
     with connection.cursor() as cursor:
         cursor.execute(migration.FROM_THE_AUDIT)
     event = AuditEvent.objects.get(verb="items re-pinned", detail__n=1)

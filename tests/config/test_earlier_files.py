@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
+from accounts.models import User
 from annotation.actions.arriving import bring_study
 from annotation.models import Round, Study
 from config.backups.restoring import restore_backup
@@ -44,3 +46,20 @@ def test_an_earlier_whole_study_file_arrives_with_every_answer_label_and_coeffic
     study = Study.objects.get(slug=slug)
     assert study.rounds.filter(state=Round.State.OPEN).exists()
     assert differences(recorded()[slug], said_of(slug)) == []
+    client = Client()
+    client.force_login(User.objects.get(username="hal"))
+    shown = client.get(f"/studies/{slug}/agreement/").content.decode()
+    assert "Reported differently since 25 November 2026" in shown and "with one rating" in shown
+
+
+@pytest.mark.django_db
+def test_a_study_of_this_version_reports_nothing_differently() -> None:
+    round_ = make.open_round(make.study(), 3)
+    for number in (1, 2):
+        make.submit(round_, "bob", number, {"symptom": ["crash"]})
+    for number in (1, 2, 3):
+        make.submit(round_, "carol", number, {"symptom": [("crash", "hang")[number % 2]]})
+    client = Client()
+    client.force_login(User.objects.get(username="ada"))
+    shown = client.get("/studies/study/agreement/").content.decode()
+    assert "Percent agreement" in shown and "Reported differently" not in shown

@@ -4,6 +4,7 @@ import json
 import lzma
 import math
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,10 @@ def counts() -> dict[str, int]:
     return {name: table["rows"] for name, table in found.items() if name not in postgres.IN_EVERY_DATABASE}
 
 
+CHANGED_ON_PURPOSE = re.compile(r"/coefficients/[045689]/(se|p_threshold|words/\d+/earned)$")
+"""What the page of agreement lists as reported differently (`annotation/reporting/changed_statistics.py`)."""
+
+
 def differences(was: Any, now: Any, place: str = "") -> list[str]:
     """Where something that was said then is said otherwise now; what came in addition is no difference."""
     if isinstance(was, dict) and isinstance(now, dict):
@@ -61,7 +66,9 @@ def differences(was: Any, now: Any, place: str = "") -> list[str]:
         return [each for number, (a, b) in pairs for each in differences(a, b, f"{place}/{number}")]
     if isinstance(was, float) and isinstance(now, float) and math.isclose(was, now, rel_tol=1e-12):
         return []  # another processor adds up in another order
-    return [] if was == now else [f"{place}: {was!r} became {now!r}"]
+    if was == now or CHANGED_ON_PURPOSE.search(place):
+        return []
+    return [f"{place}: {was!r} became {now!r}"]
 
 
 def old_backups() -> tuple[list[str], list[str]]:
@@ -130,7 +137,8 @@ def test_a_release_can_go_on_writing_while_its_tables_are_already_those_of_this_
     with connection.cursor() as cursor:
         cursor.execute(COLUMNS)
         known = set(cursor.fetchall())
-        upgrade([].append)
+    upgrade([].append)
+    with connection.cursor() as cursor:
         cursor.execute(MUST_BE_GIVEN)
         tables = {table for table, _ in known}
         assert {(table, column) for table, column in cursor.fetchall() if table in tables} <= known
