@@ -267,3 +267,13 @@ def test_only_owners_reach_invitations_by_script_and_a_token_needs_the_scope(stu
     refused = Client().post("/api/v1/" + places[0], headers={"Authorization": f"Bearer {token}"})
     assert refused.status_code == 403 and refused.json()["code"] == "scope_too_small"
     assert Invitation.objects.count() == 1
+
+
+@pytest.mark.slow
+def test_one_owner_sends_sixty_invitations_by_e_mail_an_hour(study: Study, settings: Any) -> None:
+    settings.SENDS_EMAIL = True
+    olga = signed_in("olga")
+    sent = {"role": "rater", "roles": ["rater"], "days": 14, "n_most": 1}
+    found = [olga.post(f"{MEMBERS}invite/", sent | {"email": f"p{n}@example.org"}).status_code for n in range(61)]
+    assert found == [201] * 60 + [429]
+    assert olga.post(f"{MEMBERS}invite/", sent).status_code == 201

@@ -298,3 +298,12 @@ def test_a_rater_whose_lease_ran_out_can_take_the_item_again_when_nobody_else_di
     submit_annotation(seat=bob, assignment=other.public_id, body={"labels": {"symptom": ["crash"]}})
     again = take_next(seat=bob, round_=round_)
     assert (again.pk, again.state) == (held.pk, "leased")
+
+
+def test_a_draft_has_at_most_200_000_characters() -> None:
+    study = make.study()
+    place, seat = make.assignment(make.open_round(study), "bob", 1).public_id, make.seat(study, "bob")
+    room = 200_000 - len(str({"memo": ""}))
+    labelling.keep_draft(seat=seat, assignment=place, body={"memo": "x" * room})
+    with pytest.raises(Invalid, match="too long"):
+        labelling.keep_draft(seat=seat, assignment=place, body={"memo": "x" * (room + 1)})

@@ -223,6 +223,7 @@ def test_the_dictionary_names_the_categories_of_what_is_one_of_some(made: dict[s
     assert severity["categoriesOrdered"] and not fields["labels-wide"]["symptom"]["categoriesOrdered"]
     assert [each["value"] for each in fields["ratings"]["rater"]["categories"]] == ["R1", "R2", "R3", "R4"]
     assert fields["items"]["attributes"]["description"].endswith(": author, said, stage.")
+    assert fields["items"]["screening"]["constraints"]["required"]
     assert all(field["description"] for each in fields.values() for field in each.values())
 
 

@@ -295,6 +295,10 @@ def test_the_overview_says_what_is_next_for_each_role(study: Study) -> None:
     assert "4 items wait for you in round 2" in text_of(signed_in("bob").get(path))
     assert "1 disagreement waits in round 1" in text_of(signed_in("ada").get(path))
     assert "Round 1 is being resolved" in text_of(signed_in("rea").get(path))
+    quiet = {
+        name: 'class="next is-quiet"' in signed_in(name).get(path).content.decode() for name in ("ada", "bob", "rea")
+    }
+    assert quiet == {"ada": False, "bob": False, "rea": True}
     resolve(
         seat=make.seat(study, "ada"),
         round_=get_round(make.owner_seat(study), 1),

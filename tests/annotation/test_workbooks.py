@@ -12,6 +12,7 @@ from django.test import Client
 
 from annotation import jobs
 from annotation.access import get_seat
+from annotation.actions.members import add_member, set_member
 from annotation.models import Membership, Study, Workbook
 from annotation.reporting.across import Asked, visible_rounds
 from annotation.reporting.numbers import agreement
@@ -145,3 +146,17 @@ def test_the_pilot_and_the_final_categories_come_in_with_their_shifted_rows_poin
     assert not stages.filter(name__iexact="training & evaluation").exists()
     other = imported(client, upload(client, sent("final_categories.xlsx")), slug="final-labels")
     assert other.state == "done" and (other.report or {})["n_resolutions"] > 1000
+
+
+def test_who_is_no_owner_any_more_when_the_worker_comes_imports_nothing() -> None:
+    study, other = make.study(owner="olga"), make.user("oscar")
+    add_member(seat=make.owner_seat(study), username=other.username, roles=["owner"])
+    oscar = visitor("oscar")
+    file = SimpleUploadedFile("answers.csv", b"item,rater,symptom\nacme/rocket#1,R1,Crash\nacme/rocket#1,R2,Hang\n")
+    address = upload(oscar, [file], "/studies/study/import/")
+    assert oscar.post(address, fields(oscar, address) | {"import": "1"}).status_code == 302
+    set_member(seat=make.owner_seat(study), username="oscar", roles=["reader"])
+    workbook = Workbook.objects.get()
+    jobs.import_workbook(workbook.pk)
+    workbook.refresh_from_db()
+    assert workbook.state == "failed" and not study.rounds.exists()

@@ -14,6 +14,7 @@ from accounts.naming import wrong_in
 from taxonomy import schema
 from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument
+from taxonomy.fields import short
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from tests.simulation import examples
@@ -124,6 +125,7 @@ def test_every_ready_made_taxonomy_is_valid_and_comes_out_as_it_went_in(preset) 
         ("slug: s\ntitle: " + "[" * 100, 2, 78, "too deeply"),
         ('{"a": ' + "[" * 5000, 1, 77, "too deeply"),
         (b"slug: s\ntitle: \xff\n", 2, 8, "UTF-8"),
+        ("a: !x!y b\n", 1, 4, "undefined tag handle '!x!'"),
         ("x" * 2_000_001, 1, 1, "2 MB"),
     ],
 )
@@ -490,3 +492,8 @@ def test_a_huge_document_full_of_mistakes_is_refused_within_seconds(text: str) -
     started_at = time.process_time()
     assert 1 <= len(problems(text)) <= 100
     assert time.process_time() - started_at < 6
+
+
+def test_sixty_characters_are_quoted_whole_and_one_more_is_cut() -> None:
+    assert short("x" * 60) == "x" * 60
+    assert short("x" * 61) == "x" * 57 + "…"
