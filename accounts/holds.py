@@ -26,6 +26,8 @@ class Kind(IntEnum):
     FETCH = 7_306
     PLAN = 7_307
     DELETION_BATCH = 7_308
+    BULK = 7_309
+    BULK_BATCH = 7_310
 
 
 def place(pk: int) -> int:

@@ -46,7 +46,7 @@ def remove_old_arrivals() -> None:
     arriving.remove_old_files()
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(bulk_jobs.end_over_limit))
 def run_bulk_job(job_id: int) -> None:
     """Draws a large sample, or prepares or opens a large round; nothing for a job that is over."""
     bulk_jobs.work(job_id)

@@ -8,6 +8,8 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from accounts.holds import GRACE_SECONDS, Kind, are_held, held, place
+from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import get_seat
 from annotation.actions import bulk
 from annotation.actions.bulk import SAMPLED, TAKEN, Drawing, Opening, take_issues
@@ -17,8 +19,6 @@ from annotation.errors import ConcordError
 from annotation.models import Assignment, BulkJob, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
 
-LOCKS = 7_304
-"""The number of advisory locks on bulk jobs, beside the job's own."""
 CLAIMS_MOST = 20
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,12 @@ def work(job_id: int) -> None:
     A batch and the cursor are one transaction, so what a killed worker leaves is whole batches. Why a job can't be
     done is in its row; a database that is away is waited for by the clock.
     """
-    if not _claimed(job_id):
-        return
+    with held(Kind.BULK, job_id):
+        if _claimed(job_id):
+            _work(job_id)
+
+
+def _work(job_id: int) -> None:
     job = BulkJob.objects.select_related("study", "sample", "round__study", "created_by").get(pk=job_id)
     try:
         step = _STEPS[job.kind](job)
@@ -67,7 +71,7 @@ def _claimed(job_id: int) -> bool:
 def _is_ours(job_id: int) -> bool:
     """Whether no other worker is at a batch of this job; until the transaction ends none begins one."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCKS, job_id % 2**31])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.BULK_BATCH, place(job_id)])
         return bool(cursor.fetchone()[0])
 
 
@@ -158,8 +162,23 @@ _STEPS: dict[str, Callable[[BulkJob], Step]] = {
 }
 
 
+def end_over_limit(job_id: int) -> None:
+    """Notes that the worker of a job was stopped at its time limit; it can be asked for again."""
+    if BulkJob.objects.filter(pk=job_id, state__in=BulkJob.AT_WORK).exists():
+        _fail(job_id, stopped(WHOLE_SECONDS, "Ask for it again, or for fewer items."))
+
+
 def lost(before_seconds: int) -> list[int]:
-    """Jobs that are not over and have not reported for so long; one query."""
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    rows = BulkJob.objects.filter(state__in=BulkJob.AT_WORK, worked_at__lt=since)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    """Jobs that are queued for so long, or running with no worker on them; they are sent again."""
+    now = timezone.now()
+    waiting = list(BulkJob.objects.filter(state__in=BulkJob.AT_WORK).order_by("pk"))
+    at_work = are_held(Kind.BULK) if waiting else set()
+    seconds = {BulkJob.State.QUEUED: before_seconds, BulkJob.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
+    found = [
+        job.pk
+        for job in waiting
+        if place(job.pk) not in at_work
+        and (job.worked_at or job.created_at) < now - timedelta(seconds=seconds[BulkJob.State(job.state)])
+    ]
+    BulkJob.objects.filter(pk__in=found).update(worked_at=now)
+    return found
