@@ -17,6 +17,7 @@ WITHOUT = {
     "arriving.take_study": "the arrival's row says it until the study is stored",
     "arriving_rows.store_study": ELSEWHERE,
     "attributes.keep_attributes": ELSEWHERE,
+    "bulk.start_job": ELSEWHERE,
     "choosing.fetch_selection": "the run of the fetch says who and when",
     "discussing.write_remark": WRITES_ITSELF,
     "discussing.take_over": WRITES_ITSELF,

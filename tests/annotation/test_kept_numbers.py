@@ -263,6 +263,7 @@ def leaves(told: Any) -> Iterator[float | str]:
         yield round(told, 6) + 0.0
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_version_of_the_computation(db: None) -> None:
     """What answers are read, matched and migrated by has a say: parts, conditions, sets, a proposal, a new version."""
     study = make.study(text=make.FAULTS)

@@ -18,7 +18,7 @@ from annotation.actions.members import add_member
 from annotation.actions.rounds import close_round, resolve_round
 from annotation.actions.studies import change_study
 from annotation.errors import Conflict, Invalid, NotFound, WrongState
-from annotation.models import Annotation, Deletion, Export, Item, Membership, Rating, Study
+from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
 from annotation.queries.studies import rounds_to_resolve, studies_of, visible_studies
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -167,6 +167,9 @@ def test_a_deletion_that_is_killed_anywhere_goes_on_and_leaves_nothing_but_the_r
     other = over(make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: more")))
     n_kept = (Rating.objects.filter(round__study=other).count(), Item.objects.filter(study=other).count())
     whole_export(study)
+    BulkJob.objects.create(
+        study=study, kind="round", state="done", round=study.rounds.get(), created_by=make.user("olga")
+    )
     deletion = life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
     monkeypatch.setattr(deleting, "BATCH", 2)
     for _ in range(3):
