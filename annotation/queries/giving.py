@@ -278,9 +278,9 @@ def unblinded_among(
     found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
     if round_.resolving_at is not None:
         lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, at__gte=round_.resolving_at)
-        lines = lines.filter(detail__round=round_.number, user__in=[each.user_id for each in everybody if each.user_id])
+        lines = lines.filter(detail__round=round_.number, user__in=[pk for each in everybody if (pk := _account(each))])
         readers = set(lines.order_by().values_list("user_id", flat=True))
-        found |= {each.pk for each in everybody if each.user_id in readers}
+        found |= {each.pk for each in everybody if _account(each) in readers}
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
     if not suspects:
         return found
@@ -302,5 +302,13 @@ def unblinded_among(
     return found
 
 
+def _account(member: Membership) -> int | None:
+    """The account of a member, also of one who was invited and has not accepted."""
+    return member.user_id or member.invited_user_id
+
+
 def _reads_open_answers(member: Membership) -> bool:
-    return member.user is not None and (member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff)
+    """Staff read every study: those who were invited read its answers before they accept, too."""
+    if member.user is None:
+        return member.invited_user is not None and member.invited_user.is_staff
+    return member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff

@@ -106,6 +106,8 @@ def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     if request.method == "POST":
         return _settle(request, seat, pk)
     found = get_proposal(seat, pk)
+    if found.rater != (seat.membership and seat.membership.code):
+        note_reading(seat, [found.round], "proposals", PAGE)
     newest = queries.newest_tree(seat)
     group = Group(found.dimension, found.dimension_title, [found], [])
     return _page(

@@ -8,9 +8,10 @@ from django.test import Client
 from annotation import exporting, ruling
 from annotation.access import get_item, get_whole_study
 from annotation.actions import giving, leaving, members, rounds, studies
+from annotation.actions.analyses import save_analysis
 from annotation.actions.exporting import request_export
 from annotation.exports import rows
-from annotation.models import Assignment, AuditEvent, Item, RoundRater, Study
+from annotation.models import Assignment, AuditEvent, Item, Proposal, RoundRater, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -80,6 +81,17 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     make.rate(round_, f"item {name}\n1 hang\n2 hang\n3 hang\n4 hang")
     round_.refresh_from_db()
     assert round_.state == "resolving"
+
+
+def test_staff_who_were_invited_and_did_not_accept_could_read_the_answers_all_the_same() -> None:
+    study = make.study()
+    make.user("sam", staff=True)
+    replaced(study, "sam")
+    invited = Script("olga").send("POST", "studies/study/members/", {"user": "sam", "roles": ["rater"]})
+    assert (invited.status_code, invited.json()["state"]) == (201, "invited")
+    assert Script("sam").send("GET", "studies/study/labels/?round=1").status_code == 200
+    assert "let them read its answers" in rejected(add("sam"))
+    assert add("sam", unblinded=True).json()["unblinded"] is True
 
 
 def with_an_unblinded_rater() -> tuple[Study, Any]:
@@ -403,6 +415,33 @@ def test_every_door_to_open_answers_leaves_its_line(door: str, path: str) -> Non
         answer = client.get(f"/{place}")
     assert answer.status_code == 200
     assert [(who, by) for who, by, _ in reads()] == [("olga", door)]
+
+
+@pytest.mark.parametrize("door", ["REST", "page"])
+def test_reading_one_proposal_of_an_open_round_leaves_a_line_unless_it_is_ones_own(door: str) -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2, kind="main")
+    make.submit(round_, "bob", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": ""}})
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    for name, lines in (("bob", []), ("ada", [("ada", door, "proposals")])):
+        client = Client()
+        client.force_login(make.user(name))
+        answer = Script(name).send("GET", place) if door == "REST" else client.get(f"/{place}")
+        assert answer.status_code == 200
+        assert reads() == lines
+
+
+def test_the_title_of_a_saved_analysis_is_hidden_from_who_may_still_join_an_open_round() -> None:
+    study = in_state("open")
+    title = "Everything is a hang"
+    save_analysis(seat=make.seat(study, "ada"), title=title, kind="counts", question={"dimension": ["symptom"]})
+    members.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
+    for name, status in (("yan", 403), ("bob", 403), ("rea", 200)):
+        client = Client()
+        client.force_login(make.user(name))
+        assert client.get("/studies/study/analysis/1/").status_code == status
+        listed = client.get("/studies/study/analysis/").content.decode()
+        assert title not in listed or status == 200
 
 
 def test_readings_of_closed_rounds_and_by_the_shell_leave_no_line() -> None:
