@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 PAGES = (
     "celery.canvas",
@@ -41,7 +42,6 @@ def load_pages() -> None:
     from django.contrib.auth import get_backends
     from django.contrib.auth.hashers import get_hashers
     from django.core.cache import caches
-    from django.core.files.storage import storages
     from django.template import engines
     from django.urls import get_resolver
     from django.utils import formats
@@ -54,8 +54,9 @@ def load_pages() -> None:
     get_backends()
     get_hashers()
     caches.create_connection("default")
-    for name in settings.STORAGES:
-        storages[name]
+    backends: dict[str, Any] = settings.STORAGES
+    for storage in backends.values():  # each process makes its own, with the time limits of its kind
+        import_string(storage["BACKEND"])
     for name in (settings.SESSION_ENGINE, *PAGES):
         import_module(name)
     for name in (settings.MESSAGE_STORAGE, settings.SESSION_SERIALIZER):

@@ -138,7 +138,7 @@ def test_the_last_room_is_for_labeling_and_a_full_disk_loses_nothing(disk: Path)
         rater = Rater(site, token)
         issues = disk.parent / "issues.jsonl"
         issues.write_text("".join(json.dumps({"number": n, "title": "t" * 100}) + "\n" for n in range(1, 2000)))
-        (beat,) = site.processes("celery", " beat")[:1]
+        (beat,) = site.clock()[:1]
         assert rater.label() == 201
         wait_until((disk / "data/beat-schedule").exists, "the clock shows that it runs")
 
@@ -153,7 +153,7 @@ def test_the_last_room_is_for_labeling_and_a_full_disk_loses_nothing(disk: Path)
         assert statuses <= {201, 503}, statuses
         refused = site.tried("add_user", "zoe")
         assert refused.returncode in (0, 1) and "Traceback" not in refused.stderr, refused.stderr
-        assert beat.is_running() and beat.pid == site.processes("celery", " beat")[0].pid
+        assert beat.is_running() and beat.pid == site.clock()[0].pid
 
         for filler in disk.glob("filler-*"):
             filler.unlink()
