@@ -154,7 +154,10 @@ class OneProposal(APIView):
     @extend_schema(responses=ProposalShape)
     def get(self, request: Request, slug: str, pk: UUID) -> Response:
         seat = seat_of(request, slug)
-        return Response(proposal_answer(seat, get_proposal(seat, pk), groups_of(seat)))
+        found = get_proposal(seat, pk)
+        if seat.membership is None or found.rater != seat.membership.code:
+            note_reading(seat, [found.round], "proposal", REST)
+        return Response(proposal_answer(seat, found, groups_of(seat)))
 
     @extend_schema(
         request=SettleBody,

@@ -8,9 +8,9 @@ from annotation.models import Analysis
 
 
 def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
-    """The saved analyses by number; who is blind in a round reads their own, for a title can tell what came out."""
+    """The saved analyses by number; where results are hidden one reads one's own: a title can tell what came out."""
     rows = Analysis.objects.filter(study=seat.study).select_related("created_by").order_by("number")
-    return rows.filter(created_by=seat.user) if seat.blind_round_ids else rows
+    return rows.filter(created_by=seat.user) if _titles_are_hidden(seat) else rows
 
 
 def get_analysis(seat: Seat, number: int) -> Analysis:
@@ -18,9 +18,14 @@ def get_analysis(seat: Seat, number: int) -> Analysis:
     found = Analysis.objects.filter(study=seat.study, number=number).select_related("created_by").first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no analysis {number}.")
-    if seat.blind_round_ids and found.created_by_id != seat.user.pk:
+    if _titles_are_hidden(seat) and found.created_by_id != seat.user.pk:
         raise Blind(
-            "You rate in a round that is open, so what others saved of the labels stays hidden until it is over."
+            "You rate in a round that is open, could still join one, or owe a third answer. What others saved of the "
+            "labels stays hidden until then."
         )
     found.study = seat.study
     return found
+
+
+def _titles_are_hidden(seat: Seat) -> bool:
+    return bool(seat.hidden_round_ids or seat.arbitrated)

@@ -106,6 +106,9 @@ def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     if request.method == "POST":
         return _settle(request, seat, pk)
     found = get_proposal(seat, pk)
+    is_own = seat.membership is not None and found.rater == seat.membership.code
+    if not is_own:
+        note_reading(seat, [found.round], "proposal", PAGE)
     newest = queries.newest_tree(seat)
     group = Group(found.dimension, found.dimension_title, [found], [])
     return _page(
@@ -116,7 +119,7 @@ def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
         history=queries.history_of(found.outcome.proposal_id if found.outcome else found.id),
         group=group,
         typed=typed_before(group),
-        is_own=seat.membership is not None and found.rater == seat.membership.code,
+        is_own=is_own,
         label_url=_label_url(seat, found),
         **_room(seat, newest),
     )
