@@ -51,6 +51,8 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
         _give_way(there, user)
+    elif there is None:
+        _require_blind(Membership(study=seat.study, user=user, roles=[]), member)
     was = member.name
     if is_in or directly:
         come_in(member, user)
@@ -70,7 +72,7 @@ def _require_blind(there: Membership, member: Membership) -> None:
     """Raises Conflict where the member rates in an open round whose answers the person could read until now."""
     rows = RoundRater.objects.filter(rater=member, round__state=Round.State.OPEN, left_at__isnull=True)
     for row in rows.select_related("round"):
-        if unblinded_among(row.round, [there]):
+        if unblinded_among(row.round, [there], {}):
             raise Conflict(
                 f"{member} rates in round {row.round.number}, and {there} could read its answers. Withdraw {member} "
                 "from the round first.",

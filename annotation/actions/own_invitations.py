@@ -6,7 +6,8 @@ from accounts.models import User
 from annotation.access import RATER, Seat, get_own_invitation
 from annotation.actions.leaving import Left, end_invitation, finish
 from annotation.actions.studies import come_in, record
-from annotation.models import Membership, Round, Study
+from annotation.models import Membership, Round, RoundRater, Study
+from annotation.queries.giving import unblinded_among
 from annotation.queries.own_invitations import invitation_to
 
 
@@ -21,8 +22,20 @@ def accept(*, user: User, key: str) -> Membership:
     found = get_own_invitation(user, key)
     come_in(found, user)
     found.save()
-    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles)
+    marked = _mark_unblinded(found)
+    said = {"unblinded": marked} if marked else {}
+    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
     return found
+
+
+def _mark_unblinded(member: Membership) -> list[int]:
+    """Marks the member in open rounds whose answers or results the account has read meanwhile; their numbers."""
+    rows = RoundRater.objects.filter(
+        rater=member, round__state=Round.State.OPEN, left_at__isnull=True, unblinded=False
+    ).select_related("round")
+    found = [row for row in rows.order_by("round__number") if unblinded_among(row.round, [member], {member.pk: row})]
+    RoundRater.objects.filter(pk__in=[row.pk for row in found]).update(unblinded=True)
+    return [row.round.number for row in found]
 
 
 def accept_by_next(*, user: User, slug: str, number: int) -> None:

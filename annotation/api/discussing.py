@@ -13,7 +13,7 @@ from accounts.api import scope
 from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
-from annotation.actions.reading import REST, note_reading
+from annotation.actions.reading import REST, note_inbox, note_reading
 from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
@@ -129,7 +129,15 @@ class Inbox(APIView):
 
     @extend_schema(responses=pages_of(InboxLineShape), parameters=PAGE, operation_id="inbox_list")
     def get(self, request: Request) -> Response:
-        return paged(self, request, with_places(lines_of(caller(request))), line_answer)
+        shown: list[InboxLine] = []
+
+        def answer(line: InboxLine) -> dict[str, Any]:
+            shown.append(line)
+            return line_answer(line)
+
+        found = paged(self, request, with_places(lines_of(caller(request))), answer)
+        note_inbox(caller(request), shown, REST)
+        return found
 
 
 class InboxRead(APIView):

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
+from annotation.actions.reading import REST, note_results
 from annotation.api.reading import body_of, number_in_address, page_size, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
@@ -149,7 +150,9 @@ class OnePlan(APIView):
     def get(self, request: Request, slug: str, plan_id: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return Response(plan_answer(get_plan(seat, plan_id)))
+        plan = get_plan(seat, plan_id)
+        note_results(seat, "plan", REST)
+        return Response(plan_answer(plan))
 
 
 class PlanItems(APIView):
@@ -165,6 +168,7 @@ class PlanItems(APIView):
         seat = seat_of(request, slug)
         require_all_answers(seat)
         plan = get_plan(seat, plan_id)
+        note_results(seat, "plan", REST)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
         why, shows_values = word_in_address(request, "why"), not seat.sealed_round_ids
         if plan.worklist_id and plan.state not in Plan.AT_WORK:

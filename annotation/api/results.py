@@ -18,7 +18,7 @@ from accounts.api import scope
 from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
-from annotation.actions.reading import FILE, REST, note_reading
+from annotation.actions.reading import FILE, REST, note_reading, note_results
 from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import (
     SHEET_FORM,
@@ -355,6 +355,7 @@ class Labels(APIView):
             "version": number_in_address(request, "version"),
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
+        note_results(seat, "labels", FILE if format else REST, asked["round_number"])
         if format:
             asked["shape"] = shape
             answer = rows.streamed(seat, "labels", format, options=asked)
@@ -418,5 +419,6 @@ class AgreementOfStudy(APIView):
         round_ = round_in_address(request, seat)
         asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
         rounds = visible_rounds(seat, round_.number if round_ else None)
+        note_results(seat, "agreement", REST, round_.number if round_ else None)
         entries = agreement_and_raters(seat, rounds, asked, round_number=round_.number if round_ else None)
         return Response(with_machines(seat, rounds, asked, entries))

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_seat
+from annotation.actions import reading
 from annotation.actions.analyses import remove_analysis, save_analysis
 from annotation.actions.downloads import record_download
 from annotation.analysis.columns import LEVELS
@@ -42,6 +43,7 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     """What can be asked of the agreed labels, what is saved, and which labels there are."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    reading.note_results(seat, "analysis", reading.PAGE)
     found = labelled_for(seat)
     return study_page(
         request,
@@ -63,6 +65,7 @@ def analysis_kind(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     """One analysis, as its address asks for it."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    reading.note_results(seat, "analysis", reading.PAGE)
     found = get_kind(kind)
     return _page(request, seat, found, Question.read(kind, request.GET))
 
@@ -73,6 +76,7 @@ def saved_analysis(request: HttpRequest, slug: str, number: int) -> HttpResponse
     """A saved analysis under its own address, computed anew from the labels of this moment."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    reading.note_results(seat, "analysis", reading.PAGE)
     saved = get_analysis(seat, number)
     kind = get_kind(saved.kind)
     return _page(request, seat, kind, Question.saved(saved), saved)
@@ -110,6 +114,7 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     """A figure of the analysis that the address asks for, as wide as a column or a page (`width`)."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    reading.note_results(seat, "analysis", reading.FILE)
     found = get_kind(kind)
     if format not in TYPES:
         raise NotFound(f"Figures are {', '.join(TYPES)}.")
@@ -131,6 +136,7 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     """A table of the analysis that the address asks for, as CSV or for LaTeX."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    reading.note_results(seat, "analysis", reading.FILE)
     found = get_kind(kind)
     if format not in ("csv", "tex"):
         raise NotFound("Tables are csv, tex.")

@@ -14,7 +14,7 @@ from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import filters_of, record_download
-from annotation.actions.reading import FILE, note_reading
+from annotation.actions.reading import FILE, note_reading, note_results
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.exports import COLUMNS, FORMATS, rows
 from annotation.exports.handing import handed_out
@@ -155,6 +155,8 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
         asked["shape"] = "wide"
     if what in SINGLE_ANSWERS:
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
+    elif what not in WITH_TEXTS:
+        note_results(seat, what, FILE, asked["round_number"])
     answer = rows.streamed(seat, what, format, options=asked)
     record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
     return answer

@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, note_results
 from annotation.charts import PRINT, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
@@ -22,6 +23,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     """The trend over rounds, or the confusion or the pairs of raters of one `dimension`, as SVG, PNG or PDF."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    note_results(seat, "figure of agreement", FILE)
     if name not in NAMES or format not in TYPES:
         raise NotFound(f"There is no figure {name}.{format}; there are {', '.join(NAMES)} as {', '.join(TYPES)}.")
     asked, round_, links = asked_for(request, seat)

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, PAGE, note_results
 from annotation.errors import NotFound
 from annotation.methods import (
     STANDARD,
@@ -67,6 +68,7 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
     """The methods paragraph, the checklist and the table, filled in from the study, with what is missing marked."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    note_results(seat, "methods", PAGE)
     facts = reporting.methods(seat)
     checks = checklist(facts)
     return study_page(
@@ -98,6 +100,7 @@ def download_methods(request: HttpRequest, slug: str, format: str) -> HttpRespon
     """The paragraph as plain text; with table and checklist as Markdown; with the table as LaTeX."""
     seat = reading_seat(request, slug)
     seat.require_reading()
+    note_results(seat, "methods", FILE)
     if format not in FILES:
         raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")
     content_type, written = FILES[format]

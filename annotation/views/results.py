@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
-from annotation.actions.reading import PAGE, note_reading
+from annotation.actions.reading import PAGE, note_reading, note_results
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.items import value_words
@@ -85,6 +85,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
     is_screening = round_ is not None and round_.kind == Round.Kind.SCREENING
     rounds = visible_rounds(seat)
+    note_results(seat, "agreement", PAGE)
     chosen = [round_] if round_ else rounds
     compared = [] if is_screening else rounds
     reports = report(seat, compared, chosen, asked, round_number=round_.number if round_ else None) if chosen else []

@@ -165,8 +165,11 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
+    """Whether the overview shows its agreement: until it is closed only to those who decide, so that no visit counts as
+    reading results, after which nobody is a blind third rater."""
+    states = Round.OVER if seat.has_role(OWNER, ADJUDICATOR) else (Round.State.CLOSED,)
     is_screening = round_.kind == Round.Kind.SCREENING
-    return round_.state in Round.OVER and not is_screening and round_.pk not in seat.blind_round_ids
+    return round_.state in states and not is_screening and round_.pk not in seat.blind_round_ids
 
 
 @login_required

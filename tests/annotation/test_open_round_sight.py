@@ -1,6 +1,6 @@
 """What a rater of an open round can count, time or measure does not depend on how others answered there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -8,11 +8,12 @@ from django.db import transaction
 
 from annotation.access import get_item
 from annotation.actions import members
-from annotation.models import Annotation, Export, Item, Membership, Round, Study
+from annotation.models import Annotation, AuditEvent, Export, Item, Membership, Round, Study
+from annotation.queries.giving import READ
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
-from tests.annotation.compared_answers import all_said, all_skipped, answered_in_parts, history_rewritten
-from tests.annotation.permission_study import BASE, PAGES, Visitor, words_of
+from tests.annotation.compared_answers import AGES, BADGE, all_said, all_skipped, answered_in_parts, history_rewritten
+from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -107,3 +108,42 @@ def test_the_length_of_another_owners_file_is_hidden_from_raters_of_an_open_roun
     for name in ("olga", "sam"):
         assert [told[name][key] for key in ("rows", "rows_expected", "bytes", "sha256")] == [None] * 4
         assert told["ida"]["sha256"] not in words_of(Visitor(name).get(PAGES, "studies/study/exports/"))
+
+
+# Who reads results of a round under way
+
+
+def has_line(name: str, number: int = 1) -> bool:
+    return AuditEvent.objects.filter(verb=READ, user__username=name, detail__round=number).exists()
+
+
+def walk(name: str, number: int, table: Sequence[compared_answers.Address]) -> dict[str, tuple[str, bool]]:
+    """What somebody is answered at each address, and whether it left a line that they read answers of the round."""
+    found, visitor = {}, Visitor(name)
+    for _, base, path in table:
+        with transaction.atomic():
+            answer = visitor.get(base, path)
+            said = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+            found[base + path] = said, has_line(name, number)
+            transaction.set_rollback(True)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "number"), [("dan", 1), ("rea", 2)])
+def test_whatever_depends_on_answers_of_a_round_under_way_leaves_a_line(study: Study, name: str, number: int) -> None:
+    """Dan only rates, and can be asked as third rater in round 1, which is resolved; rea reads, and round 2 is open."""
+    own = make.member(study, name)
+    AuditEvent.objects.filter(verb=READ).delete()
+    table = compared_answers.steady_table()
+    before = walk(name, number, table)
+    round_ = Round.objects.get(study=study, number=number)
+    for place, item in enumerate(Item.objects.filter(round_items__round=round_).order_by("pk")):
+        all_skipped(round_, item, own) if place == 2 else all_said(
+            round_, item, own, ("slow", "hang")[place % 2], hours=0
+        )
+    after = walk(name, number, table)
+    told = [path for path in before if before[path][0] != after[path][0]]
+    without = {path: before[path][0] for path in told if not (before[path][1] or after[path][1])}
+    changed = {path: after[path][0] for path in without}
+    assert told and not without, compared_answers.differences(without, changed)
