@@ -3,12 +3,11 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.holds import GRACE_SECONDS, Kind, are_held, held, place
+from accounts.holds import Kind, held, without_worker
 from accounts.time_limits import BATCHES_SECONDS, Turn, stopped
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
@@ -221,14 +220,7 @@ def end_over_limit(plan_id: int) -> None:
 
 def lost(before_seconds: int) -> list[int]:
     """Plans that are queued for so long, or running with nobody at work on them; they are sent again."""
-    now = timezone.now()
-    rows = Plan.objects.filter(state__in=Plan.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
-    at_work = are_held(Kind.PLAN) if rows else set()
-    seconds = {Plan.State.QUEUED: before_seconds, Plan.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
-    found = [
-        pk
-        for pk, state, at in rows
-        if place(pk) not in at_work and at is not None and at < now - timedelta(seconds=seconds[Plan.State(state)])
-    ]
-    Plan.objects.filter(pk__in=found).update(worked_at=now)
+    rows = Plan.objects.filter(state__in=Plan.AT_WORK, worked_at__isnull=False).order_by("pk")
+    found = without_worker(Kind.PLAN, list(rows.values_list("pk", "state", "worked_at")), before_seconds)
+    Plan.objects.filter(pk__in=found).update(worked_at=timezone.now())
     return found

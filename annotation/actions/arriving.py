@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
-from accounts.holds import GRACE_SECONDS, Kind, are_held, place
+from accounts.holds import Kind, place, without_worker
 from accounts.models import User
 from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
@@ -205,17 +205,9 @@ def end_over_limit(pk: int) -> None:
 
 def lost(before_seconds: int) -> list[int]:
     """Arrivals that are queued for so long, or running with nobody at work on them; they are sent again."""
-    now = timezone.now()
     rows = Arrival.objects.filter(state__in=Arrival.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
-    waiting = [(pk, state, at or now - timedelta(days=1)) for pk, state, at in rows]
-    at_work = are_held(Kind.ARRIVAL) if waiting else set()
-    seconds = {Arrival.State.QUEUED: before_seconds, Arrival.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
-    found = [
-        pk
-        for pk, state, at in waiting
-        if place(pk) not in at_work and at < now - timedelta(seconds=seconds[Arrival.State(state)])
-    ]
-    Arrival.objects.filter(pk__in=found).update(worked_at=now)
+    found = without_worker(Kind.ARRIVAL, list(rows), before_seconds)
+    Arrival.objects.filter(pk__in=found).update(worked_at=timezone.now())
     return found
 
 

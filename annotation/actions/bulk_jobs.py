@@ -3,12 +3,11 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from accounts.holds import GRACE_SECONDS, Kind, are_held, held, place
+from accounts.holds import Kind, held, place, without_worker
 from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import get_seat
 from annotation.actions import bulk
@@ -170,15 +169,8 @@ def end_over_limit(job_id: int) -> None:
 
 def lost(before_seconds: int) -> list[int]:
     """Jobs that are queued for so long, or running with no worker on them; they are sent again."""
-    now = timezone.now()
-    waiting = list(BulkJob.objects.filter(state__in=BulkJob.AT_WORK).order_by("pk"))
-    at_work = are_held(Kind.BULK) if waiting else set()
-    seconds = {BulkJob.State.QUEUED: before_seconds, BulkJob.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
-    found = [
-        job.pk
-        for job in waiting
-        if place(job.pk) not in at_work
-        and (job.worked_at or job.created_at) < now - timedelta(seconds=seconds[BulkJob.State(job.state)])
-    ]
-    BulkJob.objects.filter(pk__in=found).update(worked_at=now)
+    jobs = BulkJob.objects.filter(state__in=BulkJob.AT_WORK).order_by("pk")
+    rows = [(job.pk, job.state, job.worked_at or job.created_at) for job in jobs]
+    found = without_worker(Kind.BULK, rows, before_seconds)
+    BulkJob.objects.filter(pk__in=found).update(worked_at=timezone.now())
     return found

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.allowances import require_study_creator
 from accounts.errors import StorageAway
-from accounts.holds import GRACE_SECONDS, Kind, are_held, place
+from accounts.holds import Kind, place, without_worker
 from accounts.models import User
 from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
@@ -297,17 +297,9 @@ def end_over_limit(pk: int) -> None:
 
 def lost(before_seconds: int) -> list[int]:
     """Workbooks that are queued for so long, or running with nobody at work on them; they are sent again."""
-    now = timezone.now()
     rows = Workbook.objects.filter(state__in=Workbook.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
-    waiting = [(pk, state, at or now - timedelta(days=1)) for pk, state, at in rows]
-    at_work = are_held(Kind.WORKBOOK) if waiting else set()
-    seconds = {Workbook.State.QUEUED: before_seconds, Workbook.State.RUNNING: min(before_seconds, GRACE_SECONDS)}
-    found = [
-        pk
-        for pk, state, at in waiting
-        if place(pk) not in at_work and at < now - timedelta(seconds=seconds[Workbook.State(state)])
-    ]
-    Workbook.objects.filter(pk__in=found).update(worked_at=now)
+    found = without_worker(Kind.WORKBOOK, list(rows), before_seconds)
+    Workbook.objects.filter(pk__in=found).update(worked_at=timezone.now())
     return found
 
 
