@@ -154,6 +154,7 @@ def test_what_changed_and_a_thread_are_accessible_and_fit(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if not page.get_by_role("heading", name="What changed").count():
             page.get_by_role("link", name="What changed on").first.click()
+            page.get_by_role("heading", name="What changed").wait_for()
     assert page.locator("ins", has_text="offload").is_visible()
 
 
