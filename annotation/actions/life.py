@@ -198,7 +198,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     seat.require(OWNER)
     if seat.blind_round_ids:
         raise Blind("You rate in an open round of this study; it can be deleted when the round is over.")
-    seat.require_nothing_owed("What the study holds")
+    seat.require_nothing_withheld("What the study holds")
     study = Study.objects.select_for_update().get(pk=seat.study.pk)
     if typed != study.slug:
         sentence = f"Type {study.slug} to delete this study."

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from annotation import ruling, tasks
@@ -175,6 +175,25 @@ def create_round(
     said |= {"training": len(training)} if training else {}
     record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=kind, **said)
     return round_
+
+
+def warnings_of(round_: Round) -> list[str]:
+    """What to consider before a new round is opened, in sentences; one query. It does not depend on any answer."""
+    if round_.kind == Round.Kind.RELABEL:
+        return []
+    taxonomy = "round__taxonomy_version__taxonomy"
+    earlier = RoundItem.objects.filter(
+        item=OuterRef("item"), round__number__lt=round_.number, **{taxonomy: OuterRef(taxonomy)}
+    ).exclude(round__state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    n = RoundItem.objects.filter(Exists(earlier), round=round_, known__isnull=True).count()
+    if not n:
+        return []
+    items = "1 item was" if n == 1 else f"{n:,} items were"
+    return [
+        f"{items} in an earlier round, too. Raters may know what others answered there. While this round is open, what "
+        "others said of the same items in other rounds stays hidden from its raters. The methods paragraph counts the "
+        "items that the same people rated before."
+    ]
 
 
 def _take_all_issues(seat: Seat, round_: Round, planned: Sequence[int], n_training: int) -> None:
@@ -589,7 +608,7 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.RESOLVING, "closed")
     if not leave_open:
-        if seat.owed_in(round_):  # What else is open there would tell this person what others answered.
+        if seat.withheld_in(round_):  # What else is open there would tell this person what others answered.
             raise Conflict(
                 f"You are asked about items of round {number} as a third rater. Answer them, or close the round with "
                 "them left open.",

@@ -13,7 +13,7 @@ from accounts.api import scope
 from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
-from annotation.actions.reading import REST, note_reading
+from annotation.actions.reading import REST, note_inbox, note_reading
 from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
@@ -95,14 +95,15 @@ class Remarks(APIView):
             round_ = get_round(seat, number)
             seat.require_discussion(round_)
             rounds = [round_]
-        note_reading(seat, rounds, "remarks", REST)
         rows = visible_remarks(seat, rounds)
         if name:
             item = get_item(seat, name)
             if number is not None:
                 seat.require_sight_of(rounds[0], item)
             rows = rows.filter(item=item)
-        return paged(self, request, rows, remark_answer)
+        answer = paged(self, request, rows, remark_answer)
+        note_reading(seat, rounds, "remarks", REST)
+        return answer
 
     @extend_schema(request=RemarkBody, responses={201: RemarkShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -129,7 +130,15 @@ class Inbox(APIView):
 
     @extend_schema(responses=pages_of(InboxLineShape), parameters=PAGE, operation_id="inbox_list")
     def get(self, request: Request) -> Response:
-        return paged(self, request, with_places(lines_of(caller(request))), line_answer)
+        shown: list[InboxLine] = []
+
+        def answer(line: InboxLine) -> dict[str, Any]:
+            shown.append(line)
+            return line_answer(line)
+
+        found = paged(self, request, with_places(lines_of(caller(request))), answer)
+        note_inbox(caller(request), shown, REST)
+        return found
 
 
 class InboxRead(APIView):

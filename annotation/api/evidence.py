@@ -52,12 +52,13 @@ class EvidenceOfStudy(APIView):
             "dimension": word_in_address(request, "dimension") or None,
             "rater": word_in_address(request, "rater") or None,
         }
-        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "evidence", FILE if format else REST)
         found = rows.evidence(seat, **asked, after=(0, 0) if format else cursor_of(request))
+        read = rows.read_of_others(seat, asked["round_number"])
+        size = page_size(request, PAGE, MOST_PER_PAGE)
+        note_reading(seat, read, "evidence", FILE if format else REST)
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))
             return rows.sent(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
-        size = page_size(request, PAGE, MOST_PER_PAGE)
         gathered: list[dict[str, Any]] = []
         following, last = None, (0, 0)
         for place, here in found:

@@ -116,7 +116,6 @@ class Proposals(APIView):
         number = number_in_address(request, "round")
         if number is not None:
             get_round(seat, number)
-        note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         rows = queries.narrowed(
             visible, state=state, round_number=number, dimension=word_in_address(request, "dimension")
         )
@@ -125,6 +124,7 @@ class Proposals(APIView):
         pages = pagination()
         found = queries.told(pages.paginate_queryset(rows, request, self))
         answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
+        note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         return answer
 
     @extend_schema(request=ProposedBody, responses={201: ProposalShape}, operation_id="studies_proposals_create")

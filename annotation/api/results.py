@@ -18,7 +18,7 @@ from accounts.api import scope
 from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
-from annotation.actions.reading import FILE, REST, note_reading
+from annotation.actions.reading import FILE, REST, note_reading, note_results
 from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import (
     SHEET_FORM,
@@ -161,12 +161,13 @@ class Ratings(APIView):
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
-        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
         if format:
-            answer = rows.streamed(seat, "ratings", format, options=asked)
+            answer: Any = rows.streamed(seat, "ratings", format, options=asked)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))
-            return answer
-        return page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
+        else:
+            answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
+        return answer
 
     @extend_schema(
         parameters=SHEET_OPTIONS,
@@ -200,15 +201,16 @@ class Disagreements(APIView):
         if round_ is not None:
             seat.require_answers(round_)
         rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
-        note_reading(seat, rounds, "disagreements", REST)
         found = results.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
             dimension=request.query_params.get("dimension") or None,
             after=cursor_of(request),
-            without=seat.arbitrated,
+            without=seat.withheld,
         )
-        return page_of_items(request, found)
+        answer = page_of_items(request, found)
+        note_reading(seat, rounds, "disagreements", REST)
+        return answer
 
 
 class ResolutionBody(serializers.Serializer[Any]):
@@ -356,11 +358,13 @@ class Labels(APIView):
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            asked["shape"] = shape
-            answer = rows.streamed(seat, "labels", format, options=asked)
-            record_download(seat=seat, what="labels", format=format, method=request.method, **filters_of(asked))
-            return answer
-        return page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
+            answer: Any = rows.streamed(seat, "labels", format, options={**asked, "shape": shape})
+            filters = filters_of({**asked, "shape": shape})
+            record_download(seat=seat, what="labels", format=format, method=request.method, **filters)
+        else:
+            answer = page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
+        note_results(seat, "labels", FILE if format else REST, asked["round_number"])
+        return answer
 
 
 class Issues(APIView):
@@ -419,4 +423,6 @@ class AgreementOfStudy(APIView):
         asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
         rounds = visible_rounds(seat, round_.number if round_ else None)
         entries = agreement_and_raters(seat, rounds, asked, round_number=round_.number if round_ else None)
-        return Response(with_machines(seat, rounds, asked, entries))
+        found = with_machines(seat, rounds, asked, entries)
+        note_results(seat, "agreement", REST, round_.number if round_ else None)
+        return Response(found)

@@ -153,6 +153,14 @@ class RoundShape(serializers.Serializer[Any]):
     job = JobShape(allow_null=True, help_text="The job that fills or opens it, until that is done.")
 
 
+class NewRoundShape(RoundShape):
+    """A round that was made, with what to consider before it is opened."""
+
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="Sentences, such as that items were in an earlier round."
+    )
+
+
 class RoundBody(serializers.Serializer[Any]):
     """What a new round needs: either issues, or a sample with n_items or share."""
 
@@ -384,7 +392,7 @@ class Rounds(APIView):
         rounds = detailed(Round.objects.filter(study=seat.study))
         return paged(self, request, rounds, lambda each: round_answer(seat, each))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: RoundShape})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: NewRoundShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         names = ("kind", "taxonomy_version", "quotas", "raters_per_item", "mode", "double_share", "seed")
@@ -396,7 +404,7 @@ class Rounds(APIView):
                 body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
             ),
         )
-        return Response(one_round(seat, made), status=201)
+        return Response({**one_round(seat, made), "warnings": round_actions.warnings_of(made)}, status=201)
 
 
 def detailed(rounds: Any) -> Any:

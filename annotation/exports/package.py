@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,11 +52,16 @@ AUTHORS_MOST, LONGEST = 100, 200
 
 
 class Sight(Seat):
-    """A seat that sees whole rounds only: one where it owes an answer as a third rater is hidden as a blind one is."""
+    """A seat that sees whole rounds only: one of which an item is withheld is hidden as a blind one is."""
+
+    @cached_property
+    def blind_round_ids(self) -> frozenset[int]:
+        seat = Seat(self.user, self.study, self.membership)
+        return seat.blind_round_ids | {each for each, _ in seat.withheld}
 
     @property
-    def blind_round_ids(self) -> frozenset[int]:
-        return Seat(self.user, self.study, self.membership).blind_round_ids | {each for each, _ in self.arbitrated}
+    def withheld(self) -> frozenset[tuple[int, int]]:
+        return frozenset()
 
 
 def in_sight(seat: Seat) -> list[Round]:

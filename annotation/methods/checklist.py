@@ -10,7 +10,7 @@ from typing import Any
 
 from accounts.wording import counted, for_markdown, listed
 
-from .facts import Dimension, Facts, day, numbered, share
+from .facts import Dimension, Facts, again, day, numbered, share
 from .paragraph import METHODS
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
@@ -125,6 +125,9 @@ def _independent(facts: Facts) -> Said:
         told.append(
             f"While {which} was open, {who} who rated in it could see what others said; answers are only appended."
         )
+    if facts.n_rated_before:
+        told.append(f"{again(facts.n_rated_before)} in an earlier round.")
+        mend.append("Say in the paper why items were rated again, and what raters had seen of the earlier answers.")
     if facts.stated_blind:
         told.append(facts.stated_blind)
         mend.append("Say how raters were kept apart on the other server.")

@@ -177,7 +177,7 @@ class Facts:
 
     `hidden` are the rounds that its reader is blind in; nothing of them is in here. `n_items` and `n_double` count
     items once over all rounds; a double-coded one was given to at least two raters in some round. `n_by_hand` are those
-    of rounds without a sample.
+    of rounds without a sample, and `n_rated_before` those that the same rater had answered in an earlier round.
     """
 
     study: str
@@ -191,6 +191,7 @@ class Facts:
     n_items: int = 0
     n_double: int = 0
     n_by_hand: int = 0
+    n_rated_before: int = 0
     drawn: Sequence[Drawn] = ()
     decided: Sequence[Decided] = ()
     n_changed: int = 0
@@ -262,6 +263,11 @@ def share(part: int, whole: int, one: str) -> str:
     """`528 of 529 items (99.8 %)`; only all of them are 100 %."""
     percent = min(100 * part / whole, 99.9) if part < whole else 100.0
     return f"{part:,} of {counted(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f} %)"
+
+
+def again(n: int) -> str:
+    """`2 items had been rated by the same people`, as a sentence begins."""
+    return f"{counted(n, 'item')} had been rated by the same people"
 
 
 def numbered(one: str, numbers: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from accounts.wording import counted, for_markdown, listed
 
-from .facts import Dimension, Drawn, Facts, day, numbered, share
+from .facts import Dimension, Drawn, Facts, again, day, numbered, share
 from .table import escaped, latex, markdown_table, rows
 
 METHODS = {
@@ -149,6 +149,8 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
         yield Sentence(
             f"{who} labelled{part} without seeing what others said, until the round was over; the software kept it so."
         )
+    if facts.n_rated_before:
+        yield Sentence(f"{again(facts.n_rated_before)} in an earlier round.")
     if facts.stated_blind:
         yield Sentence(facts.stated_blind)
     if facts.n_from_sheets:

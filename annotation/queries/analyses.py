@@ -18,7 +18,7 @@ def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
 
 def _is_hidden_from(seat: Seat) -> bool:
     """Whether this person rates in an open round, may still join one, or owes a third answer."""
-    return bool(seat.hidden_round_ids or seat.arbitrated)
+    return bool(seat.hidden_round_ids or seat.withheld)
 
 
 def get_analysis(seat: Seat, number: int) -> Analysis:

@@ -184,7 +184,7 @@ def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
 
     As dear as the queue of the round, which is kept while it is being resolved.
     """
-    return Disagreements(queue_of(round_).without(seat.owed_in(round_)).n_open)
+    return Disagreements(queue_of(round_).without(seat.withheld_in(round_)).n_open)
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     answers, and no entry that quotes their agreement or the hash of a file that holds such answers.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
-    hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.arbitrated}
+    hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.withheld}
     if not hidden:
         return rows
     numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))

@@ -62,8 +62,8 @@ def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
     One query where the person owes such an answer.
     """
     found: dict[str, Any] | None = round_.gate
-    if found and seat.arbitrated:
-        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.arbitrated})
+    if found and seat.withheld:
+        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.withheld})
         return None if owed.exists() else found
     return found
 

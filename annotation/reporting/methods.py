@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 
 from annotation.access import Seat
 from annotation.methods import (
@@ -42,14 +42,14 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
-    eleven more.
+    twelve more.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
     asked = replace(ask(seat, {}), resamples=resamples)
     reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
     known = _answers(seat, rounds)
-    places = RoundItem.objects.counting().filter(seat.not_owed(), round__in=rounds)
+    places = RoundItem.objects.counting().filter(seat.not_withheld(), round__in=rounds)
     items = places.aggregate(
         n_items=Count("item", distinct=True),
         n_double=Count("item", distinct=True, filter=Q(n_raters__gte=2)),
@@ -68,6 +68,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         has_guidelines=bool(study.guidelines.strip()),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
         decided=_decided(seat, rounds),
+        n_rated_before=_n_rated_before(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
@@ -83,7 +84,7 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     counting = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("known")
     rows = (
         Assignment.objects.filter(
-            seat.not_owed(),
+            seat.not_withheld(),
             round__in=rounds,
             slot__isnull=False,
             rater__kind=Membership.Kind.PERSON,
@@ -105,11 +106,23 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     return {row.pop("round"): row for row in found}
 
 
+def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items a person answered again who had answered them in an earlier one of these rounds; one query."""
+    rows = Assignment.objects.filter(
+        rater__kind=Membership.Kind.PERSON, round__in=rounds, state__in=Assignment.FINISHED
+    )
+    same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
+    before = rows.filter(round__number__lt=OuterRef("round__number"), **same)
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    again = rows.filter(seat.not_withheld(), Exists(before), ~Exists(training))
+    return again.aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
     """The rounds in order; four queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
-        for row in RoundItem.objects.filter(seat.not_owed(), round__in=rounds)
+        for row in RoundItem.objects.filter(seat.not_withheld(), round__in=rounds)
         .order_by()
         .values("round")
         .annotate(
@@ -124,7 +137,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
         raters.setdefault(round_id, []).append(code or "")
     unblinded: dict[int, set[str]] = {}
     read_before = Assignment.objects.filter(
-        seat.not_owed(), round__in=rounds, current__isnull=False, blind__isnull=True
+        seat.not_withheld(), round__in=rounds, current__isnull=False, blind__isnull=True
     )
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
@@ -240,7 +253,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
         round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
     ).order_by("-revision")
     rows = (
-        Resolution.objects.filter(seat.not_owed(), round__in=rounds)
+        Resolution.objects.filter(seat.not_withheld(), round__in=rounds)
         .filter(revision=Subquery(newest.values("revision")[:1]))
         .exclude(method=Resolution.Method.REOPENED)
         .order_by()
@@ -268,7 +281,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    return Proposal.objects.filter(seat.not_owed(), round__in=rounds, annotation__isnull=False).count()
+    return Proposal.objects.filter(seat.not_withheld(), round__in=rounds, annotation__isnull=False).count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

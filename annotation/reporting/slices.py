@@ -21,7 +21,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
     asked = Asked.read(dict(given))
     study = seat.study
     fields: dict[str, list[str]] = {}
-    part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.arbitrated)))
+    part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.withheld)))
     if name := given.get("repository") or "":
         if slices.has_repository(study, name):
             part = replace(part, repository=name)

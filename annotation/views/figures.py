@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, note_results
 from annotation.charts import PRINT, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
@@ -36,6 +37,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     filters: dict[str, object] = {key: value for key, value in request.GET.items() if key in (*SLICE, "dimension")}
     if round_ is not None:
         filters["round"] = round_.number
+    note_results(seat, "agreement", FILE)
     record_download(seat=seat, what=f"figure: {name}", format=format, method=request.method, **filters)
     sections = [] if name == "trend" else [section(each, links) for each in reports]
     spec = figure(name, reports, sections, compared, links, PRINT)

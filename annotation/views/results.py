@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
-from annotation.actions.reading import PAGE, note_reading
+from annotation.actions.reading import PAGE, note_reading, note_results
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.items import value_words
@@ -95,6 +95,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     found = [each.across for each in reports]
     raters = with_raters(chosen, found, rater_codes(seat), asked, [{} for _ in found])
     versions = versions_to_tell_in(seat, round_)
+    note_results(seat, "agreement", PAGE)  # The trend shows the other rounds, too.
     return _page(
         request,
         seat,
@@ -108,7 +109,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
         joinable=[each for each in every if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
-        n_owed=sum(len(seat.owed_in(each)) for each in chosen),
+        n_owed=sum(len(seat.withheld_in(each)) for each in chosen),
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
         versions=versions if len(versions) > 1 or asked.version else [],
@@ -188,9 +189,9 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     rounds = [each for each in every if each.pk not in seat.sealed_round_ids]
     if every and not rounds:
         seat.require_answers(every[0])
-    note_reading(seat, rounds, "items behind agreement", PAGE)
     behind = Behind.read({name: str(value) for name, value in request.GET.items()})
     found = units_behind(seat, rounds, asked, behind)
+    note_reading(seat, rounds, "items behind agreement", PAGE)
     names = Names(found.across)
     query = request.GET.copy()
     query["after"] = found.next

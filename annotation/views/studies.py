@@ -165,8 +165,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
+    """Whether the overview shows its agreement, before it is closed only to owners and adjudicators.
+
+    Otherwise each visit would count as reading results, after which nobody is a blind third rater.
+    """
+    states = Round.OVER if seat.has_role(OWNER, ADJUDICATOR) else (Round.State.CLOSED,)
     is_screening = round_.kind == Round.Kind.SCREENING
-    return round_.state in Round.OVER and not is_screening and round_.pk not in seat.blind_round_ids
+    return round_.state in states and not is_screening and round_.pk not in seat.blind_round_ids
 
 
 @login_required
@@ -341,6 +346,8 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 is_whole = job_of(made) is None
                 said = "is a draft. Look at it, then open it." if is_whole else "is being prepared."
                 messages.success(request, f"Round {made.number} {said}")
+                for warning in round_actions.warnings_of(made):
+                    messages.warning(request, warning)
                 return redirect("round", slug, made.number)
     return study_page(
         request,
@@ -391,10 +398,10 @@ def _round_page(
         disagreements=queries.open_disagreements(seat, round_)
         if decides or (is_resolving and seat.has_role(OWNER))
         else None,
-        n_proposals=n_open_proposals(round_, without=seat.owed_in(round_))
+        n_proposals=n_open_proposals(round_, without=seat.withheld_in(round_))
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
-        n_owed=len(seat.owed_in(round_)),
+        n_owed=len(seat.withheld_in(round_)),
         **calibration(seat, round_, reason),
     )
 

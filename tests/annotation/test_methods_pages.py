@@ -126,7 +126,7 @@ def test_a_blind_round_is_left_out_of_everything_and_said_so(study: Study) -> No
     before = [get("bob", address) for address in FILES], rest("bob")
     make.submit(study.rounds.get(number=2), "carol", 8, {"symptom": ["hang"]})
     assert ([get("bob", address) for address in FILES], rest("bob")) == before
-    assert rest("rea")["paragraph"] != before[1]["paragraph"]
+    assert rest("ada")["paragraph"] != before[1]["paragraph"]
 
 
 def test_decisions_on_an_item_that_one_is_asked_about_are_not_counted() -> None:

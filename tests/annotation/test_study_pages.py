@@ -12,7 +12,7 @@ from annotation.actions import choosing, members, rounds, studies
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
 from annotation.actions.taking import take_next
-from annotation.models import Sample, Study
+from annotation.models import AuditEvent, Sample, Study
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -325,9 +325,14 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
 
-def test_the_overview_shows_one_number_per_dimension_of_the_newest_round_that_is_over(study: Study) -> None:
-    seen = text_of(signed_in("bob").get(address("study", study.slug)))
+def test_the_overview_shows_agreement_of_a_resolving_round_to_those_who_decide(study: Study) -> None:
+    page = address("study", study.slug)
+    seen = text_of(signed_in("olga").get(page))
     assert "Agreement in round 1" in seen and "Krippendorff" in seen
+    assert "Agreement in round 1" not in text_of(signed_in("bob").get(page))
+    assert not AuditEvent.objects.filter(verb="open answers read").exists()
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert "Agreement in round 1" in text_of(signed_in("bob").get(page))
 
 
 def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> None:

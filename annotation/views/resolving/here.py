@@ -36,7 +36,7 @@ class Here:
     @property
     def hidden(self) -> frozenset[int]:
         """Items of the round of which nothing is shown, because this person is to answer them as an arbiter."""
-        return self.seat.owed_in(self.round)
+        return self.seat.withheld_in(self.round)
 
     def queue_url(self, **more: str) -> str:
         return with_asked(reverse("resolve", args=[self.seat.study.slug, self.round.number]), self._asked | more)
