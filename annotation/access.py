@@ -235,8 +235,8 @@ class Seat:
         if n := len({item for _, item in self.withheld}):
             items = "1 item that was" if n == 1 else f"{n} items that were"
             raise Blind(
-                f"You rate {items} also rated in another round. {what} stays hidden until your round is over, because "
-                "it counts what others said there."
+                f"In an open round you rate {items} rated in another round before. {what} stays hidden until your "
+                "round is over, because it counts what others said there."
             )
 
     def hides(self, round_: Round, item: int) -> bool:

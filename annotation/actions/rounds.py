@@ -610,8 +610,8 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     if not leave_open:
         if seat.withheld_in(round_):  # What else is open there would tell this person what others answered.
             raise Conflict(
-                f"You are asked about items of round {number} as a third rater. Answer them, or close the round with "
-                "them left open.",
+                f"You still have to rate items of round {number}, as a third rater or in another round. Rate them "
+                "first, or close the round with them left open.",
                 code="open_disagreements",
                 fields={"leave_open": ["True closes the round all the same."]},
             )

@@ -75,7 +75,7 @@ def whole_markdown(facts: Facts) -> str:
 def _hidden(facts: Facts) -> Iterable[Sentence]:
     if facts.hidden:
         which = numbered("round", facts.hidden)
-        yield Sentence(f"{which}: you rate there, so nothing of it is in these words until it is over", is_missing=True)
+        yield Sentence(f"{which}: hidden from you, so nothing of it is in here until it is over", is_missing=True)
 
 
 def _rated(facts: Facts) -> Iterable[Sentence]:

@@ -54,5 +54,5 @@ def why_hidden(seat: Seat, export: Export) -> str:
     if (number := rounds.values_list("number", flat=True).first()) is not None:
         return f"This file holds what others said in round {number}; it stays closed to you until that round is over."
     if any([*place] not in export.hidden for place in seat.withheld):
-        return "This file holds what others said of items that you are asked about as a third rater; answer first."
+        return "This file holds what others said of items that you still have to rate; it is closed to you until then."
     return ""

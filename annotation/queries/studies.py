@@ -36,7 +36,7 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.exports import why_hidden
-from annotation.queries.giving import ASKED_MEANWHILE, asked_meanwhile, below_quota
+from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
 from ingest.models import Issue
@@ -352,19 +352,23 @@ TELLS_NOTHING = (
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     """The study's audit log, newest first.
 
-    Of rounds in which this person is blind, or still has to answer as a third rater, only entries that reveal nobody's
-    answers, and no entry that quotes their agreement or the hash of a file that holds such answers.
+    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, and no entry that
+    quotes their agreement or the hash of a file that holds such answers. Who read answers is not shown to who is blind
+    there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
-    hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.withheld}
+    blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
+    hidden = seat.hidden_round_ids | blind
     if not hidden:
         return rows
-    numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))
+    rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))
+    numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+    told = Q(verb__in=TELLS_NOTHING) | Q(verb=READ, detail__round__in=for_others)
+    return rows.filter(told | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
 
 
 def rounds_imported(study: Study) -> set[int] | None:

@@ -95,6 +95,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     found = [each.across for each in reports]
     raters = with_raters(chosen, found, rater_codes(seat), asked, [{} for _ in found])
     versions = versions_to_tell_in(seat, round_)
+    n_owed = len([pk for pk, _ in seat.arbitrated if pk in {each.pk for each in chosen}])
     note_results(seat, "agreement", PAGE)  # The trend shows the other rounds, too.
     return _page(
         request,
@@ -109,7 +110,8 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
         joinable=[each for each in every if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
-        n_owed=sum(len(seat.withheld_in(each)) for each in chosen),
+        n_owed=n_owed,
+        n_repeated=sum(len(seat.withheld_in(each)) for each in chosen) - n_owed,
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
         versions=versions if len(versions) > 1 or asked.version else [],

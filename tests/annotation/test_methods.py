@@ -117,7 +117,7 @@ def test_a_study_that_has_everything_misses_nothing_but_what_only_people_know():
         ({"waves": [FACTS.waves[1]]}, "how the raters were trained", "training"),
         ({"waves": [replace(FACTS.waves[1], is_resolving=True)]}, "the end of round 2", "resolved"),
         ({"waves": [replace(FACTS.waves[1], is_open=True)]}, "round 2: still open", None),
-        ({"hidden": [3]}, "round 3: you rate there", None),
+        ({"hidden": [3]}, "round 3: hidden from you", None),
     ],
 )
 def test_what_is_missing_is_marked_and_never_claimed(change, missing, key):
