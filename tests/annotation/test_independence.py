@@ -420,6 +420,18 @@ def test_a_request_that_is_rejected_leaves_no_line(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "path", ["rounds/1/resolve/999999/", "agreement/items/?dimension=none", "exports/ratings.csv?version=99"]
+)
+def test_a_page_that_is_rejected_leaves_no_line(path: str) -> None:
+    study = make.study(resolve_when="item")
+    make.rate(make.open_round(study, 2, kind="main"), "item bob carol\n1 hang crash")
+    ada = Client()
+    ada.force_login(make.user("ada"))
+    assert 400 <= ada.get(f"/studies/study/{path}").status_code < 500
+    assert reads() == []
+
+
+@pytest.mark.parametrize(
     ("door", "path"),
     [
         ("REST", "evidence/"),

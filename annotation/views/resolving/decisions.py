@@ -19,7 +19,7 @@ from annotation.consensus import Values
 from annotation.errors import Invalid, Stale, WrongState
 from annotation.models import Item, Resolution
 from annotation.queries.resolving import Queue
-from annotation.views.resolving.here import Here, here_at, may_look
+from annotation.views.resolving.here import Here, here_at, may_look, note_here
 from annotation.views.resolving.room import Filled, room
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -36,6 +36,8 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     here.seat.require_sight_of(here.round, item)
     if request.method == "POST":
         here.seat.require(ADJUDICATOR, OWNER)
+    note_here(here)
+    if request.method == "POST":
         return _decide(request, here, item)
     context = room(here, item, wanted=request.GET.get("place", ""))
     return render(request, "annotation/resolving/item.html", context)

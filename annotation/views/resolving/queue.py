@@ -14,7 +14,7 @@ from annotation.models import Round
 from annotation.queries import resolving as queries
 from annotation.queries.discussing import n_flagged
 from annotation.queries.resolving import Line, Narrowed, Queue
-from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, with_asked
+from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, note_here, with_asked
 
 PAGE_SIZE = 50
 MOST_CLASHES = 12
@@ -34,6 +34,7 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             out = queries.unfinished_by_rater(round_)
             context |= {"out": out, "n_out": sum(n for _, n in out)}
         return render(request, "annotation/resolving/not_yet.html", context)
+    note_here(here)
     waiting = here.queue()
     state = request.GET.get("state", "")
     if state not in STATES:
