@@ -147,9 +147,9 @@ def test_each_role_gets_what_it_may() -> None:
         "studies/study/ratings/": (200, 200, 200, 200, 404),
         "studies/study/disagreements/": (200, 200, 403, 403, 404),
         "studies/study/labels/": (200, 200, 200, 200, 404),
-        "studies/study/labels/?round=1": (200, 200, 403, 200, 404),
+        "studies/study/labels/?round=1": (200, 200, 403, 403, 404),
         "studies/study/agreement/": (200, 200, 200, 200, 404),
-        "studies/study/agreement/?round=1": (200, 200, 403, 200, 404),
+        "studies/study/agreement/?round=1": (200, 200, 403, 403, 404),
         "studies/nonsense/": (404, 404, 404, 404, 404),
     }
     for place, name in enumerate(("olga", "ada", "bob", "rea", "mallory")):
