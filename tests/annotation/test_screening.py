@@ -12,7 +12,7 @@ from annotation.models import AuditEvent, Item, Round, Study
 from annotation.queries.choosing import flow, sample_lines, unused_of
 from annotation.queries.plans.ground import ground_of
 from annotation.queries.plans.listing import why_not_run
-from annotation.queries.usage import usage
+from annotation.queries.usage import seats_under, usage
 from annotation.screening import (
     NO_REASON,
     USUAL,
@@ -406,10 +406,10 @@ def test_the_editor_counts_screening_for_the_screening_taxonomy_alone():
     study = mixed()
     version = newest_published(study.taxonomy)
     assert version is not None
-    own = usage(study.created_by, study.taxonomy, version)
+    own = usage(seats_under(study.created_by, study.taxonomy), study.taxonomy, version)
     assert (own.n_ratings, own.n_lost) == (4, 0)
     first = Round.objects.get(study=study, number=1).taxonomy_version
-    assert usage(study.created_by, first.taxonomy, first).counts == {
+    assert usage(seats_under(study.created_by, first.taxonomy), first.taxonomy, first).counts == {
         "screening": {"in": 4, "out": 2},
         "screening-reason": {"spam": 2},
     }
