@@ -14,7 +14,7 @@ from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
 from annotation.actions.reading import REST, note_inbox, note_reading
-from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
+from annotation.api.reading import body_of, caller, round_number_in_address, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import InboxLine, Remark
@@ -89,7 +89,7 @@ class Remarks(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        number, name = number_in_address(request, "round"), word_in_address(request, "item")
+        number, name = round_number_in_address(request, seat), word_in_address(request, "item")
         rounds = discussed_rounds(seat)
         if number is not None:
             round_ = get_round(seat, number)

@@ -30,9 +30,11 @@ from annotation.api.importing import (
 from annotation.api.reading import (
     body_of,
     choice_in_address,
+    dimension_in_address,
     number_in_address,
     page_size,
     round_in_address,
+    round_number_in_address,
     seat_of,
     text,
 )
@@ -44,7 +46,7 @@ from annotation.api.shapes import (
     pages_of,
     pages_of_rows,
 )
-from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.errors import Invalid, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.exports.options import REVISIONS, SHAPES
 from annotation.models import Item, Resolution, Round, RoundItem, Study
@@ -105,14 +107,14 @@ def cursor_of(request: Request) -> results.Place:
 
 
 def format_of(request: Request) -> str | None:
-    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises NotFound for another."""
+    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises Invalid for another."""
     given = request.query_params.get("format")
     if given in (None, "", "json"):
         accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
         by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
         return by_type.get(accepted) if given is None else None
     if given not in FORMATS:
-        raise NotFound(f"There is no format “{given}”; there are {', '.join(FORMATS)}.")
+        raise Invalid("There is no such format.", fields={"format": [f"Write one of {', '.join(FORMATS)}."]})
     return given
 
 
@@ -156,8 +158,8 @@ class Ratings(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         asked: dict[str, Any] = {
-            "round_number": number_in_address(request, "round"),
-            "dimension": request.query_params.get("dimension") or None,
+            "round_number": round_number_in_address(request, seat),
+            "dimension": dimension_in_address(request, seat),
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
@@ -204,7 +206,7 @@ class Disagreements(APIView):
         found = results.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
-            dimension=request.query_params.get("dimension") or None,
+            dimension=dimension_in_address(request, seat),
             after=cursor_of(request),
             without=seat.withheld,
         )
@@ -352,8 +354,8 @@ class Labels(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         asked: dict[str, Any] = {
-            "round_number": number_in_address(request, "round"),
-            "dimension": request.query_params.get("dimension") or None,
+            "round_number": round_number_in_address(request, seat),
+            "dimension": dimension_in_address(request, seat),
             "version": number_in_address(request, "version"),
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
@@ -419,6 +421,7 @@ class AgreementOfStudy(APIView):
         seat = seat_of(request, slug)
         seat.require_reading()
         asked = ask(seat, {name: str(value) for name, value in request.query_params.items()})
+        asked = replace(asked, dimension=dimension_in_address(request, seat))
         round_ = round_in_address(request, seat)
         asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
         rounds = visible_rounds(seat, round_.number if round_ else None)

@@ -15,7 +15,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import OWNER, Seat, get_round
+from annotation.access import OWNER, Seat, get_round, get_seat
 from annotation.actions import life
 from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
@@ -48,22 +48,13 @@ class Primary(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, help_text="Why this statistic.")
 
 
-class StudyBody(serializers.Serializer[Any]):
-    """What a new study needs."""
+class StudyChanges(serializers.Serializer[Any]):
+    """What can be changed in a study."""
 
-    slug = serializers.CharField()
     title = serializers.CharField()
-    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
     guidelines = serializers.CharField(required=False)
     resolve_when = serializers.ChoiceField(Study.ResolveWhen.choices, required=False)
     primary = serializers.DictField(child=Primary(), required=False, help_text="By dimension key.")
-
-
-class StudyChanges(StudyBody):
-    """What can be changed in a study."""
-
-    slug: Any = None
-    taxonomy: Any = None
     applies = serializers.ChoiceField(
         Study.Applies.choices,
         required=False,
@@ -76,6 +67,13 @@ class StudyChanges(StudyBody):
     archived = serializers.BooleanField(
         required=False, help_text="True: the study is only read from now on; false: it is worked on again."
     )
+
+
+class StudyBody(StudyChanges):
+    """What a new study needs, and whatever can be changed in it later."""
+
+    slug = serializers.CharField()
+    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
 
 
 class StudyShape(serializers.ModelSerializer[Study]):
@@ -294,13 +292,16 @@ class Studies(ListAPIView[Study]):
     @extend_schema(request=StudyBody, responses={201: StudyShape})
     def post(self, request: Request) -> Response:
         body = body_of(request)
-        study = study_actions.create_study(
-            user=caller(request),
-            slug=text(body, "slug"),
-            title=text(body, "title"),
-            taxonomy=text(body, "taxonomy"),
-            **picked(body, "primary", "guidelines", "resolve_when"),
-        )
+        with transaction.atomic():
+            study = study_actions.create_study(
+                user=caller(request),
+                slug=text(body, "slug"),
+                title=text(body, "title"),
+                taxonomy=text(body, "taxonomy"),
+                **picked(body, "primary", "guidelines", "resolve_when"),
+            )
+            if changes := picked(body, "applies", *study_actions.SWITCHES, "archived"):
+                study = change(get_seat(caller(request), study.slug), changes)
         return Response(StudyShape(study).data, status=201)
 
 
@@ -316,18 +317,24 @@ class OneStudy(APIView):
 
     @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
-        seat, changes = seat_of(request, slug), body_of(request)
-        archived = changes.pop("archived", None)
-        if archived is not None and not isinstance(archived, bool):
-            raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
-        with transaction.atomic():
-            if archived is False:
-                life.take_out_of_archive(seat=seat)
-            if changes or archived is None:
-                study_actions.change_study(seat=seat, changes=changes)
-            if archived is True:
-                life.archive_study(seat=seat)
+        seat = seat_of(request, slug)
+        change(seat, body_of(request))
         return Response(study_answer(seat))
+
+
+def change(seat: Seat, changes: dict[str, Any]) -> Study:
+    """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
+    archived = changes.pop("archived", None)
+    if archived is not None and not isinstance(archived, bool):
+        raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
+    with transaction.atomic():
+        if archived is False:
+            life.take_out_of_archive(seat=seat)
+        if changes or archived is None:
+            study_actions.change_study(seat=seat, changes=changes)
+        if archived is True:
+            life.archive_study(seat=seat)
+    return seat.study
 
 
 def study_answer(seat: Seat) -> dict[str, Any]:

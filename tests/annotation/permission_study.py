@@ -92,7 +92,7 @@ def make_permission_study() -> Study:
     _labelling(study)
     _screening(study)
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
-    choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
+    choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
     make.next_version(study, SECOND + "      - {key: slow, name: Slow}\n")
     plans.preview_plan(seat=make.owner_seat(study), to=2)
     for seat in (make.owner_seat(study), None):
@@ -265,6 +265,7 @@ OF_STUDY = {
     "frame": in_study("sample/frame/"),
     "fetch_selection": in_study("sample/fetch/"),
     "screen_sample": in_study("sample/{sample}/screen/"),
+    "discard_sample": in_study("sample/{sample}/discard/"),
     "download_frame": in_study("sample/{sample}/frame.csv", "sample/{sample}/frame.jsonl"),
     "download_flow": in_study("sample/{sample}/flow.csv", "sample/{sample}/flow.tex"),
     "items": in_study("items/", "items/?state=out", "items/?screening=out", "items/?search=rocket"),

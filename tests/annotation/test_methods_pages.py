@@ -155,7 +155,7 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
     study = make.study()
     make.issues(9)
     owner = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=owner, filter={}, size=4, seed=77)
+    sample = choosing.draw_sample(seat=owner, filter={"repository": "acme/rocket"}, size=4, seed=77)
     from annotation.actions import rounds
 
     made = rounds.create_round(seat=owner, raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)

@@ -126,10 +126,12 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     make.issues(12)
     client = signed_in("olga")
     path = address("samples", study.slug)
-    sent = {"state": "open", "labels": "bug, crash", "size": "3", "seed": "7", "stratify_by": ""}
+    sent = {"repository": "acme/rocket", "state": "open", "labels": "bug, crash", "size": "3", "seed": "7"}
     counted = client.post(path, sent | {"count": "1", "size": ""})
     assert counted.status_code == 200 and not Sample.objects.exists()
-    assert re.search(r"all issues 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted))
+    assert re.search(
+        r"all issues 12 repository: acme/rocket 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted)
+    )
     drawn = client.post(path, sent)
     sample = Sample.objects.get()
     assert drawn["Location"] == f"{path}?sample={sample.pk}" and sample.filter["labels"] == ["bug", "crash"]
@@ -138,6 +140,7 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     for changed, sentence in (
         ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
         ({"repository": "acme/rockets"}, "No stored issue fits the filter."),
+        ({"repository": ""}, "Name at least one repository as owner/name."),
         ({"size": ""}, "Say how many issues to draw."),
         ({"size": "0"}, "greater than or equal to 1"),
         ({"seed": "x"}, "Enter a whole number"),
@@ -169,7 +172,7 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
     preview = client.post(path, round_form(preview="1"))
     assert "2 items × 2 raters = 4 assignments among 2 raters" in text_of(preview) and not Round.objects.exists()
     assert client.post(path, round_form())["Location"] == address("round", study.slug, 1)
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=10)
+    sample = choosing.draw_sample(seat=make.owner_seat(study), size=10, filter={"repository": "acme/rocket"})
     half = round_form(source="sample", sample=sample.pk, share_percent="50", double_percent="40", issues="")
     assert "5 items × 2 raters for 2 of them = 7 assignments" in text_of(client.post(path, half | {"preview": "1"}))
     assert client.post(path, half).status_code == 302

@@ -320,7 +320,7 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Draw a sample" in text_of(client.get(path))
     make.issues(3)
-    choosing.draw_sample(seat=make.owner_seat(study), size=3)
+    choosing.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
     assert "Make the first round" in text_of(client.get(path))
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
@@ -390,13 +390,13 @@ def _link(response: Any, rel: str) -> str:
 def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     owner, bob = signed_in("olga"), signed_in("bob")
     seat = make.owner_seat(study)
-    choosing.draw_sample(seat=seat, size=2)
+    choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket"})
     pages = [
         (owner, address("items", study.slug), 13),
         (owner, address("rounds", study.slug), 8),
         (owner, address("members", study.slug), 6),
         (owner, address("audit", study.slug), 8),
-        (owner, address("samples", study.slug), 10),
+        (owner, address("samples", study.slug), 11),
         (owner, address("round", study.slug, 2), 14),
         (owner, "/studies/", 7),
         (bob, "/", 11),
@@ -410,7 +410,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
     )
     for n in range(30):
-        choosing.draw_sample(seat=seat, size=5, seed=n)
+        choosing.draw_sample(seat=seat, size=5, seed=n, filter={"repository": "acme/rocket"})
         members.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(
