@@ -49,6 +49,7 @@ from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.exports.options import REVISIONS, SHAPES
 from annotation.models import Item, Resolution, Round, RoundItem, Study
 from annotation.queries import results
+from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
 from annotation.queries.verdicts import resolution_values
 from annotation.reporting.across import WEIGHTS, visible_rounds
@@ -389,7 +390,12 @@ class AgreementOfStudy(APIView):
 
     @extend_schema(
         parameters=[
-            ROUND,
+            OpenApiParameter(
+                "round",
+                str,
+                description="Only this round, by its number; `headline`: the rounds whose agreement is the study's "
+                "number (none where no main round is finished). Without it all pilot and main rounds together.",
+            ),
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
             OpenApiParameter(
@@ -415,8 +421,11 @@ class AgreementOfStudy(APIView):
         seat = seat_of(request, slug)
         seat.require_reading()
         asked = ask(seat, {name: str(value) for name, value in request.query_params.items()})
-        round_ = round_in_address(request, seat)
+        headline = headline_set(seat)
+        is_asked = request.query_params.get("round") == WORD
+        round_ = None if is_asked else round_in_address(request, seat)
         asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
-        rounds = visible_rounds(seat, round_.number if round_ else None)
-        entries = agreement_and_raters(seat, rounds, asked, round_number=round_.number if round_ else None)
+        rounds = list(headline.rounds) if is_asked else visible_rounds(seat, round_.number if round_ else None)
+        number = round_.number if round_ else None
+        entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
         return Response(with_machines(seat, rounds, asked, entries))

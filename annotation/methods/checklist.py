@@ -196,7 +196,7 @@ def _thresholds(facts: Facts) -> Said:
             return ""
         words = [
             f"“{word}” on the scale of {SCALE_NAMES.get(scale, scale)}"
-            + (f" (but only “{earned}” with 95 % certainty)" if earned and earned != word else "")
+            + (f" (at least “{earned}”, 95%)" if earned else "")
             for scale, word, earned in each.words
         ]
         value = f"{each.before.words} against {each.threshold:.2f}"

@@ -7,6 +7,9 @@ from datetime import date
 from accounts.wording import counted, listed
 from annotation.agreement import TITLES
 
+NO_HEADLINE = "no main round is finished"
+"""Why a study has no number of its own yet."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -34,8 +37,9 @@ class Number:
 class Dimension:
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
-    `is_fixed`: the coefficient was fixed in the study, on the day `fixed_on`; else it stands in for one. `words` are
-    (scale, word, word earned with 95 % certainty) of the value; `left_out` counts units by reason.
+    `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
+    (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
+    probability, None for the lowest) of the value; `left_out` counts units by reason.
     """
 
     key: str
@@ -50,6 +54,7 @@ class Dimension:
     after: Number | None = None
     after_by_round: Mapping[int, Number] = field(default_factory=dict)
     is_fixed: bool = False
+    is_default: bool = False
     threshold: float | None = None
     fixed_on: date | None = None
     is_fixed_before: bool = False
@@ -177,7 +182,8 @@ class Facts:
 
     `hidden` are the rounds that its reader is blind in; nothing of them is in here. `n_items` and `n_double` count
     items once over all rounds; a double-coded one was given to at least two raters in some round. `n_by_hand` are those
-    of rounds without a sample.
+    of rounds without a sample. `headline` are the rounds whose agreement is the study's number, an owner's own set where
+    they were fixed on a day; `is_clustered`: an item that recurs in them is one cluster of the bootstrap.
     """
 
     study: str
@@ -199,6 +205,14 @@ class Facts:
     seed: int = 0
     resamples: int = 1000
     hidden: Sequence[int] = ()
+    headline: Sequence[int] = ()
+    headline_fixed_on: date | None = None
+    is_clustered: bool = False
+
+    @property
+    def measured(self) -> list[Dimension]:
+        """The dimensions on which agreement is measured: those of free text are none."""
+        return [each for each in self.dimensions if each.kind != "text"]
 
     @property
     def versions(self) -> list[int]:

@@ -406,7 +406,13 @@ AGREEMENT = Table(
     "Every coefficient of every dimension, over all rounds and in each, before and after discussion.",
     [
         Column("dimension", "string", "Key of the dimension.", is_required=True),
-        Column("round", "integer", "Number of the round; empty: all pilot and main rounds together."),
+        Column("round", "integer", "Number of the round; empty: several rounds together, as headline tells."),
+        Column(
+            "headline",
+            "boolean",
+            "Whether it is the study's number; a row without a round where it is false has all pilot and main rounds.",
+            is_required=True,
+        ),
         Column("when", "string", "Before or after discussion.", _words("before", "after"), is_required=True),
         Column("metric", "string", "The distance of Krippendorff's alpha."),
         Column("weights", "string", "Of weighted kappa and AC2, where the dimension has an order."),
@@ -417,7 +423,11 @@ AGREEMENT = Table(
         Column("se", "number", "Analytic standard error, where one is published."),
         Column("ci_low", "number", "2.5 percentile of the bootstrap."),
         Column("ci_high", "number", "97.5 percentile of the bootstrap."),
-        Column("p_threshold", "number", "Probability that the true value reaches the threshold, where one was fixed."),
+        Column(
+            "p_threshold",
+            "number",
+            "Probability of reaching the threshold, taken as normal about the value with its standard error.",
+        ),
         Column("undefined", "string", "Why there is no value."),
     ],
     folder="results",

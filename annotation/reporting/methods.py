@@ -9,7 +9,9 @@ from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
 from annotation.access import Seat
+from annotation.agreement import CLUSTERED
 from annotation.methods import (
+    NO_HEADLINE,
     Decided,
     Dimension,
     Drawn,
@@ -23,12 +25,13 @@ from annotation.methods import (
 )
 from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
 from annotation.queries.choosing import flow
+from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
 from annotation.reporting.machines import machines_in
-from annotation.reporting.numbers import FALLBACK, DimensionReport, Headline, primary, report
+from annotation.reporting.numbers import DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
@@ -47,7 +50,11 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
     asked = replace(ask(seat, {}), resamples=resamples)
-    reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
+    headline = headline_set(seat)
+    chosen = list(headline.rounds) or rounds
+    reports = (
+        report(seat, rounds, chosen, asked, round_number=None, is_headline=headline.is_of(chosen)) if rounds else []
+    )
     known = _answers(seat, rounds)
     places = RoundItem.objects.counting().filter(seat.not_owed(), round__in=rounds)
     items = places.aggregate(
@@ -62,7 +69,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         taxonomy=study.taxonomy.title,
         software=f"Concord {settings.CONCORD_VERSION}",
         waves=_waves(seat, rounds, known),
-        dimensions=_dimensions(seat, rounds, asked, reports),
+        dimensions=_dimensions(seat, rounds, headline, asked, reports),
         raters=sorted((code for code in codes if code), key=code_order),
         machines=[machine.code or "" for machine in machines_in(rounds)],
         has_guidelines=bool(study.guidelines.strip()),
@@ -74,6 +81,9 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         seed=next((each.entry["seed"] for each in reports if "seed" in each.entry), 0),
         resamples=resamples,
         hidden=numbers,
+        headline=headline.numbers,
+        headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
+        is_clustered=any(one["ci_method"] == CLUSTERED for each in reports for one in each.entry["coefficients"]),
         **items,
     )
 
@@ -156,9 +166,12 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
 
 
 def _dimensions(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, reports: Sequence[DimensionReport]
+    seat: Seat, rounds: Sequence[Round], headline: HeadlineSet, asked: Asked, reports: Sequence[DimensionReport]
 ) -> list[Dimension]:
-    """What was found for each dimension, with the primary coefficient after discussion over all rounds and by round."""
+    """What was found for each dimension in the headline set, with what was found after discussion, and by round.
+
+    Without a headline no number is the study's: those by round are all there is.
+    """
     codes = rater_codes(seat)
     later = replace(asked, slice=replace(asked.slice, when="after"))
     after = {each.dimension.key: each for each in across(rounds, later)} if reports else {}
@@ -167,10 +180,16 @@ def _dimensions(
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
+        of_all = _dimension(each, begun)
+        if not headline.rounds:
+            of_all = replace(
+                of_all, before=Number(0, (), None, undefined=NO_HEADLINE), left_out=(), warnings=(), words=()
+            )
+        together = replace(discussed.only(headline.rounds), is_headline=True) if discussed else None
         found.append(
             replace(
-                _dimension(each, seat.study.primary.get(key, {}), begun),
-                after=_number(primary(seat, discussed, codes, later)) if discussed else None,
+                of_all,
+                after=_number(primary(seat, together, codes, later)) if together and together.counted else None,
                 after_by_round={
                     one.round.number: _number(primary(seat, discussed.only([one.round]), codes, later))
                     for one in discussed.counted
@@ -182,7 +201,7 @@ def _dimensions(
     return found
 
 
-def _dimension(found: DimensionReport, fixed: dict[str, Any], begun: datetime | None) -> Dimension:
+def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
     value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at) if head.fixed_at else None
@@ -196,15 +215,16 @@ def _dimension(found: DimensionReport, fixed: dict[str, Any], begun: datetime | 
         kind=dimension.kind,
         n_categories=sum(category.selectable for category in dimension.categories),
         is_conditional=dimension.applies_when is not None,
-        coefficient=head.coefficient or FALLBACK,
+        coefficient=head.coefficient,
         metric=entry["metric"],
         before=_number(head),
         by_round={number: _number(one) for number, one in found.trend.items()},
-        is_fixed=bool(fixed),
+        is_fixed=fixed_at is not None,
+        is_default=head.is_default,
         threshold=head.threshold,
         fixed_on=fixed_at.date() if fixed_at else None,
         is_fixed_before=fixed_at is not None and (begun is None or fixed_at <= begun),
-        reason=fixed.get("reason") or "",
+        reason=head.reason,
         weights=weights if isinstance(weights, str) else "its own",
         words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
         left_out=why,

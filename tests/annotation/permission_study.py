@@ -177,7 +177,7 @@ def _screening(study: Study) -> None:
         raters_per_item=4,
         issues=["acme/rocket#10", "acme/rocket#11"],
     )
-    round_ = rounds.open_round(seat=owner, number=made.number)
+    round_ = rounds.open_round(seat=owner, number=made.number, unregistered=True)
     labels = {"screening": ["out"], "screening-reason": ["not-a-bug"]}
     make.submit(round_, "bob", 10, labels, memo=OF_OPEN["screened"])
 

@@ -238,7 +238,7 @@ def test_wrong_requests_get_their_status_and_the_one_error_shape() -> None:
     other = {**good, "memo": "other"}
     assert bob.post("studies/study/annotations/", other, **{"Idempotency-Key": "k"}).status_code == 409
     olga = Caller("olga")
-    assert olga.post("studies/study/rounds/1/open/").status_code == 409
+    assert olga.post("studies/study/rounds/1/open/", {"unregistered": True}).status_code == 409
     assert olga.post("studies/study/rounds/1/close/").status_code == 409
     assert olga.post("studies/study/rounds/1/resolve/").status_code == 409
     answer = olga.post("studies/study/rounds/1/resolve/", {"withdraw": True})

@@ -193,7 +193,7 @@ def of_real_issues() -> Study:
     study = make.study()
     names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
     made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)
-    rounds.open_round(seat=make.owner_seat(study), number=made.number)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
     return study
 
 

@@ -159,7 +159,7 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
     from annotation.actions import rounds
 
     made = rounds.create_round(seat=owner, raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)
-    rounds.open_round(seat=owner, number=made.number)
+    rounds.open_round(seat=owner, number=made.number, unregistered=True)
     assert "4 issues were drawn at random (seed 77) from a frame of 9" in get("olga", FILES[0])
 
 
