@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from accounts.wording import for_markdown
 
 from .facts import Dimension, Facts, Number
+from .sentences import computed
 
 HEADS = (
-    "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95 % interval", "Threshold", "After discussion"
+    "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
 )  # fmt: skip
-UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95 % interval", "After discussion")
+UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95% CI", "After discussion")
 """The columns where dimension, coefficient and threshold stand above their rows."""
 SIGNS = r"""
 ▲ \uparrow ▼ \downarrow ≤ \leq ≥ \geq ≠ \neq ≈ \approx → \rightarrow ← \leftarrow ↔ \leftrightarrow ⇒ \Rightarrow
@@ -148,12 +149,9 @@ def _caption(facts: Facts) -> str:
         for row in rows(facts)
         if row.number.value is None and row.number.undefined
     ]
-    said = (
-        f"{facts.study}. Intervals by a bootstrap over units ({facts.resamples:,} resamples, seed {facts.seed}; "
-        f"{facts.software})."
-    )
+    said = " ".join([f"{facts.study}.", *(each.text for each in computed(facts))])
     if facts.n_changed:
-        said += " What stands under “after discussion” is no measure of reliability."
+        said += " Agreement after discussion is no measure of reliability."
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
 
 
