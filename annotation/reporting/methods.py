@@ -6,16 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from annotation.access import Seat
-from annotation.agreement import CLUSTERED
+from annotation.calibration import MET, NO_THRESHOLD
 from annotation.methods import (
     NO_HEADLINE,
     Decided,
     Dimension,
     Drawn,
     Facts,
+    Gate,
     Number,
     Wave,
     as_text,
@@ -23,13 +24,14 @@ from annotation.methods import (
     latex,
     paragraph,
 )
-from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
+from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, Sample
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
+from annotation.reporting.gate import gate_then
 from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
@@ -45,7 +47,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
-    eleven more.
+    twelve more.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
@@ -56,25 +58,20 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         report(seat, rounds, chosen, asked, round_number=None, is_headline=headline.is_of(chosen)) if rounds else []
     )
     known = _answers(seat, rounds)
-    places = RoundItem.objects.counting().filter(seat.not_owed(), round__in=rounds)
-    items = places.aggregate(
-        n_items=Count("item", distinct=True),
-        n_double=Count("item", distinct=True, filter=Q(n_raters__gte=2)),
-        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
-    )
-    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
-    codes = people.order_by().values_list("rater__code", flat=True).distinct()
+    waves = _waves(seat, rounds, known)
+    decided, n_resolvers_without_labels = _decided(seat, rounds)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
         software=f"Concord {settings.CONCORD_VERSION}",
-        waves=_waves(seat, rounds, known),
+        waves=waves,
         dimensions=_dimensions(seat, rounds, headline, asked, reports),
-        raters=sorted((code for code in codes if code), key=code_order),
+        raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
         machines=[machine.code or "" for machine in machines_in(rounds)],
         has_guidelines=bool(study.guidelines.strip()),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
-        decided=_decided(seat, rounds),
+        decided=decided,
+        n_resolvers_without_labels=n_resolvers_without_labels,
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
@@ -83,31 +80,38 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         hidden=numbers,
         headline=headline.numbers,
         headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
-        is_clustered=any(one["ci_method"] == CLUSTERED for each in reports for one in each.entry["coefficients"]),
-        **items,
+        **_items(seat, rounds),
     )
 
 
+def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """What people were to answer of items that count: no training items, third raters or model raters."""
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    return Assignment.objects.filter(
+        seat.not_owed(),
+        ~Exists(training),
+        round__in=rounds,
+        slot__isnull=False,
+        rater__kind=Membership.Kind.PERSON,
+    ).order_by()
+
+
 def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
-    """Of each round: answers of people, how many they gave themselves, skipped, and changed since; one query."""
-    counting = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("known")
+    """Of each round: items with an answer, answers, how many raters gave themselves, skipped, open, revised since.
+
+    One query.
+    """
+    submitted = Q(state=Assignment.State.SUBMITTED)
     rows = (
-        Assignment.objects.filter(
-            seat.not_owed(),
-            round__in=rounds,
-            slot__isnull=False,
-            rater__kind=Membership.Kind.PERSON,
-            state__in=Assignment.FINISHED,
-        )
-        .annotate(known=Subquery(counting))
-        .filter(known__isnull=True)
-        .order_by()
+        _assigned(seat, rounds)
         .values("round")
         .annotate(
-            n_answers=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
-            n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED) & OWN),
+            n_items=Count("item", distinct=True, filter=submitted),
+            n_answers=Count("pk", filter=submitted),
+            n_own=Count("pk", filter=submitted & OWN),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
-            n_unblinded=Count("pk", filter=Q(state=Assignment.State.SUBMITTED, blind__isnull=True)),
+            n_open=Count("pk", filter=Q(state__in=Assignment.UNFINISHED)),
+            n_unblinded=Count("pk", filter=submitted & Q(blind__isnull=True)),
             n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
         )
     )
@@ -115,23 +119,33 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     return {row.pop("round"): row for row in found}
 
 
+def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
+    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    places = answered.values("round", "item", "round__sample").annotate(n=Count("pk"))
+    return places.aggregate(
+        n_items=Count("item", distinct=True),
+        n_double=Count("item", distinct=True, filter=Q(n__gte=2)),
+        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
+    )
+
+
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
-    """The rounds in order; four queries."""
+    """The rounds in order; five queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
         for row in RoundItem.objects.filter(seat.not_owed(), round__in=rounds)
         .order_by()
         .values("round")
         .annotate(
-            n=Count("pk", filter=Q(known__isnull=True)),
-            n_double=Count("pk", filter=Q(known__isnull=True, n_raters__gte=2)),
+            n_free=Sum("n_free", filter=Q(known__isnull=True), default=0),
             n_training=Count("pk", filter=Q(known__isnull=False)),
         )
     }
-    raters: dict[int, list[str]] = {}
-    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
-    for round_id, code in people.order_by().values_list("round", "rater__code"):
-        raters.setdefault(round_id, []).append(code or "")
+    raters: dict[int, set[str]] = {}
+    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    for round_id, code in answered.values_list("round", "rater__code").distinct():
+        raters.setdefault(round_id, set()).add(code or "")
     unblinded: dict[int, set[str]] = {}
     read_before = Assignment.objects.filter(
         seat.not_owed(), round__in=rounds, current__isnull=False, blind__isnull=True
@@ -150,19 +164,30 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 version=round_.taxonomy_version.number,
                 is_open=round_.state == Round.State.OPEN,
                 is_resolving=round_.state == Round.State.RESOLVING,
-                n_items=counts.get("n", 0),
-                n_double=counts.get("n_double", 0),
-                raters=sorted(raters.get(round_.pk, []), key=code_order),
+                n_items=answers.get("n_items", 0),
+                raters=sorted(raters.get(round_.pk, ()), key=code_order),
                 n_training=counts.get("n_training", 0),
                 n_answers=answers.get("n_answers", 0),
+                n_outstanding=answers.get("n_open", 0) + counts.get("n_free", 0),
                 n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
                 n_skipped=answers.get("n_skipped", 0),
                 unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
+                gate=_gate(seat, round_),
             )
         )
     return waves
+
+
+def _gate(seat: Seat, round_: Round) -> Gate | None:
+    """What a main round was opened on, unless that is hidden from the person."""
+    found = gate_then(seat, round_)
+    if not found:
+        return None
+    judged = [each for each in found["dimensions"] if each["verdict"] != NO_THRESHOLD]
+    missed = [each["title"] for each in judged if each["verdict"] != MET]
+    return Gate(found["round"], len(judged), missed, found.get("reason") or "")
 
 
 def _dimensions(
@@ -183,7 +208,12 @@ def _dimensions(
         of_all = _dimension(each, begun)
         if not headline.rounds:
             of_all = replace(
-                of_all, before=Number(0, (), None, undefined=NO_HEADLINE), left_out=(), warnings=(), words=()
+                of_all,
+                before=Number(0, (), None, undefined=NO_HEADLINE),
+                left_out=(),
+                warnings=(),
+                words=(),
+                ci_method=None,
             )
         together = replace(discussed.only(headline.rounds), is_headline=True) if discussed else None
         found.append(
@@ -205,9 +235,9 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
     value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at) if head.fixed_at else None
-    why = [(each["reason"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
+    why = [(each["because"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
     if not why and entry["left_out"]:
-        why = [("fewer than two ratings to compare", entry["left_out"])]
+        why = [("", entry["left_out"])]
     weights = entry.get("weights") or "quadratic"
     return Dimension(
         key=dimension.key,
@@ -229,6 +259,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
         words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
         left_out=why,
         warnings=entry["warnings"],
+        ci_method=value.get("ci_method"),
     )
 
 
@@ -254,8 +285,11 @@ def _drawn(sample: Sample) -> Drawn:
     )
 
 
-def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
-    """The decisions that count, by method, the most frequent first; two queries."""
+def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
+    """The resolutions that count, by method, the most frequent first, and how many people without a code took them.
+
+    Two queries.
+    """
     newest = Resolution.objects.filter(
         round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
     ).order_by("-revision")
@@ -270,21 +304,22 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
     found: dict[str, dict[int | None, int]] = {}
+    others: set[int] = set()
     for method, user, n in rows:
         found.setdefault(method, {})[user] = n
-    return [
+        if user and not codes.get(user) and method != Resolution.Method.IMPORTED:
+            others.add(user)
+    decided = [
         Decided(
             method=method,
             n=sum(by.values()),
             by=sorted((code for user in by if user and (code := codes.get(user))), key=code_order)
             if method != Resolution.Method.IMPORTED
             else (),
-            n_others=sum(1 for user in by if user and not codes.get(user))
-            if method not in (Resolution.Method.IMPORTED, Resolution.Method.MAJORITY)
-            else 0,
         )
         for method, by in sorted(found.items(), key=lambda each: (-sum(each[1].values()), each[0]))
     ]
+    return decided, len(others)
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:

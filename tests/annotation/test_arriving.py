@@ -341,16 +341,16 @@ def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_fi
         (check,) = [each for each in answer["checklist"] if each["key"] == "independent"]
         return answer["paragraph"], check["answer"], check["evidence"]
 
-    assert "the software kept it so" in methods("study")[0] and methods("study")[1] == "yes"
+    assert "could not see each other’s labels." in methods("study")[0] and methods("study")[1] == "yes"
     told, verdict, evidence = methods("there")
-    stated = "The file from which round 1 was imported states that raters labeled without seeing what others said"
-    assert stated in told and "the software kept it so" not in told
-    assert verdict == "partly" and stated in evidence and "nobody" not in evidence.lower()
+    stated = "The file from which round 1 was imported states that raters could not see each other’s labels until"
+    assert stated in told and "While" not in told
+    assert verdict == "partly" and stated in evidence and "While" not in evidence
     there = Study.objects.get(slug="there")
     for name in ("bob", "carol"):
         add_member(seat=make.owner_seat(there), username=name, roles=["rater"])
     round_ = make.rate(make.open_round(there, 2, first=11), "item bob carol\n11 crash hang\n12 slow slow")
     assert round_.number == 2
     told, _, evidence = methods("there")
-    assert stated in told and "labelled in round 2 without seeing what others said" in told
-    assert stated in evidence and "While a round that was not imported was open, nobody who rated in it" in evidence
+    assert stated in told and "While round 2 was open, its raters could not see each other’s labels." in told
+    assert stated in evidence and "While round 2 was open, its raters could not see each other’s labels." in evidence
