@@ -225,8 +225,9 @@ def no_training() -> Sentence:
 def fixed(titles: str, one: Dimension) -> Sentence:
     threshold = f" with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
     when = f" on {day(one.fixed_on)}" if one.fixed_on else ""
+    done = "registered" if one.is_fixed_before else "chosen"
     before = "before labeling began" if one.is_fixed_before else "after labeling had begun"
-    return Sentence(f"For {titles}, {one.statistic}{threshold} was registered{when}, {before}.")
+    return Sentence(f"For {titles}, {one.statistic}{threshold} was {done}{when}, {before}.")
 
 
 def not_fixed(titles: str, one: Dimension) -> list[Sentence]:

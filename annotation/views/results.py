@@ -89,7 +89,8 @@ def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> Chose
 
     Raises Invalid, NotFound, Blind.
     """
-    word, headline = request.GET.get("round", ""), headline_set(seat)
+    word = request.GET.get("round", "")
+    headline = headline_set(seat) if default == WORD or word == WORD else HeadlineSet()
     word = word or (default if headline.rounds else ALL)
     if word == WORD:
         return Chosen(list(headline.rounds), None, headline, WORD)

@@ -65,6 +65,7 @@ FACTS = Facts(
     decided=[Decided("discussion", 17, ["R1"]), Decided("third_rater", 2)],
     n_resolvers_without_labels=1,
     n_changed=5,
+    headline=[2],
 )
 NOTHING = Facts(study="Faults", taxonomy="Symptoms", software="Concord 0.1.0")
 
@@ -93,13 +94,14 @@ Two raters (R1 and R2) labeled 123 items in 1 pilot round (20 items) and 1 main 
 labeled 123 of 123 items (100%). Raters skipped 3 assignments. While a round was open, its raters could not see each \
 other’s labels. Raters were trained on 2 items with known labels.
 
-For Symptom, Cohen’s κ with a threshold of 0.80 was chosen on 3 May 2026, before labeling began. The reason given for \
-Symptom was “two raters rated everything”. Agreement on Symptom before discussion was Cohen’s κ = 0.81, 95% CI \
-[0.77, 0.85], n = 120 units, 2 raters. This reaches the threshold of 0.80, but the 95% CI includes lower values. By \
-round, Cohen’s κ on Symptom was 0.50 (round 1, n = 20 units) and 0.86 (round 2, n = 100 units). Agreement on Symptom \
-after discussion was Cohen’s κ = 0.95, 95% CI [0.91, 0.98], n = 120 units, 2 raters, which is no measure of \
-reliability. For Symptom, 3 units were excluded because the other rater skipped the item. Confidence intervals are \
-percentile bootstrap intervals over units (1,000 resamples, seed 0; Concord 0.1.0).
+Agreement is reported for round 2, the only finished main round under version 2 of the taxonomy. For Symptom, \
+Cohen’s κ with a threshold of 0.80 was registered on 3 May 2026, before labeling began. The reason given for Symptom \
+was “two raters rated everything”. Agreement on Symptom before discussion was Cohen’s κ = 0.81, 95% CI [0.77, 0.85], \
+n = 120 units, 2 raters. This reaches the threshold of 0.80, but the 95% CI includes lower values. By round, Cohen’s \
+κ on Symptom was 0.50 (pilot round 1, n = 20 units) and 0.86 (round 2, n = 100 units). Agreement on Symptom after \
+discussion was Cohen’s κ = 0.95, 95% CI [0.91, 0.98], n = 120 units, 2 raters, which is no measure of reliability. \
+For Symptom, 3 units were excluded because the other rater skipped the item. Confidence intervals are percentile \
+bootstrap intervals over units (1,000 resamples, seed 0; Concord 0.1.0).
 
 Five submissions of 243 were revised after raters could see each other’s labels. Nineteen disagreements were resolved: \
 17 discussed in writing; 2 by a third rater. Resolutions were entered by R1 and 1 person who did not label.
@@ -153,7 +155,7 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
         ({"dimensions": [replace(SYMPTOM, threshold=None)]}, "", "thresholds"),
         (
             {"dimensions": [replace(SYMPTOM, is_fixed=False)]},
-            "a coefficient for Symptom that was",
+            "why Cohen’s κ suits Symptom",
             "fixed",
         ),
         ({"dimensions": [replace(SYMPTOM, warnings=["One category prevails."])]}, "", "anomalies"),
@@ -202,7 +204,7 @@ def test_an_undefined_value_stands_with_its_reason_everywhere():
         "Cohen’s κ on Symptom before discussion is undefined (n = 9 units, 2 raters): Only one category was used."
         in said(facts)
     )
-    assert "Undefined: Symptom, all rounds: Only one category was used." in latex(facts)
+    assert "Undefined: Symptom, headline: Only one category was used." in latex(facts)
     assert answers(facts)["statistic"] == "missing"
 
 
@@ -215,7 +217,7 @@ def test_a_study_without_rounds_says_so_and_claims_nothing():
 def test_the_words_of_a_scale_stand_beside_the_number_and_not_instead_of_it():
     found = next(check for check in checklist(FACTS) if check.key == "thresholds")
     assert "0.812 against 0.80" in found.evidence
-    assert "“almost perfect” on the scale of Landis and Koch (but only “substantial” with 95%" in found.evidence
+    assert "“almost perfect” on the scale of Landis and Koch (at least “substantial”, 95%)" in found.evidence
 
 
 SPECIALS = "50% of_C# & \\D {x} ~^$ <a|b> \n“q”"
@@ -258,7 +260,7 @@ def test_every_row_of_the_latex_table_has_as_many_cells_as_the_table_has_columns
         assert {line.count(" & ") + 1 for line in lines} == {columns} == {6 if facts.n_changed else 5}
         assert re.findall(r"multicolumn\{(\d)", document) == [str(columns)]
     assert r"\multicolumn{6}{l}{\emph{Symptom: Cohen's $\kappa$, threshold 0.80}}" in latex(FACTS)
-    assert "    all & 120 & 2 & 0.812 & {[}0.770, 0.850{]} & 0.950 \\\\" in latex(FACTS)
+    assert "    headline & 120 & 2 & 0.812 & {[}0.770, 0.850{]} & 0.950 \\\\" in latex(FACTS)
 
 
 def test_markdown_shows_specials_as_they_are():

@@ -325,9 +325,9 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
 
-def test_the_overview_shows_one_number_per_dimension_of_the_newest_round_that_is_over(study: Study) -> None:
+def test_the_overview_shows_one_number_per_dimension_of_the_finished_main_rounds(study: Study) -> None:
     seen = text_of(signed_in("bob").get(address("study", study.slug)))
-    assert "Agreement in round 1" in seen and "Krippendorff" in seen
+    assert "before discussion in round 1 (version 1): all finished main rounds" in seen and "Krippendorff" in seen
 
 
 def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> None:
