@@ -1,8 +1,10 @@
 """What counts as registered beforehand: only coefficients and thresholds that the owner confirmed before labeling."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from annotation.access import get_whole_study
@@ -166,3 +168,21 @@ def test_a_copy_of_a_study_is_not_registered_by_being_copied() -> None:
     assert copy.primary == {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.7}}
     answer = Caller("olga").get("studies/copy/").json()["primary"]["symptom"]
     assert (answer["coefficient"], answer["registered"]) == ("cohen_kappa", False)
+
+
+def test_of_stored_studies_only_what_the_audit_log_proves_stays_registered() -> None:
+    primary = {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.7}}
+    proved, changed, without = (
+        make.study(slug, primary=primary, text=make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}"))
+        for slug in ("proved", "changed", "without")
+    )
+    change_study(seat=make.owner_seat(changed), changes={"primary": primary})
+    copy = duplicate_study(seat=make.owner_seat(proved), slug="copy")
+    forged = {"symptom": {**primary["symptom"], "fixed_at": "2020-01-01T00:00:00+00:00"}}
+    now = Study.objects.get(slug="proved").primary
+    Study.objects.filter(pk=without.pk).update(primary=forged)
+    Study.objects.filter(pk=copy.pk).update(primary=now)  # as older versions copied
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("annotation.migrations.0030_registered_by_proof").WITHOUT_PROOF)
+    kept = {study.slug: "fixed_at" in study.primary["symptom"] for study in Study.objects.all()}
+    assert kept == {"proved": True, "changed": True, "without": False, "copy": False}
