@@ -20,6 +20,7 @@ class Number:
     low: float | None = None
     high: float | None = None
     undefined: str | None = None
+    ci_method: str | None = None
 
     @property
     def words(self) -> str:

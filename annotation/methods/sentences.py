@@ -318,10 +318,30 @@ def revised(n: int, whole: int) -> Sentence:
 def computed(facts: Facts) -> list[Sentence]:
     """How the intervals were computed, and with which software: one sentence for each method."""
     given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
-    if facts.ci_methods:
+    if len(facts.ci_methods) == 1:
         return [Sentence(f"Confidence intervals are {CI_METHODS[each].format(**given)}.") for each in facts.ci_methods]
+    if facts.ci_methods:
+        by_method = {
+            method: [each.title for each in facts.measured if each.ci_method == method] for method in facts.ci_methods
+        }
+        return [
+            Sentence(f"Confidence intervals for {listed(titles)} are {CI_METHODS[method].format(**given)}.")
+            for method, titles in by_method.items()
+        ]
     some = any(each.before.units for each in facts.dimensions)
     return [Sentence(f"Agreement was computed with {facts.software}.")] if some else []
+
+
+def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:
+    """The same of a table, by the names of its rows where they are not all of one method."""
+    given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
+    return [
+        Sentence(
+            f"Confidence intervals{f' in rows {listed(rows)}' if len(methods) > 1 else ''} are "
+            f"{CI_METHODS[method].format(**given)}."
+        )
+        for method, rows in sorted(methods.items())
+    ]
 
 
 def resolved(decided: Sequence[Decided]) -> Sentence:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from accounts.wording import for_markdown
 
 from .facts import Dimension, Facts, Number
-from .sentences import computed
+from .sentences import computed, computed_rows
 
 HEADS = (
     "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
@@ -113,7 +113,7 @@ def rows(facts: Facts) -> list[Row]:
     for each in facts.measured:
         having = {number: one for number, one in sorted(each.by_round.items()) if one.units}
         found += [Row(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
-        if facts.headline and list(having) != list(facts.headline):
+        if facts.headline and (len(having) > 1 or list(having) != list(facts.headline)):
             found.append(Row(each, None, each.before, each.after))
     return found
 
@@ -145,14 +145,23 @@ def latex(facts: Facts) -> str:
 
 def _caption(facts: Facts) -> str:
     undefined = [
-        f"{row.dimension.title}, {'headline' if row.round is None else f'round {row.round}'}: {row.number.undefined}"
+        f"{row.dimension.title}, {_name(row)}: {row.number.undefined}"
         for row in rows(facts)
         if row.number.value is None and row.number.undefined
     ]
-    said = " ".join([f"{facts.study}.", *(each.text for each in computed(facts))])
+    methods: dict[str, dict[str, None]] = {}
+    for row in rows(facts):
+        if row.number.ci_method:
+            methods.setdefault(row.number.ci_method, {})[_name(row)] = None
+    found = computed_rows(facts, {method: list(names) for method, names in methods.items()}) or computed(facts)
+    said = " ".join([f"{facts.study}.", *(each.text for each in found)])
     if facts.n_changed:
         said += " Agreement after discussion is no measure of reliability."
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
+
+
+def _name(row: Row) -> str:
+    return "headline" if row.round is None else f"round {row.round}"
 
 
 def markdown_table(facts: Facts) -> str:

@@ -264,7 +264,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
 
 
 def _number(head: Headline) -> Number:
-    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined)
+    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined, head.ci_method)
 
 
 def _samples(rounds: Sequence[Round]) -> list[Sample]:

@@ -149,6 +149,7 @@ class Headline:
     reason: str = ""
     is_default: bool = False
     reached_share: float | None = None
+    ci_method: str | None = None
 
     @property
     def n_raters(self) -> int:
@@ -199,6 +200,7 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         ci_high=coefficient.ci_high,
         threshold=threshold,
         reached_share=share,
+        ci_method=coefficient.ci_method,
         undefined=coefficient.undefined,
         units=patterns_found.n_units,
         left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),

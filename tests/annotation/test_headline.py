@@ -84,6 +84,7 @@ def test_the_headline_is_all_finished_main_rounds_of_the_newest_version() -> Non
     assert headline_set(make.owner_seat(study)).numbers == [2, 3]
 
 
+@pytest.mark.slow
 def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_same_number() -> None:
     study = three_rounds()
     seat = make.owner_seat(study)
