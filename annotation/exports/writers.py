@@ -129,6 +129,7 @@ AROUND: Mapping[str, Mapping[str, pa.DataType]] = {
     "agreement": {
         "dimension": REPEATED,
         "round": pa.int32(),
+        "headline": pa.bool_(),
         "when": REPEATED,
         "coefficient": REPEATED,
         "value": pa.float64(),

@@ -107,7 +107,9 @@ class Command(BaseCommand):
 
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
-        where = f"the headline, rounds {listed([str(n) for n in entry['rounds']])}" if entry["headline"] else where
+        if entry["headline"]:
+            several = f"rounds {listed([str(number) for number in entry['rounds']])}"
+            where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
             where += f" in terms of version {entry['version']}"
         self.stdout.write(
