@@ -64,7 +64,8 @@ def clustered(
     answer = []
     for each in found:
         estimator = by_name[each.name]
-        if each.value is None or isinstance(estimator, str) or each.se == 0 or resamples <= 0:
+        is_exact = each.se == 0 and each.ci_method != "bootstrap"
+        if each.value is None or isinstance(estimator, str) or is_exact or resamples <= 0:
             answer.append(each)
             continue
         patterns, width = estimator.tallies.patterns, estimator.width

@@ -244,7 +244,9 @@ class _Package:
         with self._open("resolutions") as (writer,):
             for row in queries.resolution_rows(self.rounds):
                 told = self.people.told(row, "rationale")
-                self._row(writer, {**told, "decided_by": self.people.member(row["decided_by"])})
+                told["decided_by"] = self.people.member(row["decided_by"])
+                told["meeting_participants"] = self.people.participants(row["meeting_participants"])
+                self._row(writer, told)
         with self._open("labels", "labels_wide") as (long, wide):
             for _, found in rows.labels(self.seat):
                 self._labels(long, wide, found)

@@ -11,7 +11,7 @@ from typing import Any
 from accounts.wording import counted, for_markdown, listed
 
 from . import sentences
-from .facts import NO_HEADLINE, Dimension, Facts, day, numbered
+from .facts import IMPORTED, NO_HEADLINE, Dimension, Facts, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
@@ -128,10 +128,9 @@ def _independent(facts: Facts) -> Said:
 
 
 def _resolved(facts: Facts) -> Said:
-    taken = [each for each in facts.decided if each.method != "imported"]
-    imported = facts.n_decided - sum(each.n for each in taken)
+    taken, imported = facts.resolved, facts.n_decided(IMPORTED)
     waiting = [wave.number for wave in facts.waves if wave.is_resolving]
-    if not facts.decided and not waiting:
+    if not taken and not imported and not waiting:
         return MISSING, "No disagreement is resolved in Concord.", "Resolve them, or import a final column."
     told = [sentences.resolved(taken).text] if taken else ["No disagreement was resolved in Concord."]
     mend = []
@@ -238,14 +237,13 @@ def _training(facts: Facts) -> Said:
 
 def _discussed(facts: Facts) -> Said:
     """Only a discussion that Concord holds in writing, or a meeting that the adjudicator stated, counts as one."""
-    by_way = {each.method: each.n for each in facts.decided}
-    known = sum(n for way, n in by_way.items() if way != "imported")
-    met, written = by_way.get("meeting", 0), by_way.get("discussion", 0)
+    known = sum(each.n for each in facts.resolved)
+    met, written = facts.n_decided("meeting"), facts.n_decided("discussion")
     if not known:
         return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
     ways = [f"{met:,} in meetings, as reported by the adjudicator"] if met else []
     ways += [f"{written:,} in writing"] if written else []
-    told = f"{met + written:,} of {counted(known, 'resolution')} followed a discussion"
+    told = f"{met + written:,} of {counted(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
     told += f": {'; '.join(ways)}." if ways else "."
     if met + written == known:
         return YES, told, ""

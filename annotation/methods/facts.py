@@ -196,9 +196,13 @@ class Drawn:
     n_screened_out: int = 0
 
 
+IMPORTED, OVERRULED = "imported", "overruled"
+"""Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
+
+
 @dataclass(frozen=True)
 class Decided:
-    """How many disagreements were resolved in one way, and by which raters, by code."""
+    """How many resolutions were taken in one way, and by which raters, by code."""
 
     method: str
     n: int
@@ -307,11 +311,15 @@ class Facts:
     @property
     def ci_methods(self) -> list[str]:
         """How the confidence intervals were computed."""
-        return sorted({each.ci_method for each in self.dimensions if each.ci_method})
+        return sorted({each.ci_method for each in self.measured if each.ci_method})
 
     @property
-    def n_decided(self) -> int:
-        return sum(each.n for each in self.decided)
+    def resolved(self) -> list[Decided]:
+        """The ways in which disagreements were resolved in Concord."""
+        return [each for each in self.decided if each.method not in (IMPORTED, OVERRULED)]
+
+    def n_decided(self, method: str) -> int:
+        return sum(each.n for each in self.decided if each.method == method)
 
 
 def decimals(value: float, places: int = 3) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from accounts.wording import for_markdown
 
 from . import sentences
-from .facts import Dimension, Facts
+from .facts import IMPORTED, OVERRULED, Dimension, Facts
 from .sentences import Sentence
 from .table import escaped, latex, markdown_table, rows
 
@@ -142,17 +142,18 @@ def _found(facts: Facts, each: Dimension) -> Iterable[Sentence]:
 
 
 def _disagreements(facts: Facts) -> Iterable[Sentence]:
-    taken = [each for each in facts.decided if each.method != "imported"]
     if facts.n_changed:
         yield sentences.revised(facts.n_changed, facts.n_answers)
-    if taken:
-        yield sentences.resolved(taken)
-        codes = sorted({code for each in taken for code in each.by}, key=lambda code: (len(code), code))
-        if codes or facts.n_resolvers_without_labels:
-            yield sentences.entered_by(codes, facts.n_resolvers_without_labels)
-    if imported := facts.n_decided - sum(each.n for each in taken):
-        yield from sentences.final_values(imported)
-    elif not taken and facts.labeled:
+    if facts.resolved:
+        yield sentences.resolved(facts.resolved)
+    if n := facts.n_decided(OVERRULED):
+        yield sentences.overruled(n)
+    codes = sorted({code for each in facts.decided for code in each.by}, key=lambda code: (len(code), code))
+    if codes or facts.n_resolvers_without_labels:
+        yield sentences.entered_by(codes, facts.n_resolvers_without_labels)
+    if n := facts.n_decided(IMPORTED):
+        yield from sentences.final_values(n)
+    elif not facts.resolved and facts.labeled:
         yield sentences.not_resolved()
     if waiting := [wave.number for wave in facts.waves if wave.is_resolving]:
         yield sentences.still_resolving(waiting)

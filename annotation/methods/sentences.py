@@ -354,6 +354,10 @@ def resolved(decided: Sequence[Decided]) -> Sentence:
     return Sentence(f"{opening(n, 'disagreement')} {was(n)} resolved: {'; '.join(ways)}.")
 
 
+def overruled(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'label')} on which raters agreed {was(n)} replaced by resolution.")
+
+
 def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
     """Who entered resolutions: raters by code, people without a label of their own counted."""
     who = [*codes, *([f"{counted(n_others, 'person', 'people')} who did not label"] if n_others else [])]

@@ -33,6 +33,6 @@ WHERE jsonb_typeof(study."primary") = 'object' AND EXISTS (
 
 class Migration(migrations.Migration):
 
-    dependencies = [("annotation", "0022_earlier_pins")]
+    dependencies = [("annotation", "0028_meetings")]
 
     operations = [migrations.RunSQL(WITHOUT_PROOF, migrations.RunSQL.noop)]

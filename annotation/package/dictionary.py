@@ -316,9 +316,21 @@ def _resolutions(dimension: Column) -> Table:
                 "method",
                 "string",
                 "How it was decided.",
-                _words("discussion", "third_rater", "majority", "owner", "imported", "reopened"),
+                _words("adjudicator", "discussion", "third_rater", "majority", "owner", "imported", "reopened"),
                 is_required=True,
             ),
+            Column(
+                "reported_as",
+                "string",
+                "How the methods report it: the method as far as remarks, answers and roles bear it out, or a meeting "
+                "that whoever resolved it stated.",
+                _words(
+                    "adjudicator", "discussion", "meeting", "third_rater", "majority", "owner", "imported", "reopened"
+                ),
+                is_required=True,
+            ),
+            Column("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
+            Column("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
             Column("rationale", "string", "Why."),
             Column("decided_by", "string", "A rater's code, or what stands for somebody else."),
             Column("decided_at", "datetime", "When."),

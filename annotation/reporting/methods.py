@@ -1,5 +1,6 @@
 """The facts of a study for its methods paragraph, checklist and table, as far as their reader may know them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +13,7 @@ from annotation.access import Seat
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.methods import (
     NO_HEADLINE,
+    OVERRULED,
     Decided,
     Dimension,
     Drawn,
@@ -28,13 +30,16 @@ from annotation.models import Assignment, Membership, Proposal, Resolution, Roun
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
+from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order
+from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
 from annotation.reporting.gate import gate_then
 from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
+from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
     blind__idempotency_key__startswith=MARK
@@ -286,9 +291,10 @@ def _drawn(sample: Sample) -> Drawn:
 
 
 def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
-    """The resolutions that count, by method, the most frequent first, and how many people without a code took them.
+    """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
 
-    Two queries.
+    Those of places on which raters agreed are no disagreements: `overruled`. Two queries, those of `ways`, and where
+    there are resolutions those of the queue of their round.
     """
     newest = Resolution.objects.filter(
         round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
@@ -297,29 +303,38 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
         Resolution.objects.filter(seat.not_owed(), round__in=rounds)
         .filter(revision=Subquery(newest.values("revision")[:1]))
         .exclude(method=Resolution.Method.REOPENED)
-        .order_by()
-        .values_list("method", "decided_by")
-        .annotate(n=Count("pk"))
+        .order_by("round")
     )
+    resolutions = list(with_facts(rows))
+    told = ways(resolutions)
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
-    found: dict[str, dict[int | None, int]] = {}
+    disputed = _disputed([each for each in rounds if any(row.round_id == each.pk for row in resolutions)])
+    counted: Counter[str] = Counter()
+    by: dict[str, set[str]] = {}
     others: set[int] = set()
-    for method, user, n in rows:
-        found.setdefault(method, {})[user] = n
-        if user and not codes.get(user) and method != Resolution.Method.IMPORTED:
-            others.add(user)
-    decided = [
-        Decided(
-            method=method,
-            n=sum(by.values()),
-            by=sorted((code for user in by if user and (code := codes.get(user))), key=code_order)
-            if method != Resolution.Method.IMPORTED
-            else (),
-        )
-        for method, by in sorted(found.items(), key=lambda each: (-sum(each[1].values()), each[0]))
-    ]
+    for row in resolutions:
+        way = told[row.pk]
+        if way != Resolution.Method.IMPORTED:
+            if (row.round_id, row.item_id, row.part, row.dimension_id) not in disputed:
+                way = OVERRULED
+            if row.decided_by_id and codes.get(row.decided_by_id):
+                by.setdefault(way, set()).add(codes[row.decided_by_id] or "")
+            elif row.decided_by_id:
+                others.add(row.decided_by_id)
+        counted[way] += 1
+    decided = [Decided(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
     return decided, len(others)
+
+
+def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
+    """Round, item, part and dimension of every disagreement, resolved or not."""
+    found = set()
+    for round_ in rounds:
+        tree = published_version(round_.taxonomy_version_id)
+        for line in queue_of(round_).lines:
+            found |= {(round_.pk, line.item, each.part, tree.by_key[each.dimension].id) for each in line.places}
+    return found
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:

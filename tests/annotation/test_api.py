@@ -94,7 +94,6 @@ def test_the_whole_way_of_a_study_over_rest() -> None:
         "part": 1,
         "dimension": "symptom",
         "values": ["slow"],
-        "method": "discussion",
         "rationale": "neither",
         "expected": None,
     }
@@ -110,8 +109,8 @@ def test_the_whole_way_of_a_study_over_rest() -> None:
     rea = Caller("rea", "read")
     rows = rea.get("studies/s/labels/").json()["results"]
     symptoms = {row["item"]: (row["values"], row["method"]) for row in rows if row["dimension"] == "symptom"}
-    assert symptoms[decision["item"]] == (["hang"], "discussion")
-    assert sorted(method for _, method in symptoms.values()) == ["discussion", "unanimous", "unanimous"]
+    assert symptoms[decision["item"]] == (["hang"], "adjudicator")
+    assert sorted(method for _, method in symptoms.values()) == ["adjudicator", "unanimous", "unanimous"]
     assert {tuple(row["values"]) for row in rows if row["dimension"] == "distributed"} == {(True,)}
     as_csv = rea.get("studies/s/labels/?format=csv")
     text = b"".join(as_csv.streaming_content).decode()

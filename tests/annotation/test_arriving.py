@@ -44,7 +44,7 @@ def small() -> Study:
     study = make.study()
     round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
     item = round_.round_items.select_related("item").order_by("position")[0].item
-    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"], "method": "discussion"}
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"]}
     resolving.resolve(
         seat=make.seat(study, "ada"), round_=round_, item=item, rationale="it hangs, says @bob", expected=None, **place
     )

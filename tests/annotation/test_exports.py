@@ -64,7 +64,6 @@ def decide(study: Study, dimension: str, values: list[str], rationale: str) -> N
         part=1,
         dimension=dimension,
         values=values,
-        method="discussion",
         rationale=rationale,
         expected=None,
     )

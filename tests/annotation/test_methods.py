@@ -134,12 +134,12 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
     check = evidence(replace(FACTS, decided=met))["discussed"]
     assert check.answer == "yes"
     assert check.evidence == (
-        "45 of 45 resolutions followed a discussion: 44 in meetings, as reported by the adjudicator; 1 in writing."
+        "45 of 45 resolved disagreements were discussed: 44 in meetings, as reported by the adjudicator; 1 in writing."
     )
     alone = replace(FACTS, decided=[Decided("adjudicator", 45)])
     assert "Forty-five disagreements were resolved: 45 by the adjudicator." in said(alone)
     check = evidence(alone)["discussed"]
-    assert (check.answer, check.evidence) == ("missing", "0 of 45 resolutions followed a discussion.")
+    assert (check.answer, check.evidence) == ("missing", "0 of 45 resolved disagreements were discussed.")
     assert "discuss" not in evidence(alone)["resolved"].evidence
 
 

@@ -62,9 +62,7 @@ def build_study() -> Study:
     round_ = make.rate(make.open_round(made, 6, kind="pilot"), table)
     item = get_item(make.seat(made, "ada"), "acme/rocket#2")
     place: dict[str, Any] = {"round_": round_, "item": item, "part": 1, "dimension": "symptom", "expected": None}
-    resolving.resolve(
-        seat=make.seat(made, "ada"), values=["crash"], method="discussion", rationale="as the log says", **place
-    )
+    resolving.resolve(seat=make.seat(made, "ada"), values=["crash"], rationale="as the log says", **place)
     make.submit(make.open_round(made, 3, first=8), "bob", 8, {"symptom": ["slow"]})
     return made
 
@@ -98,8 +96,7 @@ def test_the_page_tells_what_happened_and_marks_what_is_missing(study: Study) ->
         "Raters skipped 1 assignment.",
         "While a round was open, its raters could not see each other’s labels.",
         "[missing: why Cohen’s κ suits Symptom]",
-        "One disagreement was resolved: 1 discussed in writing. "
-        "Resolutions were entered by 1 person who did not label.",
+        "One disagreement was resolved: 1 by the adjudicator. Resolutions were entered by 1 person who did not label.",
         "Symptom: Cohen’s κ, threshold 0.80",
     ):
         assert part in words, part
@@ -151,7 +148,6 @@ def test_decisions_on_an_item_that_one_is_asked_about_are_not_counted() -> None:
             part=1,
             dimension="symptom",
             values=["crash"],
-            method="discussion",
             rationale="as the log says",
             expected=None,
         )

@@ -40,7 +40,7 @@ def decided(round_: Round, item: Item, own: Membership) -> None:
     ada = make.seat(round_.study, "ada")
     place: dict[str, Any] = {"round_": get_round(ada, 1), "item": item, "part": 1, "dimension": "symptom"}
     newest = Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].public_id
-    resolving.resolve(seat=ada, values=["slow"], method="discussion", rationale="Slow.", expected=newest, **place)
+    resolving.resolve(seat=ada, values=["slow"], rationale="Slow.", expected=newest, **place)
     all_said(round_, item, own, "slow")
 
 
