@@ -6,7 +6,7 @@ A sentence that no pattern reads, and a number, name, date or adverb that the ro
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -566,6 +566,275 @@ class Checker:
         if why:
             self.same(claim, why.strip("“”"), detail.get("reason", "").strip().rstrip("."))
 
+    # Checklist
+
+    def checklist(self, found: Sequence[Mapping[str, str]]) -> list[str]:
+        """Complaints about a checklist: entries with key, answer and evidence. What to mend is advice."""
+        for each in found:
+            key, evidence, answer = each["key"], each["evidence"], each["answer"]
+            try:
+                getattr(self, f"check_{key}")(evidence, answer)
+            except (AttributeError, AssertionError, KeyError, ValueError, TypeError) as error:
+                self.complaints.append(f"{key}: {evidence!r} can't be traced: {error!r}")
+        return self.complaints
+
+    def check_properties(self, text: str, answer: str) -> None:
+        told = [
+            f"{row['title']} ({ANSWERS[row['kind']].format(n=len(self.rows.categories(key)))})"
+            for key, row in self.rows.dimensions.items()
+        ]
+        self.same(text, text, f"{len(told)} dimension{'s' if len(told) != 1 else ''}: {'; '.join(told)}.")
+
+    def check_unit(self, text: str, answer: str) -> None:
+        n = len({item for _, item, _ in self.rows.submitted()})
+        self.same(text, text, f"An item in a round, or each of its parts. {n} item{'s' if n != 1 else ''} in total.")
+
+    def check_raters(self, text: str, answer: str) -> None:
+        if not self.rows.headline:
+            self.same(text, answer, "missing")
+            return
+        said, _, double = text.partition(". ")
+        self.sentences(double)
+        for titles, n, codes in re.findall(rf"{self.titles}: (\d+) raters? \((R[\dR, and]+)\)", said, re.IGNORECASE):
+            for key in self.those(titles if titles != "Every dimension" else "every dimension"):
+                raters = self.table(key, self.rows.headline).raters
+                if raters or titles.lower() != "every dimension":
+                    self.same(text, (int(n), several(codes)), (len(raters), raters))
+
+    def check_single_rater(self, text: str, answer: str) -> None:
+        by: dict[str, dict[int, int]] = {}
+        for number_, item, _ in self.rows.submitted():
+            by.setdefault(item, {}).setdefault(number_, 0)
+            by[item][number_] += 1
+        n = sum(max(found.values()) < 2 for found in by.values())
+        told = re.fullmatch(r"(\d+) items? had a single rater\.", text)
+        self.same(text, int(told[1]) if told else text, n or "Two or more raters labeled every item.")
+
+    def check_independent(self, text: str, answer: str) -> None:
+        self.sentences(text)
+        self.same(text, answer, "yes")
+
+    def check_resolved(self, text: str, answer: str) -> None:
+        waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
+        truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
+        self.same(text, rounds_in(waiting[1]) if waiting else [], truth)
+        said = text[: waiting.start()].strip() if waiting else text
+        if said in ("No disagreement was resolved in Concord.", "No disagreement is resolved in Concord."):
+            self.not_resolved(text)
+        else:
+            self.sentences(said)
+
+    def check_scale(self, text: str, answer: str) -> None:
+        told = [f"{row['title']}: {SCALES[row['kind']]}" for row in self.rows.dimensions.values()]
+        self.same(text, text, "; ".join(told) + ".")
+
+    def check_statistic(self, text: str, answer: str) -> None:
+        if not self.rows.headline:
+            self.same(text, text, "No main round is finished.")
+            return
+        keys = []
+        for title, name, value, low, high in re.findall(
+            rf"{self.title}: ([^:;]*?) {NUMBER}(?: \(\[{NUMBER}, {NUMBER}\]\))?(?=[;.])", text
+        ):
+            key = self.of(title)
+            keys.append(key)
+            table = self.table(key, self.rows.headline)
+            self.same(text, name, self.name_of(key))
+            self.expect(is_printed(statistics.value_of(name, table), value), f"{title}: {value}")
+            self.interval(key, table, low or None, high or None, f"{title}: {low}", clustered=bool(table.clusters))
+        self.same(text, keys, self.rows.measured)
+
+    def check_materials(self, text: str, answer: str) -> None:
+        found = re.fullmatch(
+            r"The rating scheme is (versions? [\d, and to]+) of “(.*)”, with its definitions; disagreements are listed "
+            r"with both answers; values stand by dimension and round in the table\.( The guidelines hold the decision rules\.)?",
+            text,
+        )
+        assert found is not None
+        self.same(text, (rounds_in(found[1]), found[2]), (self.rows.versions, self.rows.study["taxonomy_title"]))
+        self.same(text, bool(found[3]), bool(self.rows.study["guidelines"].strip()))
+
+    def check_justified(self, text: str, answer: str) -> None:
+        reasons = {
+            self.rows.dimensions[key]["title"]: entry["reason"].strip().rstrip(".")
+            for key, entry in self.rows.study["primary"].items()
+            if entry.get("reason")
+        }
+        told = [
+            f"{row['title']}: {reasons[row['title']]}"
+            for row in self.rows.dimensions.values()
+            if row["title"] in reasons
+        ]
+        self.same(text, text, "; ".join(told) + "." if told else "It is written down for no dimension.")
+
+    def check_thresholds(self, text: str, answer: str) -> None:
+        pieces = re.split(rf"; (?={self.title}: )", text.rstrip("."))
+        pieces = [piece for piece in pieces if ": " in piece]
+        for piece in pieces:
+            found = re.fullmatch(
+                rf"{self.title}: {NUMBER} against (-?\d\.\d\d)(?:, (reaches|is below) the threshold of (-?\d\.\d\d)"
+                r"(, but the 95% CI includes (?:lower values|it))?)?((?:, “[^”]+” on the scale of [A-Z][\w ]+?(?: \(at least “[^”]+”, 95%\))?)*)",
+                piece,
+            )
+            assert found is not None, piece
+            title, value, at, stands, again, _, words = found.groups()
+            key = self.of(title)
+            truth = (
+                statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+                if self.rows.headline
+                else math.nan
+            )
+            self.expect(is_printed(truth, value), piece, truth)
+            self.same(piece, float(at), self.rows.study["primary"][key].get("threshold"))
+            self.same(piece, again, at if stands else None)
+            if stands:
+                self.same(piece, stands, "reaches" if truth >= float(at) - 1e-9 else "is below")
+            for word, scale, earned in re.findall(
+                r"“([^”]+)” on the scale of ([A-Z][\w ]+?)(?: \(at least “([^”]+)”, 95%\))?(?=, “|$)", words
+            ):
+                classes = BENCHMARKS[scale]
+                mine = next((name for bound, name in classes if truth >= bound - 1e-9), classes[-1][1])
+                names = [name for _, name in classes]
+                self.same(piece, word, mine)
+                self.expect(not earned or names.index(mine) <= names.index(earned) < len(names) - 1, piece, earned)
+
+    def check_anomalies(self, text: str, answer: str) -> None:
+        """Warnings of the values: their counts are held against the table, other words are not claims of a number."""
+        for title, n in re.findall(rf"{self.title}: Only (\d+) units? carr(?:y|ies)", text):
+            self.same(text[:60], int(n), self.table(self.of(title), self.rows.headline).n_units)
+        for title, share in re.findall(rf"{self.title}: Raters agree on (\d+)%", text):
+            table = self.table(self.of(title), self.rows.headline)
+            self.expect(is_printed(100 * statistics.percent(table, table.counts), share + ".0") or abs(
+                100 * statistics.percent(table, table.counts) - int(share)) <= 0.5, f"{title}: {share}%")  # fmt: skip
+
+    def check_training(self, text: str, answer: str) -> None:
+        pilots = [number_ for number_, row in self.rows.rounds.items() if row["kind"] == "pilot"]
+        told = re.search(rf"A pilot was labeled \({ROUNDS}\)\.", text)
+        trained = re.search(r"(\d+) training items? with known labels", text)
+        self.same(text, rounds_in(told[1]) if told else [], pilots)
+        self.same(text, int(trained[1]) if trained else 0, len(self.rows.training))
+        if not told and not trained:
+            self.same(text, text, "There was no pilot round, and there were no training items.")
+
+    def check_discussed(self, text: str, answer: str) -> None:
+        way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
+        known, met, written = sum(way.values()), way.get("meeting", 0), way.get("discussion", 0)
+        if not known:
+            self.same(text, text, "No disagreement was resolved in Concord.")
+            return
+        found = re.fullmatch(
+            r"(\d+) of (\d+) resolved disagreements? (?:was|were) discussed(?:: (?:(\d+) in meetings, as reported by the "
+            r"adjudicator)?(?:; )?(?:(\d+) in writing)?)?\.",
+            text,
+        )
+        assert found is not None
+        self.same(text, [int(each or 0) for each in found.groups()], [met + written, known, met, written])
+        self.same(text, answer == "yes", met + written == known)
+
+    def check_more_raters(self, text: str, answer: str) -> None:
+        most = max((len(self.table(key, self.rows.headline).raters) for key in self.rows.measured), default=0)
+        found = re.match(r"(\d+) raters? at most rated a dimension\.", text)
+        assert found is not None
+        self.same(
+            text,
+            (int(found[1]), answer == "yes"),
+            (most if self.rows.headline else 0, most > 3 and bool(self.rows.headline)),
+        )
+
+    def check_cycles(self, text: str, answer: str) -> None:
+        n = len({number_ for number_, *_ in self.rows.submitted()})
+        if n < 2:
+            self.same(text, text, f"There {'is one round' if n else 'is no round'} with answers.")
+            return
+        found = re.match(r"(\d+) rounds under (versions? [\d, and to]+?); by round, (.*)\.$", text)
+        assert found is not None
+        self.same(text, (int(found[1]), rounds_in(found[2])), (n, self.rows.versions))
+        for title, values in re.findall(rf"{self.title}: ([^;]+)", found[3]):
+            key = self.of(title)
+            tables = [table for of in self.rows.rounds if (table := self.table(key, [of])).n_units]
+            self.same(text, len(several(values)), len(tables))
+            for word, table in zip(several(values), tables, strict=False):
+                self.expect(is_printed(statistics.value_of(self.name_of(key), table), word), f"{title}: {word}")
+
+    def check_fixed(self, text: str, answer: str) -> None:
+        early = {key for key in self.rows.measured if self.is_registered(key)}
+        for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
+            self.expect(self.is_registered(self.of(title), day(when)), f"{title} on {when}")
+        told = {self.of(title) for title, _ in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text)}
+        self.same(text, told, early)
+        defaults = re.search(r"Default of the software: (.*)\.", text)
+        self.same(text, set(self.those(defaults[1])) if defaults else set(), set(self.rows.measured) - early)
+
+    def check_below(self, text: str, answer: str) -> None:
+        below, known = set(), 0
+        for key in self.rows.measured if self.rows.headline else ():
+            at = self.rows.study["primary"][key].get("threshold")
+            value = statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+            known += at is not None and not math.isnan(value)
+            if at is not None and value < at - 1e-9:
+                below.add(key)
+        told = re.findall(rf"{self.title} \({NUMBER}, is below the threshold of (-?\d\.\d\d)", text)
+        self.same(text, {self.of(title) for title, *_ in told}, below)
+        for title, word, at in told:
+            key = self.of(title)
+            value = statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+            self.expect(
+                is_printed(value, word) and float(at) == self.rows.study["primary"][key]["threshold"],
+                f"{title}: {word}",
+            )
+        if not told:
+            words = "No value lies below its threshold." if known else "There is no value with a threshold."
+            self.same(text, text, words)
+
+    # Table
+
+    def latex(self, text: str) -> list[str]:
+        """Complaints about a table for LaTeX: every cell, and what its caption says of intervals."""
+        plain = text.replace("$-$", "−").replace("{[}", "[").replace("{]}", "]").replace("\\%", "%")
+        key, stated = "", ""
+        for line in plain.splitlines():
+            if head := re.search(rf"\\emph\{{{self.title}: (.*)\}}\}} ", line):
+                key = self.of(head[1])
+                stated = head[2].rpartition(", ")[2]
+                at = self.rows.study["primary"][key].get("threshold")
+                self.same(line, stated, "no threshold" if at is None else f"threshold {at:.2f}")
+            elif cells := re.fullmatch(
+                r"    (\d+|headline) & ([\d,]+) & (\d+) & (\S+) & (.*?)(?: & (\S+))? \\\\", line
+            ):
+                self.row(line, key, cells)
+            elif " & " in line and not line.startswith("    Round"):
+                self.complaints.append(f"no pattern reads {line!r}")
+        caption = re.search(
+            r"\\caption\{Agreement before discussion, by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
+            plain,
+        )
+        if caption is not None:
+            self.same(caption[0][:80], caption[1], self.rows.study["title"])
+            for resamples, seed, software in re.findall(
+                r"\(([\d,]+) resamples, seed (\d+); (Concord [^)]+)\)", caption[2]
+            ):
+                self.same(
+                    "caption",
+                    (number(resamples), int(seed), software),
+                    (statistics.RESAMPLES, statistics.SEED, self.rows.software),
+                )
+            is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
+            self.same("caption", "no measure of reliability" in caption[2], is_changed)
+        return self.complaints
+
+    def row(self, line: str, key: str, cells: re.Match[str]) -> None:
+        where, units, raters, value, between, after = cells.groups()
+        rounds = self.rows.headline if where == "headline" else [int(where)]
+        table, name = self.table(key, rounds), self.name_of(key)
+        self.same(line, (number(units), int(raters)), (table.n_units, len(table.raters)))
+        self.expect(is_printed(statistics.value_of(name, table), value), line, statistics.value_of(name, table))
+        if after and after != "--":
+            later = statistics.value_of(name, self.table(key, rounds, "after"))
+            self.expect(is_printed(later, after), line, later)
+        if edges := re.fullmatch(rf"\[{NUMBER}, {NUMBER}\]", between):
+            is_clustered = where == "headline" and bool(table.clusters)
+            self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)
+
 
 SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
@@ -607,7 +876,3 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Round (\d+) was opened (after|although) the pilot \(round (\d+)\) had (?:not )?reached (?:the threshold for )?(.*?)\.(?= |$)", Checker.gate),
 ]  # fmt: skip
 """The patterns in which sentences are written, each with what holds it against the rows."""
-
-
-def sentences_of(rows: Exported, text: str) -> Iterator[str]:
-    yield from Checker(rows).paragraph(text)

@@ -77,8 +77,7 @@ def fleiss(t: Table, c: Any) -> float:
 
 def ac1(t: Table, c: Any) -> float:
     q, p = int((t.n_in.sum(axis=0) > 0).sum()), shares(t, c)
-    compared = (np.where(t.paired, c, 0) @ t.n_in > 0).sum()  # where raters used one category, nothing can be told
-    return math.nan if q < 2 or compared < 2 else beyond_chance(agreed(t, c), float((p * (1 - p)).sum() / (q - 1)))
+    return math.nan if q < 2 else beyond_chance(agreed(t, c), float((p * (1 - p)).sum() / (q - 1)))
 
 
 def cohen(t: Table, c: Any) -> float:
@@ -144,7 +143,10 @@ NAMES: dict[str, Callable[[Table, Any], float]] = {
 
 
 def value_of(name: str, t: Table) -> float:
-    return NAMES[name](t, t.counts) if t.n_units else math.nan
+    """The coefficient; NaN without a unit to compare, and of AC1 where raters used one category in all of them."""
+    if not t.n_units or (name == "Gwet’s AC1" and (np.where(t.paired, t.counts, 0) @ t.n_in > 0).sum() < 2):
+        return math.nan
+    return NAMES[name](t, t.counts)
 
 
 def interval(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | None:
