@@ -173,7 +173,7 @@ class Checker:
                 if found := pattern.match(text):
                     try:
                         check(self, found[0], *found.groups())
-                    except (KeyError, ValueError, AssertionError, IndexError) as error:
+                    except (KeyError, ValueError, AssertionError, IndexError, StopIteration) as error:
                         self.complaints.append(f"{found[0]!r} can't be traced: {error!r}")
                     text = text[found.end() :].lstrip()
                     break
@@ -442,6 +442,7 @@ class Checker:
     def computed(self, claim: str, titles: str | None, how: str, resamples: str, seed: str, software: str) -> None:
         self.same(claim, (number(resamples), int(seed)), (statistics.RESAMPLES, statistics.SEED))
         self.same(claim, software, self.rows.software)
+        self.expect(how in PHRASES, claim, "a method that this checker does not compute")
         for key, when, low, high, of in self.seen.get("agreement", []):
             if titles is not None and key not in self.those(titles):
                 continue
@@ -758,6 +759,8 @@ class Checker:
 
     def check_fixed(self, text: str, answer: str) -> None:
         early = {key for key in self.rows.measured if self.is_registered(key)}
+        known = r"(Registered before labeling began: .*? on .*?\.|No coefficient was registered beforehand\.)"
+        assert re.fullmatch(known + r"( Default of the software: [^.]*\.)?", text), "no pattern reads it"
         for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
             self.expect(self.is_registered(self.of(title), day(when)), f"{title} on {when}")
         told = {self.of(title) for title, _ in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text)}

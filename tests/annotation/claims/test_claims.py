@@ -1,12 +1,21 @@
 """Every sentence of the texts for papers is borne out by exported rows, and sixty lies are each caught."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
 import pytest
+from django.db import transaction
 
-from annotation.methods import Facts, as_text, checklist_as_document, latex, paragraph
+from annotation.methods import Facts, Sentence, as_text, checklist_as_document, latex, paragraph, sentences
+from taxonomy.queries import forget_trees
 from tests.annotation.claims.checker import Checker
+from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
 from tests.annotation.claims.rows import Exported
-from tests.annotation.claims.studies import exported, random_study
+from tests.annotation.claims.studies import Made, everything_study, exported, random_study
 
+checklist_module = import_module("annotation.methods.checklist")
 pytestmark = pytest.mark.django_db
 
 SEEDS = [pytest.param(seed, marks=() if seed < 2 else pytest.mark.soak) for seed in range(20)]
@@ -24,3 +33,78 @@ def complaints(rows: Exported, facts: Facts) -> list[str]:
 def test_every_claim_about_a_random_study_is_borne_out(seed: int) -> None:
     made = exported(random_study(seed))
     assert complaints(made.rows, made.facts) == []
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Made:
+    """One study in which most sentences occur, whose rows are gone again."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        found = exported(everything_study())
+        transaction.set_rollback(True)
+    forget_trees()
+    return found
+
+
+def test_nothing_false_is_said_of_the_study_that_is_lied_about(made: Made) -> None:
+    assert complaints(made.rows, made.facts) == []
+
+
+def with_lie(facts: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
+    """The facts with one of them changed."""
+    if not path:
+        return change(facts)
+    name, *rest = path
+    if isinstance(facts, Mapping):
+        return {**facts, int(name): with_lie(facts[int(name)], rest, change)}
+    if isinstance(facts, Sequence):
+        place = int(name)
+        return [with_lie(each, rest, change) if at == place else each for at, each in enumerate(facts)]
+    return replace(facts, **{name: with_lie(getattr(facts, name), rest, change)})
+
+
+def lying(function: Callable[..., Any], what: str, words: str) -> Callable[..., Any]:
+    """The function of a template with other words in what it gives."""
+
+    def told(given: Any) -> Any:
+        if isinstance(given, Sentence):
+            return replace(given, text=given.text.replace(what, words))
+        return [told(each) for each in given] if isinstance(given, list) else given
+
+    return lambda *given, **more: told(function(*given, **more))
+
+
+@pytest.mark.parametrize("lie", [pytest.param(lie, id=f"{at}-{lie[1]}") for at, lie in enumerate(LIES)])
+def test_a_lie_is_caught(made: Made, monkeypatch: pytest.MonkeyPatch, lie: tuple[str, str, Any, Any]) -> None:
+    kind, where, what, words = lie
+    facts = made.facts
+    before = texts(facts)
+    if kind == FACTS:
+        facts = with_lie(facts, where.split("."), words)
+    elif kind == SENTENCE:
+        monkeypatch.setattr(sentences, where, lying(getattr(sentences, where), what, words))
+    else:
+        changed = [
+            (key, level, asks, answering(answer, what, words) if key == where else answer)
+            for key, level, asks, answer in checklist_module.QUESTIONS
+        ]
+        monkeypatch.setattr(checklist_module, "QUESTIONS", changed)
+    assert texts(facts) != before, "the lie is not in the texts"
+    assert complaints(made.rows, facts)
+
+
+def answering(function: Callable[..., Any], what: str, words: str) -> Callable[..., Any]:
+    """The function of a question with other words in its evidence."""
+
+    def told(facts: Facts) -> tuple[str, str, str]:
+        answer, evidence, mend = function(facts)
+        return answer, evidence.replace(what, words), mend
+
+    return told
+
+
+def texts(facts: Facts) -> tuple[Any, ...]:
+    return as_text(paragraph(facts)), checklist_as_document(facts), latex(facts)
+
+
+def test_there_are_sixty_lies_of_all_kinds() -> None:
+    assert len(LIES) >= 60 and {kind for kind, *_ in LIES} == {FACTS, SENTENCE, CHECK}
