@@ -123,7 +123,7 @@ class Checker:
         self.rows = rows
         self.complaints: list[str] = []
         self.seen: dict[str, list[Any]] = {}
-        self.tables: dict[tuple[str, tuple[int, ...], str], statistics.Table] = {}
+        self.tables = rows.tables_made
         titles = sorted((row["title"] for row in rows.dimensions.values()), key=len, reverse=True)
         one = "|".join(re.escape(title) for title in titles)
         self.title = f"({one})"

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ class Exported:
     members: Sequence[Mapping[str, Any]]
     software: str
     samples: Sequence[Mapping[str, Any]] = ()
+    tables_made: dict[tuple[str, tuple[int, ...], str], Table] = field(default_factory=dict)
 
     @cached_property
     def rounds(self) -> dict[int, Mapping[str, str]]:

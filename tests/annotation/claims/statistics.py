@@ -50,6 +50,7 @@ class Table:
             by_item.setdefault(item, Counter())[number_of[row]] += 1
             where.setdefault(item, set()).add(round_)
         self.clusters = [by_item[item] for item in by_item if len(where[item]) > 1]
+        self.intervals: dict[tuple[str, bool], tuple[float, float] | None] = {}
 
 
 def beyond_chance(agreed: float, chance: float) -> float:
@@ -150,6 +151,13 @@ def value_of(name: str, t: Table) -> float:
 
 
 def interval(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | None:
+    """A bootstrap interval, computed once for each table."""
+    if (name, clustered) not in t.intervals:
+        t.intervals[name, clustered] = _interval(name, t, clustered=clustered)
+    return t.intervals[name, clustered]
+
+
+def _interval(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | None:
     """The 2.5 and 97.5 percentiles over resamples of units, or of clusters: an item that recurs is drawn as a whole."""
     kinds = [Counter({p: 1}) for p in range(len(t.counts))]
     weights = t.counts.tolist()
