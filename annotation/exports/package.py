@@ -405,6 +405,8 @@ class _Package:
             tables=self.tables,
             counts=self.counts,
             methods=f"{whole_markdown(facts)}\n### Checklist\n\n{checklist_as_markdown(facts)}",
+            n_items=facts.n_items,
+            n_raters=len(facts.raters),
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],

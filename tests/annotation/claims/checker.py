@@ -825,6 +825,39 @@ class Checker:
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
         return self.complaints
 
+    # README of the package, which is the card of the data set
+
+    def readme(self, text: str) -> list[str]:
+        """Complaints about its counts of rows, its abstract, its card and how the labels came about."""
+        tables = self.rows.tables
+        for name, n in re.findall(r"\| `data/(\w+)` \| (\d+) \|", text):
+            self.same(f"rows of {name}", int(n), len(tables[name]))
+        abstract = re.search(
+            r"\n(\d[\d,]*) items? labeled by (\d+) raters? against the taxonomy “(.*?)”: ([\d,]+) ratings? before and after "
+            r"discussion, ([\d,]+) resolutions? with their rationale, later revisions included, ([\d,]+) agreed labels?, and",
+            text,
+        )
+        if abstract is None:
+            self.complaints.append("no pattern reads the abstract")
+        else:
+            places = self.rows.submitted()
+            truth = [len({item for _, item, _ in places}), len({rater for *_, rater in places})]
+            truth += [len(tables[name]) for name in ("ratings", "resolutions", "labels")]
+            self.same(abstract[0], [number(abstract[at]) for at in (1, 2, 4, 5, 6)], truth)
+            self.same(abstract[0], abstract[3], self.rows.study["taxonomy_title"])
+        card = re.search(r"size_categories:\n- (\S+)\n", text)
+        assert card is not None
+        n = len(tables["labels"])
+        sizes = {"n<1K": (0, 1000), "1K<n<10K": (1000, 10_000), "10K<n<100K": (10_000, 100_000)}
+        self.expect(sizes[card[1]][0] <= n < sizes[card[1]][1], card[0], n)
+        for name in re.findall(r"data_files: data/(\w+)\.parquet", text):
+            self.expect(bool(tables[name]), f"table {name} of the card")
+        made = re.search(r"made with (Concord \d[\d.]*\d)", text)
+        self.same("made with", made and made[1], self.rows.software)
+        came = text.partition("## How the labels came about\n")[2].partition("\n| Dimension |")[0]
+        self.paragraph(re.sub(r"\\([\\`*_\[\]<>|~#])", r"\1", came.replace("**", "")))
+        return self.complaints
+
     def row(self, line: str, key: str, cells: re.Match[str]) -> None:
         where, units, raters, value, between, after = cells.groups()
         rounds = self.rows.headline if where == "headline" else [int(where)]

@@ -1,8 +1,10 @@
 """Every sentence of the texts for papers is borne out by exported rows, and sixty lies are each caught."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +35,7 @@ def complaints(rows: Exported, facts: Facts) -> list[str]:
 def test_every_claim_about_a_random_study_is_borne_out(seed: int) -> None:
     made = exported(random_study(seed))
     assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,23 @@ def made(django_db_setup: None, django_db_blocker: Any) -> Made:
 
 def test_nothing_false_is_said_of_the_study_that_is_lied_about(made: Made) -> None:
     assert complaints(made.rows, made.facts) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "lie"),
+    [
+        (r"labeled by (\d+) rater", "labeled by 9 rater"),
+        (r"\| `data/ratings` \| \d+ \|", "| `data/ratings` | 7 |"),
+        (r"\d+ agreed labels?", "9,999 agreed labels"),
+        (r"n<1K", "1K<n<10K"),
+        (r"made with Concord [\d.]+\d", "made with Concord 9.9"),
+        (r"Raters skipped", "Raters never skipped"),
+    ],
+)
+def test_a_lie_in_the_readme_is_caught(made: Made, what: str, lie: str) -> None:
+    assert Checker(made.rows).readme(made.readme) == []
+    told, n = re.subn(what, lie, made.readme)
+    assert n and Checker(made.rows).readme(told)
 
 
 def with_lie(facts: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
@@ -108,3 +128,12 @@ def texts(facts: Facts) -> tuple[Any, ...]:
 
 def test_there_are_sixty_lies_of_all_kinds() -> None:
     assert len(LIES) >= 60 and {kind for kind, *_ in LIES} == {FACTS, SENTENCE, CHECK}
+
+
+def test_the_checker_shares_no_code_with_what_it_checks() -> None:
+    folder = Path(__file__).parent
+    for name in ("__init__", "rows", "statistics", "checker"):
+        imported = re.findall(
+            r"^(?:from|import) (\w+)", (folder / f"{name}.py").read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert not {"accounts", "agreement", "annotation", "config", "django", "ingest", "taxonomy"} & set(imported)
