@@ -279,7 +279,7 @@ class Checker:
         self.same(claim, number(n), sum(each.state == "skipped" for each in self.rows.answers.values()))
 
     def blind(self, claim: str, when: str, other: str | None) -> None:
-        labeled = sorted({number_ for number_, *_ in self.rows.submitted()})
+        labeled = sorted({number_ for number_, *_ in self.rows.submitted()} - set(self.sheets))
         rounds = labeled if when.startswith("a round") else rounds_in(when.removesuffix(" was").removesuffix(" were"))
         self.same(claim, rounds, labeled)
         unblinded = {place for place, each in self.rows.answers.items() if each.state == "submitted" and not each.blind}
@@ -290,8 +290,32 @@ class Checker:
                 code, of = members.get(line["who"]), line["detail"]["round"]
                 reads = of in rounds and any(place[0] == of and place[2] == code for place in self.rows.submitted())
                 self.expect(not reads or bool(other), claim, f"{line['who']} read answers of round {of}")
-        imported = [line for line in self.rows.audit if "imported" in line["what"]]
-        self.expect(not imported, claim, "answers were imported")
+        self.expect(not set(rounds) & set(self.sheets), claim, "answers were imported")
+
+    @property
+    def sheets(self) -> list[int]:
+        """The rounds whose answers came from sheets."""
+        lines = [line["detail"]["rounds"] for line in self.rows.audit if line["what"] == "ratings imported"]
+        numbers = [list(each.values()) if isinstance(each, dict) else each for each in lines]
+        return sorted({number_ for each in numbers for number_ in each} & set(self.rows.rounds))
+
+    def from_sheets(self, claim: str, rounds: str) -> None:
+        self.same(claim, rounds_in(rounds), self.sheets)
+
+    def final(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), self.disputed.get("imported", 0))
+
+    def model_raters(self, claim: str, codes: str) -> None:
+        truth = sorted({row["rater"] for row in self.rows.tables["raters"] if row["kind"] == "machine"})
+        self.same(claim, several(codes), truth)
+
+    def unblinded(self, claim: str, who: str) -> None:
+        found: dict[str, list[int]] = {}
+        for (of, _, rater), each in self.rows.answers.items():
+            if each.state == "submitted" and not each.blind and of not in found.get(rater, []):
+                found.setdefault(rater, []).append(of)
+        told = {code: rounds_in(rounds) for code, rounds in re.findall(rf"(R\d+) \({ROUNDS}\)", who)}
+        self.same(claim, told, {rater: sorted(rounds) for rater, rounds in found.items()})
 
     def trained(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.rows.training))
@@ -612,14 +636,29 @@ class Checker:
         self.same(text, int(told[1]) if told else text, n or "Two or more raters labeled every item.")
 
     def check_independent(self, text: str, answer: str) -> None:
-        self.sentences(text)
-        self.same(text, answer, "yes")
+        of_all = re.match(
+            r"All (\d+) submissions? came from sheets, which do not show whether raters worked independently\.$", text
+        )
+        if of_all is not None:
+            n = sum(place[0] in self.sheets for place in self.rows.submitted())
+            self.same(text, (int(of_all[1]), answer), (n, "missing"))
+            self.same(text, n, len(self.rows.submitted()))
+            return
+        some = re.search(r" ?(\d+) of (\d+) submissions? came from sheets\.", text)
+        if some is not None:
+            n = sum(place[0] in self.sheets for place in self.rows.submitted())
+            self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted())))
+        self.sentences(text.replace(some[0], "") if some else text)
+        self.same(text, answer, "partly" if some else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
         waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
         truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
         self.same(text, rounds_in(waiting[1]) if waiting else [], truth)
         said = text[: waiting.start()].strip() if waiting else text
+        if brought := re.search(rf" ?(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", said):
+            self.final(brought[0], brought[1])
+            said = said.replace(brought[0], "").strip()
         if said in ("No disagreement was resolved in Concord.", "No disagreement is resolved in Concord."):
             self.not_resolved(text)
         else:
@@ -887,6 +926,11 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (r"Raters were trained on ([\d,]+) items? with known labels\.", Checker.trained),
     (r"\[missing: how raters were trained\]", Checker.untrained),
+    (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets\]", Checker.from_sheets),
+    (rf"(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", Checker.final),
+    (r"\[missing: how disagreements in the sheets were resolved\]", Checker.nothing),
+    (r"(R[\dR, and]+) (?:is a model rater, and its labels are|are model raters, and their labels are) in none of these numbers\.", Checker.model_raters),
+    (r"(R\d+ .*?\)) could see labels of other raters before labeling; the labels given after that are excluded from agreement before discussion\.", Checker.unblinded),
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
     (r"\[missing: the agreement of the study; no main round is finished\]", Checker.no_headline),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before labeling began\.", Checker.registered),

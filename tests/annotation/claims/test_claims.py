@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from annotation.actions.imports import import_ratings
 from annotation.methods import Facts, Sentence, as_text, checklist_as_document, latex, paragraph, sentences
+from annotation.models import Study
 from taxonomy.queries import forget_trees
+from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
 from tests.annotation.claims.rows import Exported
@@ -36,6 +39,29 @@ def test_every_claim_about_a_random_study_is_borne_out(seed: int) -> None:
     made = exported(random_study(seed))
     assert complaints(made.rows, made.facts) == []
     assert Checker(made.rows).readme(made.readme) == []
+
+
+SHEET = "item,rater,symptom\n" + "\n".join(
+    f"{item},{rater},{value}"
+    for item, values in {"a": "xx x", "b": "xy x", "c": "yyy", "d": "xy", "e": "x"}.items()
+    for rater, value in zip(("ann", "bo", "final"), values.replace(" ", ""), strict=False)
+)
+
+
+def test_every_claim_about_a_study_from_a_sheet_is_borne_out() -> None:
+    import_ratings(
+        user=make.user("olga"),
+        study="sheet",
+        file=SHEET.encode(),
+        name="sheet.csv",
+        dimensions=["symptom"],
+        create=True,
+    )
+    made = exported(Study.objects.get(slug="sheet"))
+    assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
+    independent = replace(made.facts, waves=[replace(each, n_from_sheets=0) for each in made.facts.waves])
+    assert complaints(made.rows, independent)
 
 
 @pytest.fixture(scope="module")
