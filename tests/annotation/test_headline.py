@@ -98,6 +98,7 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     for text in (overview, page):
         assert value in text and interval in text, text
         assert "in rounds 2 to 4 (version 1): all finished main rounds of the newest version in use" in text
+    assert re.search(r"Round 1 version 1, pilot .* Round 2 version 1 .* Round 4 version 1", page)
     facts = methods(get_whole_study("study"))
     said = as_text(paragraph(facts))
     assert "Agreement is reported for rounds 2 to 4, all finished main rounds under version 1 of the taxonomy." in said
