@@ -116,6 +116,13 @@ def day(words: str) -> str:
     return datetime.strptime(words, "%d %B %Y").date().isoformat()
 
 
+def wilson(n: int, whole: int) -> tuple[float, float]:
+    """Wilson 1927: the 95% score interval of a share."""
+    z, p = 1.959963984540054, n / whole
+    middle, half = p + z * z / (2 * whole), z * math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
+    return (middle - half) / (1 + z * z / whole), (middle + half) / (1 + z * z / whole)
+
+
 class Checker:
     """Holds texts against rows; `complaints` are what it could not trace."""
 
@@ -862,6 +869,53 @@ class Checker:
                 )
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
+        return self.complaints
+
+    # Table of counts
+
+    def counts(self, key: str, text: str) -> list[str]:
+        """Complaints about a table of how often the agreed labels of a dimension occur, and its caption."""
+        plain = text.replace("\\%", "%").replace("--", "–").replace("``", "“").replace("''", "”")
+        wide, title = self.rows.tables["labels_wide"], self.rows.dimensions[key]["title"]
+        found: dict[str, int] = {}
+        for row in wide:
+            if row[key]:
+                found[row[key]] = found.get(row[key], 0) + 1
+        names = {row["category"]: row["name"] for row in self.rows.tables["categories"] if row["dimension"] == key}
+        whole, most = sum(found.values()), max(found.values(), default=0)
+        places = self.rows.places()
+        all_parts = {
+            (row["item"], places[int(row["round"]), row["item"], row["rater"], int(row["revision"]), int(row["part"])])
+            for row in self.rows.tables["ratings"]
+            if row["current"] == "true" and int(row["round"]) in self.rows.rounds
+        }
+        caption = re.search(
+            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. Most frequent is “(.*?)”: (\d+), "
+            rf"([\d.]+) % \(([\d.]+) % to ([\d.]+) %\)\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
+            r"labels of (rounds? [\d, and]+), in terms of version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.\}",
+            plain,
+        )
+        if caption is None:
+            self.complaints.append(f"no pattern reads the caption of {key}")
+            return self.complaints
+        n, of, name, top, share, low, high, base, rest, rounds, version, parts, items = caption.groups()
+        self.same(caption[0], (int(n), int(of), int(base)), (whole, len(all_parts), whole))
+        self.expect(int(top) == most and name in {names[each] for each, n_ in found.items() if n_ == most}, caption[0])
+        self.same(caption[0], (int(parts), int(items)), (len(all_parts), len({item for item, _ in all_parts})))
+        self.same(caption[0], version, str(max(self.rows.versions)))
+        labels = {int(row["round"]) for row in self.rows.tables["labels"]}
+        self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), caption[0], labels)
+        for words, truth in zip((share, low, high), (most / whole, *wilson(most, whole)), strict=True):
+            self.expect(is_printed(100 * truth, words), caption[0], truth)
+        absent = re.fullmatch(
+            rf" (\d+) categor(?:y|ies) of {title.lower()} did not occur and (?:is|are) not listed\.", rest
+        )
+        unused = [each for each in self.rows.categories(key) if each not in found]
+        self.same(caption[0], int(absent[1]) if absent else rest, len(unused) or "")
+        for name, n, share in re.findall(r"\n    (.+?) & (\d+) & ([\d.]+) % & ", plain):
+            truth = next((found[each] for each, called in names.items() if called == name and each in found), 0)
+            self.same(name, int(n), truth)
+            self.expect(is_printed(100 * truth / whole, share), f"{name}: {share} %")
         return self.complaints
 
     # README of the package, which is the card of the data set

@@ -95,6 +95,15 @@ def test_a_lie_in_the_readme_is_caught(made: Made, what: str, lie: str) -> None:
     assert n and Checker(made.rows).readme(told)
 
 
+def test_tables_of_counts_and_their_captions_are_borne_out_and_lies_in_them_are_caught(made: Made) -> None:
+    assert len(made.counts) == 3
+    for text, key in zip(made.counts.values(), ("kind", "symptom", "stage"), strict=True):
+        assert Checker(made.rows).counts(key, text) == []
+        for what, lie in ((r"caption\{(.*?)\. \d+ part", r"caption{\1. 99 part"), (r"of (\d+) items", "of 99 items")):
+            told, n = re.subn(what, lie, text)
+            assert n and Checker(made.rows).counts(key, told)
+
+
 def with_lie(facts: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
     """The facts with one of them changed."""
     if not path:
