@@ -72,7 +72,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         apart=OFF_SCALE,
         resamples=asked.resamples,
         left_out=sum(each.n_left_out for each in found.counted),
-        thresholds=primary_of(asked.fixed, found.dimension.key, found.dimension.kind).get("threshold"),
+        thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
         clusters=clusters,
     )
     numbers["warnings"] += [unsuited] if unsuited else []

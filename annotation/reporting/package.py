@@ -15,7 +15,7 @@ from annotation.models import Analysis, Round
 from annotation.queries.analyses import saved_analyses
 from annotation.queries.effort import MEASURES
 from annotation.queries.headline import headline_set
-from annotation.registration import is_registered, primary_of
+from annotation.registration import is_registered
 from annotation.reporting.across import across, rater_codes, visible_rounds
 from annotation.reporting.analysis import Answer, Words, answer, plain_answer
 from annotation.reporting.analysis import Question as Read
@@ -57,12 +57,10 @@ def agreement_document(seat: Seat, step: Callable[[str], None]) -> dict[str, Any
         for when in WHENS:
             entries += _entries(seat, rounds, when, number, is_headline=headline.is_of(rounds))
     rng = np.random.default_rng(SEED)
-    fixed: dict[str, dict[str, Any]] = {}
-    for each in entries:
-        primary = primary_of(seat.study.primary, each["dimension"], each["kind"])
-        if primary:
-            known = {name: primary[name] for name in FIXED if primary.get(name) is not None}
-            fixed[each["dimension"]] = {**known, "registered": is_registered(primary)}
+    fixed = {
+        key: {name: each[name] for name in FIXED if each.get(name) is not None} | {"registered": is_registered(each)}
+        for key, each in seat.study.primary.items()
+    }
     return {
         "seed": SEED,
         "resamples": RESAMPLES,
