@@ -44,6 +44,7 @@ def duplicate_study(
         primary=primary,
         guidelines=source.guidelines,
         resolve_when=source.resolve_when,
+        registers=False,
     )
     for name in COPIED:
         setattr(made, name, getattr(source, name))

@@ -50,6 +50,14 @@ def text(body: Mapping[str, Any], name: str, default: str = "") -> str:
     return value
 
 
+def switch(body: Mapping[str, Any], name: str) -> bool:
+    """True or false from the body, false where it is not there. Raises Invalid where it is something else."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Invalid("Some fields are not valid.", fields={name: ["Write true or false."]})
+    return value is True
+
+
 def number_in_address(request: Request, name: str) -> int | None:
     """A whole number from the query of the address, None where it is not there. Raises Invalid."""
     given = request.query_params.get(name)

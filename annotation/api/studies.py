@@ -21,13 +21,17 @@ from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
-from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, text
+from annotation.actions.headline import fix_headline
+from annotation.actions.primary import newest_dimensions
+from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, switch, text
 from annotation.errors import Invalid
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.bulk import job_as_document, job_of
 from annotation.queries.giving import ASKED_MEANWHILE
+from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
+from annotation.registration import with_defaults
 from annotation.reporting.gate import gate_then
 
 
@@ -64,6 +68,13 @@ class StudyChanges(serializers.Serializer[Any]):
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
     majority = serializers.BooleanField(required=False)
+    headline = serializers.ListField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Numbers of draft main rounds of one version, whose agreement is to be the study's number. It can be "
+        "fixed before the first main round of that version opens. An empty list: all finished main rounds of the "
+        "newest version in use, which is the default.",
+    )
     archived = serializers.BooleanField(
         required=False, help_text="True: the study is only read from now on; false: it is worked on again."
     )
@@ -80,6 +91,12 @@ class StudyShape(serializers.ModelSerializer[Study]):
     """A study as its members see it."""
 
     taxonomy: Any = serializers.SlugRelatedField("slug", read_only=True)
+    primary = serializers.SerializerMethodField(
+        help_text="By dimension key: coefficient, threshold, …, and `registered`: whether the owner confirmed them."
+    )
+
+    def get_primary(self, study: Study) -> dict[str, dict[str, Any]]:
+        return with_defaults(study.primary, newest_dimensions(study.taxonomy))
 
     class Meta:
         model = Study
@@ -234,6 +251,11 @@ class Reason(serializers.Serializer[Any]):
     """Why a main round is opened although the last pilot speaks against it."""
 
     reason = serializers.CharField(required=False)
+    unregistered = serializers.BooleanField(
+        required=False,
+        help_text="True opens a study's first round although a dimension has no registered coefficient; else that is "
+        "409 with the code `unregistered`.",
+    )
 
 
 class Withdraw(serializers.Serializer[Any]):
@@ -324,14 +346,19 @@ class OneStudy(APIView):
 
 def change(seat: Seat, changes: dict[str, Any]) -> Study:
     """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
-    archived = changes.pop("archived", None)
+    archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
+    if rounds is not None and not isinstance(rounds, list):
+        words = ["Write a list of numbers of rounds."]
+        raise Invalid("The study could not be changed.", fields={"headline": words})
     if archived is not None and not isinstance(archived, bool):
         raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
     with transaction.atomic():
         if archived is False:
             life.take_out_of_archive(seat=seat)
-        if changes or archived is None:
+        if changes or (archived is None and rounds is None):
             study_actions.change_study(seat=seat, changes=changes)
+        if rounds is not None:
+            fix_headline(seat=seat, rounds=rounds)
         if archived is True:
             life.archive_study(seat=seat)
     return seat.study
@@ -341,8 +368,20 @@ def study_answer(seat: Seat) -> dict[str, Any]:
     member = seat.membership
     return {
         **StudyShape(seat.study).data,
+        "headline": headline_answer(headline_set(seat)),
         "roles": member.roles if member else [],
         "code": member.code if member else None,
+    }
+
+
+def headline_answer(found: HeadlineSet) -> dict[str, Any]:
+    """The finished rounds of the headline, those of it that are not finished, and who fixed the set, if anybody."""
+    return {
+        "rounds": found.numbers,
+        "waiting": [each.number for each in found.waiting],
+        "fixed": list(found.fixed) or None,
+        "fixed_by": found.fixed_by or None,
+        "fixed_at": found.fixed_at,
     }
 
 
@@ -503,7 +542,9 @@ class OpenRound(APIView):
     @extend_schema(request=Reason, responses={200: RoundShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        opened = round_actions.open_round(seat=seat, number=number, reason=text(body, "reason"))
+        opened = round_actions.open_round(
+            seat=seat, number=number, reason=text(body, "reason"), unregistered=switch(body, "unregistered")
+        )
         if (job := job_of(opened)) is not None:
             return Response(job_as_document(job), status=202)
         return Response(one_round(seat, opened))

@@ -250,7 +250,9 @@ class _Package:
         with self._open("resolutions") as (writer,):
             for row in queries.resolution_rows(self.rounds):
                 told = self.people.told(row, "rationale")
-                self._row(writer, {**told, "decided_by": self.people.member(row["decided_by"])})
+                told["decided_by"] = self.people.member(row["decided_by"])
+                told["meeting_participants"] = self.people.participants(row["meeting_participants"])
+                self._row(writer, told)
         with self._open("labels", "labels_wide") as (long, wide):
             for _, found in rows.labels(self.seat):
                 self._labels(long, wide, found)
@@ -409,6 +411,8 @@ class _Package:
             tables=self.tables,
             counts=self.counts,
             methods=f"{whole_markdown(facts)}\n### Checklist\n\n{checklist_as_markdown(facts)}",
+            n_items=facts.n_items,
+            n_raters=len(facts.raters),
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],

@@ -140,7 +140,13 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
     seat.require_reading()
     found = results.resolutions(in_sight(seat, round_number))
     if seat.link is not None:  # who came by a link learns no names
-        found = (replace(row, decided_by="") for row in found)
+        codes = set(seat.study.memberships.filter(code__isnull=False).values_list("code", flat=True))
+        found = (
+            replace(
+                row, decided_by="", meeting_participants=[each for each in row.meeting_participants if each in codes]
+            )
+            for row in found
+        )
     return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 

@@ -29,6 +29,7 @@ METHODS = {
     "majority": "decided by majority",
     "owner": "decided by the owner",
     "imported": "imported as final",
+    "adjudicator": "decided by the adjudicator",
 }
 
 

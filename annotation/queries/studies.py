@@ -39,8 +39,11 @@ from annotation.queries.exports import why_hidden
 from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
+from annotation.registration import not_registered
 from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
 
 
 @dataclass(frozen=True)
@@ -333,6 +336,16 @@ def round_plan(
 def labelling_has_begun(study: Study) -> bool:
     """Whether a round was opened that labels by the study's taxonomy; one that screens asks something else."""
     return Round.objects.filter(study=study).exclude(Q(state=Round.State.DRAFT) | Q(kind=Round.Kind.SCREENING)).exists()
+
+
+def lacking_registration(round_: Round) -> list[TreeDimension]:
+    """The dimensions without a registered coefficient that opening this draft would begin labeling with.
+
+    Empty for screening, and where labeling has begun: then nothing can be registered beforehand any more. One query.
+    """
+    if round_.kind == Round.Kind.SCREENING or labelling_has_begun(round_.study):
+        return []
+    return not_registered(round_.study.primary, published_version(round_.taxonomy_version_id).dimensions)
 
 
 STUDY_IMPORTED = "study imported"

@@ -126,12 +126,10 @@ def _resolving(study: Study) -> None:
     mention = f"@zoe {OF_ROUND_1['remark']}"
     discussing.write_remark(seat=ada, round_=_fresh(round_), item=item, text=mention)
     place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "part": 1, "dimension": "symptom"}
-    made = resolving.resolve(
-        item=item, values=["crash"], method="discussion", rationale=OF_ROUND_1["rationale"], expected=None, **place
-    )
+    made = resolving.resolve(item=item, values=["crash"], rationale=OF_ROUND_1["rationale"], expected=None, **place)
     resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=made.public_id, **place)
     two = get_item(ada, "acme/rocket#2")
-    resolving.resolve(item=two, values=["hang"], method="discussion", rationale="plain", expected=None, **place)
+    resolving.resolve(item=two, values=["hang"], rationale="plain", expected=None, **place)
     rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
 
 
@@ -161,7 +159,6 @@ def _labelling(study: Study) -> None:
         part=1,
         dimension="symptom",
         values=["hang"],
-        method="discussion",
         rationale=OF_OPEN["rationale"],
         expected=None,
         **place,
@@ -177,7 +174,7 @@ def _screening(study: Study) -> None:
         raters_per_item=4,
         issues=["acme/rocket#10", "acme/rocket#11"],
     )
-    round_ = rounds.open_round(seat=owner, number=made.number)
+    round_ = rounds.open_round(seat=owner, number=made.number, unregistered=True)
     labels = {"screening": ["out"], "screening-reason": ["not-a-bug"]}
     make.submit(round_, "bob", 10, labels, memo=OF_OPEN["screened"])
 

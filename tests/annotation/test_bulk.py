@@ -120,7 +120,7 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
     common: dict[str, Any] = {"seat": seat, "sample": sample.pk, "mode": mode}
     first = rounds.create_round(**common, raters=["bob", "carol"], n_items=9)
     do()
-    rounds.open_round(seat=seat, number=first.number)
+    rounds.open_round(seat=seat, number=first.number, unregistered=True)
     do()
     drawn = list(sample.drawn.order_by("position").values_list("issue__number", flat=True))
     known = {f"acme/rocket#{number}": {"labels": {"symptom": ["crash"]}} for number in (drawn[11], drawn[29], 40)}
@@ -128,7 +128,7 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
         **common, raters=["bob", "carol", "dave", "llm"], n_items=15, double_share=0.5, seed=7, known=known
     )
     do()
-    rounds.open_round(seat=seat, number=second.number)
+    rounds.open_round(seat=seat, number=second.number, unregistered=True)
     do()
     return study
 
@@ -160,12 +160,12 @@ def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, la
     made = olga.post("studies/study/rounds/", body)
     assert made.status_code == 201 and made.json()["number"] == 1 and made.json()["state"] == "preparing"
     assert made.json()["job"]["total"] == 20
-    early = olga.post("studies/study/rounds/1/open/")
+    early = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert (early.status_code, early.json()["code"]) == (409, "preparing")
     work()
     ready = olga.get("studies/study/rounds/1/").json()
     assert (ready["state"], ready["job"], ready["n_items"], ready["n_assignments"]) == ("draft", None, 20, 0)
-    opened = olga.post("studies/study/rounds/1/open/")
+    opened = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert opened.status_code == 202 and opened.json()["state"] == "queued" and opened.json()["total"] == 40
     early = bob.get("studies/study/rounds/1/next/")
     assert (early.status_code, early.json()["code"]) == (409, "preparing")
@@ -219,7 +219,7 @@ def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Stud
     assert job.state == "failed" and "Fewer issues of the sample are left" in job.error
     answer = olga.get("studies/study/rounds/1/").json()
     assert answer["state"] == "draft" and answer["job"]["error"] == job.error
-    refused = olga.post("studies/study/rounds/1/open/")
+    refused = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert (refused.status_code, refused.json()["code"]) == (409, "not_prepared")
     assert olga.client.delete("/api/v1/studies/study/rounds/1/", headers=olga.headers).status_code == 204
 
@@ -231,10 +231,10 @@ def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: N
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     work()
     before = all_rows(study)
-    rounds.open_round(seat=seat, number=1)
+    rounds.open_round(seat=seat, number=1, unregistered=True)
     BulkJob.objects.filter(state="queued").update(asked={"gate": {"round": 1}})
     assert work().state == "failed" and all_rows(study) == before
-    rounds.open_round(seat=seat, number=1)
+    rounds.open_round(seat=seat, number=1, unregistered=True)
     assert work().state == "done" and Round.objects.get().state == "open"
 
 
@@ -264,8 +264,8 @@ def test_pages_show_how_far_a_job_is_until_it_is_done(study: Study, large: None)
     assert b"Round 1 is being prepared." in made.content and b'max="20"' in made.content, made.content
     assert b"Open round 1" not in made.content
     work()
-    assert b"Open round 1" in client.get("/studies/study/rounds/1/").content
-    opening = client.post("/studies/study/rounds/1/open/", follow=True)
+    assert b"Open anyway" in client.get("/studies/study/rounds/1/").content
+    opening = client.post("/studies/study/rounds/1/open/", {"unregistered": "1"}, follow=True)
     assert b'max="40"' in opening.content and b"is open;" not in opening.content
     work()
     assert client.get("/studies/study/rounds/1/", headers=part).headers["HX-Refresh"] == "true"
@@ -296,7 +296,7 @@ def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatc
     with CaptureQueriesContext(connection) as captured:
         sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
         number = rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]).number
-        rounds.open_round(seat=seat, number=number)
+        rounds.open_round(seat=seat, number=number, unregistered=True)
     analyzed = " ".join(each["sql"] for each in captured if each["sql"].startswith("ANALYZE annotation"))
     for table in ("sample", "sampleissue", "item", "rounditem", "assignment", "roundrater"):
         assert f"annotation_{table}" in analyzed, table

@@ -38,7 +38,7 @@ def steps(study: Study) -> list[Callable[[], object]]:
     return [
         lambda: choosing.draw_sample(seat=seat, size=30, stratify_by="state", filter={"repository": "acme/rocket"}),
         lambda: rounds.create_round(seat=seat, sample=study.samples.get().pk, raters=["bob", "carol"], n_items=24),
-        lambda: rounds.open_round(seat=seat, number=1),
+        lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
     ]
 
 

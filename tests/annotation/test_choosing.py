@@ -262,12 +262,12 @@ def test_rounds_pass_over_what_is_screened_out_and_say_how_many(study: Study, sa
 def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled(study: Study, sample: Sample) -> None:
     seat = make.owner_seat(study)
     opened = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=2)
-    rounds.open_round(seat=seat, number=opened.number)
+    rounds.open_round(seat=seat, number=opened.number, unregistered=True)
     draft = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=3)
     done = choosing.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3, 4))
     assert (done.n, done.n_left_rounds) == (3, 2)
     assert opened.round_items.count() == 2 and opened.assignments.count() == 4 and draft.round_items.count() == 1
-    assert rounds.open_round(seat=seat, number=draft.number).assignments.count() == 2
+    assert rounds.open_round(seat=seat, number=draft.number, unregistered=True).assignments.count() == 2
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,11 @@ def test_answers_of_an_unblinded_rater_count_nowhere_before_discussion_and_every
 def test_methods_and_checklist_name_an_unblinded_rater_by_code_and_claim_no_more() -> None:
     with_an_unblinded_rater()
     found = read_by("olga", "agreement/methods/").json()
-    assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
-    assert "The other raters labelled without seeing" in found["paragraph"]
+    assert "R3 (round 1) could see labels of other raters before labeling" in found["paragraph"]
+    assert "its other raters could not see each other’s labels." in found["paragraph"]
     assert "came from sheets" not in found["paragraph"]
     (check,) = [each for each in found["checklist"] if each["key"] == "independent"]
-    assert check["answer"] == "partly" and "R3 (round 1) could read" in check["evidence"]
+    assert check["answer"] == "partly" and "R3 (round 1) could see labels" in check["evidence"]
 
 
 def test_the_checklist_says_yes_where_nobody_could_read_before_rating() -> None:
@@ -135,7 +135,7 @@ def test_the_checklist_says_yes_where_nobody_could_read_before_rating() -> None:
     make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 crash hang")
     found = read_by("olga", "agreement/methods/").json()
     (check,) = [each for each in found["checklist"] if each["key"] == "independent"]
-    assert check["answer"] == "yes" and "Raters labelled without seeing" in found["paragraph"]
+    assert check["answer"] == "yes" and "its raters could not see each other’s labels." in found["paragraph"]
 
 
 def test_a_role_that_was_given_up_counts_if_there_were_answers_and_not_if_there_were_none() -> None:
@@ -244,7 +244,7 @@ def test_by_hand_somebody_who_could_read_the_answers_is_asked_by_name_and_marked
     given = Assignment.objects.get(round=round_, slot=None)
     assert given.blind is None and given.current is not None
     found = read_by("olga", "agreement/methods/").json()
-    assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
+    assert "R3 (round 1) could see labels of other raters before labeling" in found["paragraph"]
 
 
 def resolving_with_carol_free() -> Any:
@@ -285,7 +285,7 @@ def test_a_rater_who_read_answers_of_a_round_that_is_resolved_is_no_blind_third_
     make.submit(round_, "carol", int(free.identifier.rpartition("#")[2]), {"symptom": ["hang"]})
     given = Assignment.objects.get(round=round_, item=free, slot=None)
     assert given.blind is None and given.current is not None
-    assert "R2 (round 1) could read answers" in read_by("olga", "agreement/methods/").json()["paragraph"]
+    assert "R2 (round 1) could see labels" in read_by("olga", "agreement/methods/").json()["paragraph"]
 
 
 @pytest.mark.parametrize("path", ["", "ratings/?round=1", "ratings/?format=csv", "rounds/1/"])

@@ -131,7 +131,7 @@ def replaced(path: Path, old: str, new: str, *, nth: int = 0) -> None:
         ("data/labels.csv", ",unanimous,", ",discussion,", "data/labels.csv: acme/rocket#"),
         ("data/labels_wide.csv", ",fault,", ",how-to,", "data/labels_wide.csv: acme/rocket#"),
         ("results/analyses.json", '"share": 0.', '"share": 0.9', "results/analyses.json: Counts of "),
-        ("data/resolutions.csv", ",discussion,", ",owner,", "data/labels.csv: acme/rocket#"),
+        ("data/resolutions.csv", ",adjudicator,", ",owner,", "data/labels.csv: acme/rocket#"),
     ],
 )
 def test_a_planted_error_is_found_and_named(

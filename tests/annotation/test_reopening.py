@@ -51,7 +51,7 @@ def test_a_reopened_place_is_open_again_and_all_that_was_decided_is_kept(dispute
     ]
     resolve(values=["hang"], expected=None, **place(disputed))
     assert state(disputed) == ("resolved", ("hang",))
-    assert [row.method for row in Resolution.objects.order_by("revision")] == ["discussion", "reopened", "discussion"]
+    assert [row.method for row in Resolution.objects.order_by("revision")] == ["adjudicator", "reopened", "adjudicator"]
 
 
 def test_the_next_decision_may_name_the_reopening_and_nothing_older(disputed) -> None:

@@ -12,7 +12,7 @@ from annotation.errors import Blind, Invalid
 from annotation.models import Round, Study
 from annotation.queries.patterns import Slice
 from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement, headline, report
+from annotation.reporting.numbers import agreement, of_rounds, report
 from annotation.reporting.slices import ask
 from annotation.reporting.units import Behind, units_behind
 from taxonomy import actions as taxonomy_actions
@@ -349,7 +349,7 @@ def test_the_primary_coefficient_is_the_fixed_one_with_the_interval_of_the_whole
     lines = [f"{number} {a} {b}" for number, (a, b) in enumerate(zip(TWENTY, OTHER, strict=True), start=1)]
     round_ = make.rate(make.open_round(study, 20), "item bob carol\n" + "\n".join(lines))
     seat = make.owner_seat(study)
-    (line,) = headline(seat, round_)
+    (line,) = of_rounds(seat, [round_])
     assert (line.coefficient, line.threshold, line.units, line.raters) == ("cohen_kappa", 0.8, 20, ("R1", "R2"))
     assert line.fixed_at is not None
     (entry,) = agreement(seat, [round_], Asked(), round_number=1)

@@ -274,7 +274,7 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
         seat=owner, kind="screening", raters=["bob", "carol"], sample=sample, n_items=3, reasons=REASONS
     )
     assert unused_of(sample).count() == 4, "a draft holds nothing up"
-    rounds.open_round(seat=owner, number=1)
+    rounds.open_round(seat=owner, number=1, unregistered=True)
     assert unused_of(sample).count() == 1, "three are being screened"
     names = [place.item.identifier for place in made.round_items.select_related("item").order_by("position")]
     first, second, third = (int(name.rpartition("#")[2]) for name in names)

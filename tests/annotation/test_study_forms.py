@@ -97,7 +97,7 @@ def test_settings_change_what_was_changed_and_primary_only_before_labelling() ->
     assert client.post(path, sent | {"title": " "}).status_code == 422
     make.open_round(study)
     fixed = text_of(client.get(path))
-    assert "stay as they were fixed" in fixed and "Symptom" in fixed
+    assert "they stay as they were" in fixed and "Symptom" in fixed
     assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
     study.refresh_from_db()
     assert "symptom" in study.primary

@@ -325,14 +325,15 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
 
-def test_the_overview_shows_agreement_of_a_resolving_round_to_those_who_decide(study: Study) -> None:
+def test_the_overview_shows_one_number_per_dimension_of_the_finished_main_rounds(study: Study) -> None:
     page = address("study", study.slug)
+    told = "before discussion in round 1 (version 1): all finished main rounds"
     seen = text_of(signed_in("olga").get(page))
-    assert "Agreement in round 1" in seen and "Krippendorff" in seen
-    assert "Agreement in round 1" not in text_of(signed_in("bob").get(page))
+    assert told in seen and "Krippendorff" in seen
+    assert told not in text_of(signed_in("bob").get(page))
     assert not AuditEvent.objects.filter(verb="open answers read").exists()
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
-    assert "Agreement in round 1" in text_of(signed_in("bob").get(page))
+    assert told in text_of(signed_in("bob").get(page))
 
 
 def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> None:

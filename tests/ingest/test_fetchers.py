@@ -415,7 +415,7 @@ def study_of(name: str, *issues: str) -> Any:
     members.add_member(seat=make.seat(study, name), username=make.user("carol").username, roles=["rater"])
     sent = {"kind": "main", "taxonomy_version": 1, "raters": ["carol"], "raters_per_item": 1, "issues": list(issues)}
     assert script.send("POST", f"studies/{slug}/rounds/", sent).status_code == 201
-    assert script.send("POST", f"studies/{slug}/rounds/1/open/", {}).status_code == 200
+    assert script.send("POST", f"studies/{slug}/rounds/1/open/", {"unregistered": True}).status_code == 200
     return script, slug
 
 

@@ -40,5 +40,5 @@ DROP FUNCTION annotation_sample_goes(text, jsonb);
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0022_earlier_pins")]
+    dependencies = [("annotation", "0024_registered_by_proof")]
     operations = [migrations.RunSQL(DISCARD, KEEP)]
