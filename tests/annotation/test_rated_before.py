@@ -143,9 +143,9 @@ def test_the_page_warns_as_well() -> None:
 def test_methods_and_checklist_count_items_that_the_same_people_had_rated_before() -> None:
     study = first_round()
     told = read("olga", "agreement/methods/")
-    assert "rated by the same people" not in told["paragraph"]
+    assert "labeled by the same raters" not in told["paragraph"]
     make.rate(again(study), "item bob carol\n1 crash crash\n2 crash crash")
     told = read("olga", "agreement/methods/")
-    assert "2 items had been rated by the same people in an earlier round." in told["paragraph"]
+    assert "Two items had been labeled by the same raters in an earlier round." in told["paragraph"]
     (check,) = [each for each in told["checklist"] if each["key"] == "independent"]
-    assert check["answer"] == "partly" and "2 items had been rated by the same people" in check["evidence"]
+    assert check["answer"] == "partly" and "Two items had been labeled by the same raters" in check["evidence"]

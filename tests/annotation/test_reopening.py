@@ -123,7 +123,7 @@ def test_a_script_reopens_and_reads_it_in_the_exports(disputed) -> None:
     first = ada.send("POST", "studies/study/resolutions/", asked | {"values": ["crash"], "expected": None}).json()
     again = {"reopen": True, "rationale": "look again", "expected": first["id"]}
     assert ada.refused("POST", "studies/study/resolutions/", asked | again | {"values": ["hang"]}) == {
-        "values": ["Either decide or reopen; a reopened place has no values."]
+        "values": ["Either decide or reopen; a reopened place has no values and no meeting."]
     }
     made = ada.send("POST", "studies/study/resolutions/", asked | again)
     assert made.status_code == 201

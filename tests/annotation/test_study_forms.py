@@ -140,7 +140,6 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     for changed, sentence in (
         ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
         ({"repository": "acme/rockets"}, "No stored issue fits the filter."),
-        ({"repository": ""}, "Name at least one repository as owner/name."),
         ({"size": ""}, "Say how many issues to draw."),
         ({"size": "0"}, "greater than or equal to 1"),
         ({"seed": "x"}, "Enter a whole number"),
