@@ -49,6 +49,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
 
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name="Draw a sample").click()
+    page.get_by_label("Repositories").fill("acme/rocket")
     page.get_by_label("With GitHub labels").fill("bug")
     page.get_by_role("button", name="Only count").click()
     expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()

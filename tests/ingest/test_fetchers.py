@@ -430,12 +430,11 @@ def secret_seen(name: str, slug: str) -> set[str]:
         f"studies/{slug}/{path}"
         for path in ("changes/", f"items/{item.pk}/", f"items/{item.pk}/changes/", "rounds/1/label/")
     ]
-    site += ["issues/lab/hooked/1/", "issues/?search=kitchen"]
+    site += ["issues/lab/hooked/1/", "issues/?q=kitchen"]
     found = {path for path in rest if b"kitchen" in script.send("GET", path).content}
     return found | {f"/{path}" for path in site if b"kitchen" in pages.get(f"/{path}").content}
 
 
-@pytest.mark.slow
 def claiming(study_file: bytes, number: int) -> io.BytesIO:
     """The whole-study file with a repository of another name that claims a number of GitHub's."""
 
@@ -485,6 +484,7 @@ def test_a_whole_study_file_claims_no_number_of_github(
     assert script.send("GET", "issues/lab/secret/1/").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("was", ["uploaded", "public"])
 def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an_older_state(
     world: World, fetch: Fetch, was: str
