@@ -126,15 +126,11 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 
 def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
-    """How many items a person answered again who had answered them in an earlier one of these rounds; one query."""
-    rows = Assignment.objects.filter(
-        rater__kind=Membership.Kind.PERSON, round__in=rounds, state__in=Assignment.FINISHED
-    )
+    """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query."""
+    labeled = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
     same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
-    before = rows.filter(round__number__lt=OuterRef("round__number"), **same)
-    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
-    again = rows.filter(seat.not_withheld(), Exists(before), ~Exists(training))
-    return again.aggregate(n=Count("item", distinct=True))["n"] or 0
+    before = labeled.filter(round__number__lt=OuterRef("round__number"), **same)
+    return labeled.filter(Exists(before)).aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
 def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:

@@ -324,6 +324,18 @@ class Checker:
         told = {code: rounds_in(rounds) for code, rounds in re.findall(rf"(R\d+) \({ROUNDS}\)", who)}
         self.same(claim, told, {rater: sorted(rounds) for rater, rounds in found.items()})
 
+    @property
+    def labeled_again(self) -> set[str]:
+        """Items that a rater labeled in two rounds at least."""
+        places = sorted(self.rows.submitted())
+        first: dict[tuple[str, str], int] = {}
+        for of, item, who in places:
+            first.setdefault((item, who), of)
+        return {item for of, item, who in places if first[item, who] < of}
+
+    def labeled_before(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), len(self.labeled_again))
+
     def trained(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.rows.training))
 
@@ -656,7 +668,9 @@ class Checker:
             n = sum(place[0] in self.sheets for place in self.rows.submitted())
             self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted())))
         self.sentences(text.replace(some[0], "") if some else text)
-        self.same(text, answer, "partly" if some else "yes")
+        again = bool(self.labeled_again)
+        self.same(text, again, "by the same raters in an earlier round" in text)
+        self.same(text, answer, "partly" if some or again else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
         waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
@@ -985,6 +999,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"\[missing: how disagreements in the sheets were resolved\]", Checker.nothing),
     (r"(R[\dR, and]+) (?:is a model rater, and its labels are|are model raters, and their labels are) in none of these numbers\.", Checker.model_raters),
     (r"(R\d+ .*?\)) could see labels of other raters before labeling; the labels given after that are excluded from agreement before discussion\.", Checker.unblinded),
+    (rf"(?:In total, )?{COUNT} items? had been labeled by the same raters in an earlier round\.", Checker.labeled_before),
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
     (r"\[missing: the agreement of the study; no main round is finished\]", Checker.no_headline),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before labeling began\.", Checker.registered),
