@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
-from annotation.api.reading import number_in_address, page_size, seat_of, word_in_address
+from annotation.api.reading import page_size, round_number_in_address, seat_of, word_in_address
 from annotation.api.results import (
     DIMENSION,
     FORMAT,
@@ -48,7 +48,7 @@ class EvidenceOfStudy(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         asked: dict[str, Any] = {
-            "round_number": number_in_address(request, "round"),
+            "round_number": round_number_in_address(request, seat),
             "dimension": word_in_address(request, "dimension") or None,
             "rater": word_in_address(request, "rater") or None,
         }

@@ -10,6 +10,7 @@ from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, Unreadable
 from annotation.models import Round
+from annotation.queries.imports import number_of_label
 
 MOST = 2**31 - 1
 
@@ -83,9 +84,15 @@ def choice_in_address(request: Request, name: str, choices: tuple[str, ...], def
     return given
 
 
+def round_number_in_address(request: Request, seat: Seat) -> int | None:
+    """The number of the round that the address asks for, by `round` or `round_label`. Raises Invalid."""
+    number, label = number_in_address(request, "round"), word_in_address(request, "round_label")
+    return number_of_label(seat, label, number) if label else number
+
+
 def round_in_address(request: Request, seat: Seat) -> Round | None:
     """The round that the address asks for, which the caller may see. Raises NotFound, Blind, Invalid."""
-    number = number_in_address(request, "round")
+    number = round_number_in_address(request, seat)
     if number is None:
         return None
     round_ = get_round(seat, number)

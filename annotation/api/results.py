@@ -33,6 +33,7 @@ from annotation.api.reading import (
     number_in_address,
     page_size,
     round_in_address,
+    round_number_in_address,
     seat_of,
     text,
 )
@@ -61,6 +62,7 @@ from taxonomy.queries import published_version
 PAGE, MOST_PER_PAGE = 500, 5000
 CURSOR_OF_ITEMS = "cursor of items"
 ROUND = OpenApiParameter("round", int, description="Only this round.")
+ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
 DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
 VERSION = OpenApiParameter(
     "version",
@@ -143,6 +145,7 @@ class Ratings(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             VERSION,
             FORMAT,
@@ -156,7 +159,7 @@ class Ratings(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         asked: dict[str, Any] = {
-            "round_number": number_in_address(request, "round"),
+            "round_number": round_number_in_address(request, seat),
             "dimension": request.query_params.get("dimension") or None,
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
@@ -185,6 +188,7 @@ class Disagreements(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             OpenApiParameter("state", str, enum=["open", "resolved", "all"]),
             CURSOR,
@@ -337,6 +341,7 @@ class Labels(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             VERSION,
             FORMAT,
@@ -350,7 +355,7 @@ class Labels(APIView):
         seat = seat_of(request, slug)
         format = format_of(request)
         asked: dict[str, Any] = {
-            "round_number": number_in_address(request, "round"),
+            "round_number": round_number_in_address(request, seat),
             "dimension": request.query_params.get("dimension") or None,
             "version": number_in_address(request, "version"),
         }
@@ -390,6 +395,7 @@ class AgreementOfStudy(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
             OpenApiParameter(
