@@ -14,6 +14,7 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts.actions import digest, touch_token
 from accounts.addresses import block, client_address
+from accounts.described import require_described
 from accounts.errors import Forbidden
 from accounts.limits import counted_up
 from accounts.models import ApiToken, User
@@ -117,13 +118,17 @@ def require_scope(request: Request, needed: str) -> None:
 
 
 def scope(write: str, read: str = "read") -> type[BasePermission]:
-    """A permission class: `read` is needed for GET, HEAD and OPTIONS, `write` for all else; nobody anonymous."""
+    """A permission class: `read` is needed for GET, HEAD and OPTIONS, `write` for all else; nobody anonymous.
+
+    Who may call learns which parameters and fields of the request the description does not name.
+    """
 
     class NeedsScope(BasePermission):
         def has_permission(self, request: Request, view: Any) -> bool:
             if request.user is None or not request.user.is_authenticated:
                 return False
             require_scope(request, read if request.method in SAFE_METHODS else write)
+            require_described(request, view)
             return True
 
     NeedsScope.__name__ = NeedsScope.__qualname__ = f"Needs{read.title()}Or{write.title()}"

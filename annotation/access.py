@@ -131,12 +131,15 @@ class Seat:
     def hidden_round_ids(self) -> frozenset[int]:
         """Rounds of which no result reaches this person, neither labels nor agreement nor a count of what was said.
 
-        Those they are blind in, and every open round for whoever only rates in the study: they may still join it, and
-        numbers about few items tell single answers. No query beside that of `sealed_round_ids`.
+        Those they are blind in, and every open round for everyone but owners and adjudicators: numbers about few items
+        show single answers. No query in addition to that of `sealed_round_ids`.
         """
-        if self.has_role(OWNER, ADJUDICATOR, READER) or self.user.is_staff:
-            return self.blind_round_ids
         return self.blind_round_ids | {pk for pk, state in self._not_closed.items() if state == Round.State.OPEN}
+
+    @property
+    def only_rates(self) -> bool:
+        """Whether the person has no role but that of a rater, so that they may still join an open round."""
+        return not self.has_role(OWNER, ADJUDICATOR, READER) and not self.user.is_staff
 
     @cached_property
     def _not_closed(self) -> Mapping[int, str]:
@@ -151,19 +154,25 @@ class Seat:
         """Raises Blind or Forbidden where this person does not read the single answers of this round."""
         self.require_sight(round_)
         if round_.pk in self.sealed_round_ids:
-            raise Forbidden(
-                f"Round {round_.number} is {round_.state}. Until it is closed, only owners and adjudicators read its "
-                "answers."
-            )
+            raise self._for_others(round_)
+
+    @staticmethod
+    def _for_others(round_: Round) -> Forbidden:
+        return Forbidden(
+            f"Round {round_.number} is {round_.state}. Until it is closed, only owners and adjudicators read its "
+            "answers."
+        )
 
     def require_sight(self, round_: Round) -> None:
-        """Raises Blind when the person rates in this round while it is open, Forbidden where they may still join it."""
+        """Raises Blind when the person rates in this round while it is open, Forbidden where its results are hidden."""
         if round_.pk in self.blind_round_ids:
             if self.link is not None:
                 raise Blind(f"By a link only closed rounds are read, and round {round_.number} is {round_.state}.")
             raise Blind(
                 f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
             )
+        if round_.pk in self.hidden_round_ids and not self.only_rates:
+            raise self._for_others(round_)
         if round_.pk in self.hidden_round_ids:
             raise Forbidden(
                 f"Round {round_.number} is open, and you could still become one of its raters, so its results stay "
@@ -180,44 +189,76 @@ class Seat:
         ).order_by()
         return frozenset(asked.values_list("round_id", "item_id"))
 
-    def owed_in(self, round_: Round) -> frozenset[int]:
-        """The items (ids) of a round that this person still has to answer as a third rater."""
-        return frozenset(item for round_id, item in self.arbitrated if round_id == round_.pk)
+    @cached_property
+    def withheld(self) -> frozenset[tuple[int, int]]:
+        """Round and item of which nothing that others said reaches this person before their own answer is final.
 
-    def not_owed(self, round_: str = "round", item: str = "item") -> Q:
-        """The condition that excludes every item that this person still has to answer as a third rater."""
+        Those of `arbitrated`, and the same items in other rounds under the same taxonomy. So are there the items of the
+        open rounds that they rate in, until those are over, except of relabeling rounds, which show earlier labels on
+        purpose. One query more than `arbitrated` and `blind_round_ids`, none for someone who is blind nowhere.
+        """
+        rates = [] if self.link is not None else [*self.blind_round_ids]
+        if not rates and not self.arbitrated:
+            return self.arbitrated
+        taxonomy = "round__taxonomy_version__taxonomy"
+        same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
+        own = RoundItem.objects.filter(round__in=rates, **same).exclude(round__kind=Round.Kind.RELABEL)
+        asked = Assignment.objects.filter(
+            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED, **same
+        )
+        again = Q(Exists(own)) | Q(Exists(asked)) if self.arbitrated else Q(Exists(own))
+        others = RoundItem.objects.filter(again, round__study=self.study).exclude(round__in=rates).order_by()
+        return self.arbitrated | frozenset(others.values_list("round_id", "item_id"))
+
+    def withheld_in(self, round_: Round) -> frozenset[int]:
+        """The items (ids) of a round of which what others said is withheld from this person."""
+        return frozenset(item for round_id, item in self.withheld if round_id == round_.pk)
+
+    def not_withheld(self, round_: str = "round", item: str = "item") -> Q:
+        """The condition that excludes every item of which what others said is withheld from this person."""
         found = Q()
         by_round: dict[int, list[int]] = {}
-        for round_id, item_id in sorted(self.arbitrated):
+        for round_id, item_id in sorted(self.withheld):
             by_round.setdefault(round_id, []).append(item_id)
         for round_id, items in by_round.items():
             found &= ~Q(**{round_: round_id, f"{item}__in": items})
         return found
 
-    def require_nothing_owed(self, what: str) -> None:
-        """Raises Blind while the person has open answers as a third rater: `what` counts answers that it can't omit."""
+    def require_nothing_withheld(self, what: str) -> None:
+        """Raises Blind while answers are withheld from the person: `what` counts answers that it can't omit."""
         if n := len(self.arbitrated):
             items = "1 item" if n == 1 else f"{n} items"
             raise Blind(
                 f"You are asked to answer {items} as a third rater. {what} stays hidden until your answers are in, "
                 "because it counts what others said there."
             )
+        if n := len({item for _, item in self.withheld}):
+            items = "1 item that was" if n == 1 else f"{n} items that were"
+            raise Blind(
+                f"In an open round you rate {items} rated in another round before. {what} stays hidden until your "
+                "round is over, because it counts what others said there."
+            )
 
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
-        return round_.pk in self.hidden_round_ids or (round_.pk, item) in self.arbitrated
+        return round_.pk in self.hidden_round_ids or (round_.pk, item) in self.withheld
 
     def hides_answers(self, round_: Round, item: int) -> bool:
         """Whether single answers on this item (its id) in this round must not reach this person yet."""
         return round_.pk in self.sealed_round_ids or self.hides(round_, item)
 
     def require_sight_of(self, round_: Round, item: Item) -> None:
-        """Raises Blind where the round is hidden, or where the person is yet to answer this item as its arbiter."""
+        """Raises Blind where the round is hidden, or where what others said of this very item is withheld."""
         self.require_sight(round_)
-        if self.hides(round_, item.pk):
+        if (round_.pk, item.pk) in self.arbitrated:
             raise Blind(
                 f"You are asked to answer {item.identifier} as a third rater, so what others said of it stays hidden "
                 "until your own answer is in."
+            )
+        if self.hides(round_, item.pk):
+            raise Blind(
+                f"You rate {item.identifier} in another round, too, so what others said of it stays hidden until that "
+                "round is over."
             )
 
     def require_discussion(self, round_: Round) -> None:
@@ -417,7 +458,7 @@ def get_plan(seat: Seat, identifier: object) -> Plan:
     found = None if number is None else rows.filter(study=seat.study, pk=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no plan {str(identifier)[:40]}.")
-    seat.require_nothing_owed("A plan")
+    seat.require_nothing_withheld("A plan")
     found.study = seat.study
     return found
 

@@ -20,7 +20,7 @@ class SampleForm(forms.Form):
         label="Repositories",
         required=False,
         max_length=2000,
-        help_text="As owner/name, several with commas; empty: all you can see.",
+        help_text="As owner/name, several with commas.",
         widget=forms.TextInput(attrs={"list": "repositories"}),
     )
     state = forms.ChoiceField(choices=[("all", "open and closed"), ("closed", "closed"), ("open", "open")])

@@ -148,7 +148,7 @@ def _make(export: Export) -> None:
         export,
         rounds=[each.number for each in rounds],
         left_out=[each.number for each in blind if each.pk in seat.blind_round_ids],
-        hidden=sorted(map(list, seat.arbitrated)),
+        hidden=sorted(map(list, seat.withheld)),
     )
     told = _Told(export)
     with tempfile.TemporaryFile() as file:

@@ -1,6 +1,6 @@
 """Forms of studies: what a page sends, read and handed to the actions, whose sentences come back beside the fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -12,6 +12,7 @@ from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, S
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
+from annotation.registration import Primary, has_coefficients, with_defaults
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.tree import TreeDimension
 
@@ -119,6 +120,19 @@ class SettingsForm(forms.Form):
         help_text="Authors, mentions and e-mail addresses. The pages show them as GitHub does.",
     )
 
+    def __init__(self, *given: Any, fixable: Sequence[int] = (), **more: Any) -> None:
+        super().__init__(*given, **more)
+        if fixable:
+            self.fields["headline"] = forms.MultipleChoiceField(
+                label="Headline",
+                choices=[(str(number), f"Round {number}") for number in fixable],
+                required=False,
+                widget=forms.CheckboxSelectMultiple,
+                help_text="Rounds whose agreement is to be the study’s number. Without a choice these are all finished "
+                "main rounds of the newest version in use. You can fix them until the first of them opens, and the "
+                "pages show who fixed them and when.",
+            )
+
 
 class PrimaryForm(forms.Form):
     """The primary coefficient of each dimension and the value it is to reach, fixed before labelling starts."""
@@ -126,11 +140,14 @@ class PrimaryForm(forms.Form):
     def __init__(self, *given: Any, dimensions: Sequence[TreeDimension], **more: Any) -> None:
         more["prefix"] = "primary"
         super().__init__(*given, **more)
-        self.dimensions = [each for each in dimensions if each.kind != "text"]
+        self.dimensions = [each for each in dimensions if has_coefficients(each.kind)]
         for dimension in self.dimensions:
             self.fields[f"{dimension.key}.coefficient"] = forms.ChoiceField(
                 label=f"Coefficient of {dimension.title}",
-                choices=[("", "not fixed"), *((name, TITLES.get(name, name)) for name in suitable(dimension))],
+                choices=[
+                    ("", "default, not registered"),
+                    *((name, TITLES.get(name, name)) for name in suitable(dimension)),
+                ],
                 required=False,
             )
             self.fields[f"{dimension.key}.threshold"] = forms.FloatField(
@@ -205,9 +222,10 @@ class PrimaryForm(forms.Form):
         return found
 
     @staticmethod
-    def initial_of(primary: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    def initial_of(primary: Primary, dimensions: Iterable[TreeDimension]) -> dict[str, object]:
+        """The coefficients as they are, with the default where the study chose none."""
         found: dict[str, object] = {}
-        for key, entry in primary.items():
+        for key, entry in with_defaults(primary, dimensions).items():
             found |= {f"{key}.{name}": entry.get(name) for name in ("coefficient", "threshold", *MORE)}
             if isinstance(entry.get("weights"), list):
                 found |= {f"{key}.weights": MATRIX, f"{key}.matrix": entry["weights"]}

@@ -72,6 +72,7 @@ urlpatterns = [
     path(STUDY + "sample/frame/", choosing.frame, name="frame"),
     path(STUDY + "sample/fetch/", choosing.fetch_selection, name="fetch_selection"),
     path(STUDY + "sample/<int:pk>/screen/", choosing.screen_sample, name="screen_sample"),
+    path(STUDY + "sample/<int:pk>/discard/", choosing.discard_sample, name="discard_sample"),
     path(STUDY + "sample/<int:pk>/frame.<slug:format>", choosing.download_frame, name="download_frame"),
     path(STUDY + "sample/<int:pk>/flow.<slug:format>", choosing.download_flow, name="download_flow"),
     path(STUDY + "items/", choosing.items, name="items"),

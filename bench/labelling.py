@@ -82,7 +82,7 @@ def _open(slug: str, repository: str, size: int, mode: str, names: list[str]) ->
         add_member(seat=seat, username=user(name).username, roles=["rater"])
     sample = draw_sample(seat=seat, filter={"repository": repository}, size=size, seed=1)
     create_round(seat=seat, raters=names, sample=sample.pk, n_items=size, mode=mode)
-    open_round(seat=seat, number=1)
+    open_round(seat=seat, number=1, unregistered=True)
 
 
 def settle() -> None:

@@ -121,7 +121,9 @@ def prepared(size: int) -> tuple[Study, list[dict[str, Any]]]:
     sample = study.samples.defer("frame").get()
     raters = ["ann", "ben"]
     found.append(row("create its round", size, whole(lambda: create_round(seat=seat, sample=sample.pk, raters=raters))))
-    found.append(row("open it for two raters each", size, whole(lambda: open_round(seat=seat, number=1))))
+    found.append(
+        row("open it for two raters each", size, whole(lambda: open_round(seat=seat, number=1, unregistered=True)))
+    )
     assert Round.objects.get(study=study).assignments.count() == 2 * size
     return study, found
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from accounts.errors import Unreadable
+from accounts.errors import Invalid, Unreadable
 from accounts.public_ids import public_id, row_number_of
 
 
@@ -75,7 +75,7 @@ class Pages(BasePagination):
             return self.page_size
         if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
             sentence = f"Write a whole number from 1 to {self.page_size_max}."
-            raise Unreadable("The page size can't be read.", fields={"page_size": [sentence]})
+            raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
         return min(int(given[:9]), self.page_size_max)
 
     def _cursor(self, request: Request) -> list[Any] | None:

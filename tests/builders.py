@@ -170,7 +170,7 @@ def open_round(
     made = rounds.create_round(
         seat=owner_seat(study), raters=list(raters), issues=[f"acme/rocket#{number}" for number in numbers], **more
     )
-    return rounds.open_round(seat=owner_seat(study), number=made.number)
+    return rounds.open_round(seat=owner_seat(study), number=made.number, unregistered=True)
 
 
 def assignment(round_: Round, name: str, number: int) -> Assignment:

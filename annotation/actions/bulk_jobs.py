@@ -148,7 +148,9 @@ def _opening(job: BulkJob) -> Step:
         if job.n_done < opening.n_total:
             return True
         seat = get_seat(job.created_by, job.study.slug)
-        finish_opening(seat=seat, opening=opening, gate=job.asked.get("gate"))
+        finish_opening(
+            seat=seat, opening=opening, gate=job.asked.get("gate"), unregistered=job.asked.get("unregistered") or ()
+        )
         return False
 
     return step

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import ADJUDICATOR, OWNER, Seat
+from annotation.access import ADJUDICATOR, OWNER, Seat, require_at_work
 from annotation.actions.bulk import (
     SAMPLED,
     Drawing,
@@ -25,9 +25,17 @@ from annotation.actions.items import WANTED, items_for, make_items
 from annotation.actions.screening import leave_drafts
 from annotation.actions.studies import record
 from annotation.answers import digest
-from annotation.errors import Invalid, NotFound
-from annotation.models import BulkJob, Item, Sample, SampleIssue, Study
-from annotation.queries.choosing import Wish, counts_as_document, draft, selection_lines
+from annotation.errors import Conflict, Invalid, NotFound
+from annotation.models import BulkJob, Item, Round, Sample, SampleIssue, Study
+from annotation.queries.bulk import job_of
+from annotation.queries.choosing import (
+    Wish,
+    counts_as_document,
+    draft,
+    drawn_without,
+    selection_lines,
+    with_repository,
+)
 from annotation.queries.planner import tell_planner
 from ingest import filters, selections
 from ingest.actions import fetches
@@ -75,7 +83,7 @@ def draw_sample(
         return before
     require_prepared(study)
     asked = Wish(**wish)
-    conditions = with_selection({} if filter is None else filter, selection)
+    conditions = with_repository(study, with_selection({} if filter is None else filter, selection))
     drafted = draft(seat, conditions, asked)
     assert isinstance(conditions, Mapping)
     assert drafted.size is not None
@@ -109,6 +117,44 @@ def draw_sample(
         Drawing.of(sample).write(0, sample.size)
         tell_planner(sample.size, SAMPLED)
     return sample
+
+
+@transaction.atomic
+def discard_sample(*, seat: Seat, sample: Sample) -> None:
+    """Deletes a sample that no round uses; the audit log keeps its filter, seed and size. Raises Forbidden, Conflict.
+
+    A sample that a later one left out stays, because that one could not be drawn again without it.
+    """
+    seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_at_work(study)
+    if (round_ := Round.objects.filter(sample=sample).order_by("number").first()) is not None:
+        raise Conflict(
+            f"Round {round_.number} uses sample {sample.pk}, so it can't be discarded.", code="sample_in_use"
+        )
+    if (job := job_of(sample)) is not None and job.is_at_work:
+        require_prepared(study)
+    if (later := drawn_without(sample)) is not None:
+        raise Conflict(
+            f"Sample {later.pk} was drawn without the issues of sample {sample.pk}, so it can't be discarded.",
+            code="sample_in_use",
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('concord.sample_that_goes', %s, true)", [str(sample.pk)])
+    record(
+        study=study,
+        user=seat.user,
+        verb="sample discarded",
+        sample=sample.pk,
+        size=sample.size,
+        seed=sample.seed,
+        filter=sample.filter,
+    )
+    BulkJob.objects.filter(sample=sample).delete()
+    SampleIssue.objects.filter(sample=sample).delete()
+    Sample.objects.filter(pk=sample.pk).delete()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('concord.sample_that_goes', '', true)")
 
 
 @dataclass(frozen=True)

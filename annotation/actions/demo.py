@@ -130,7 +130,7 @@ def _make_study(people: dict[str, User]) -> None:
             issues=[f"{REPOSITORY}#{issue}" for issue in here],
             seed=number,
         )
-        open_round(seat=seat, number=number)
+        open_round(seat=seat, number=number, unregistered=True)
         _submit(people, [row for row in rows if row.round == number and row.rater != "final"], number)
     _decide(get_seat(people["demo-ada"], SLUG), [row for row in rows if row.rater == "final"])
     close_round(seat=seat, number=1)

@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from annotation.access import OWNER, Seat
+from annotation.actions.headline import require_not_in_headline
 from annotation.actions.rounds import hold_round
 from annotation.actions.studies import record
 from annotation.errors import WrongState
@@ -24,6 +25,7 @@ def remove_draft(*, seat: Seat, number: int) -> None:
         )
     if round_.kind == Round.Kind.RELABEL:
         raise WrongState(f"Round {number} is the worklist of a plan; undo the plan instead.")
+    require_not_in_headline(seat, round_)
     Assignment.objects.filter(round=round_).delete()  # of an opening that failed
     n_items, _ = RoundItem.objects.filter(round=round_).delete()
     RoundRater.objects.filter(round=round_).delete()

@@ -7,8 +7,8 @@ from accounts.models import User
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import account_named, ask_in, come_in, place_of, record
 from annotation.errors import Conflict, Invalid
-from annotation.models import Membership, Round, RoundRater, Study
-from annotation.queries.giving import unblinded_among
+from annotation.models import Membership, Study
+from annotation.queries.giving import rounds_to_rate_blind, unblinded_among
 from annotation.queries.own_invitations import roles_asked
 
 
@@ -51,6 +51,8 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
         _give_way(there, user)
+    elif there is None:
+        _require_blind(Membership(study=seat.study, user=user, roles=[]), member)
     was = member.name
     if is_in or directly:
         come_in(member, user)
@@ -67,13 +69,12 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
 
 
 def _require_blind(there: Membership, member: Membership) -> None:
-    """Raises Conflict where the member rates in an open round whose answers the person could read until now."""
-    rows = RoundRater.objects.filter(rater=member, round__state=Round.State.OPEN, left_at__isnull=True)
-    for row in rows.select_related("round"):
-        if unblinded_among(row.round, [there]):
+    """Raises Conflict where the member still rates blind in a round whose answers the person could read until now."""
+    for round_ in rounds_to_rate_blind(member):
+        if unblinded_among(round_, [there], {}):
             raise Conflict(
-                f"{member} rates in round {row.round.number}, and {there} could read its answers. Withdraw {member} "
-                "from the round first.",
+                f"{member} rates in round {round_.number}, and {there} could read its answers. Withdraw {member} from "
+                "the round first.",
                 code="not_blind_any_more",
             )
 

@@ -44,6 +44,7 @@ def duplicate_study(
         primary=primary,
         guidelines=source.guidelines,
         resolve_when=source.resolve_when,
+        registers=False,
     )
     for name in COPIED:
         setattr(made, name, getattr(source, name))
@@ -198,7 +199,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     seat.require(OWNER)
     if seat.blind_round_ids:
         raise Blind("You rate in an open round of this study; it can be deleted when the round is over.")
-    seat.require_nothing_owed("What the study holds")
+    seat.require_nothing_withheld("What the study holds")
     study = Study.objects.select_for_update().get(pk=seat.study.pk)
     if typed != study.slug:
         sentence = f"Type {study.slug} to delete this study."

@@ -6,7 +6,8 @@ from accounts.models import User
 from annotation.access import RATER, Seat, get_own_invitation
 from annotation.actions.leaving import Left, end_invitation, finish
 from annotation.actions.studies import come_in, record
-from annotation.models import Membership, Round, Study
+from annotation.models import Assignment, Membership, Round, RoundRater, Study
+from annotation.queries.giving import rounds_to_rate_blind, unblinded_among
 from annotation.queries.own_invitations import invitation_to
 
 
@@ -21,8 +22,19 @@ def accept(*, user: User, key: str) -> Membership:
     found = get_own_invitation(user, key)
     come_in(found, user)
     found.save()
-    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles)
+    marked = _mark_unblinded(found)
+    said = {"unblinded": marked} if marked else {}
+    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
     return found
+
+
+def _mark_unblinded(member: Membership) -> list[int]:
+    """Marks the member where they are still to rate blind and the account has read answers; the rounds' numbers."""
+    found = [each for each in rounds_to_rate_blind(member) if unblinded_among(each, [member])]
+    RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
+    asked = Assignment.objects.filter(rater=member, round__in=found, slot__isnull=True)
+    asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
+    return [each.number for each in found]
 
 
 def accept_by_next(*, user: User, slug: str, number: int) -> None:

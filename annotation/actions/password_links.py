@@ -94,7 +94,7 @@ def _blind_beside(maker: User, user: User) -> Round | None:
     own = {each.study_id: each for each in Membership.objects.filter(user=maker)}
     for each in Membership.objects.select_related("study").filter(user=user).order_by("pk"):
         seat = Seat(maker, each.study, own.get(each.study_id))
-        hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.arbitrated}
+        hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
         if hidden:
             return Round.objects.select_related("study").filter(pk__in=hidden).order_by("number").first()
     return None

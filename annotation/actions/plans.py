@@ -25,7 +25,7 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
     draft can be previewed by who may read it. Raises Invalid, or Conflict where there is nothing to move.
     """
     seat.require(OWNER)
-    seat.require_nothing_owed("A plan")
+    seat.require_nothing_withheld("A plan")
     study = _held(seat)
     if isinstance(to, bool) or not isinstance(to, int):
         raise Invalid(REFUSED, fields={"to": ["Write the number of a version."]})

@@ -1,11 +1,12 @@
 """Fixing the primary coefficient of each dimension: what it is to reach, with which distance or weights, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, weights_over
 from annotation.errors import Invalid
+from annotation.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
 from taxonomy.models import Taxonomy
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -13,8 +14,10 @@ from taxonomy.tree import TreeDimension
 LONGEST_REASON = 2000
 
 
-def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[str, dict[str, object]]:
-    """What was fixed per dimension, with the day: coefficient and threshold; where given metric, weights and reason.
+def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> dict[str, dict[str, object]]:
+    """What was registered per dimension, with the day: coefficient, threshold; where given metric, weights and reason.
+
+    Without a day (`now` None) it is only preset: the owner has not confirmed it.
 
     A matrix of weights is in the order of the categories that can be chosen; they are kept with it as `scale`. Raises
     Invalid.
@@ -23,8 +26,7 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[st
         raise Invalid(
             "The primary coefficients could not be read.", fields={"primary": ["Write a mapping by dimension."]}
         )
-    newest = taxonomy.versions.order_by("-number").first()
-    dimensions: Mapping[str, TreeDimension] = published_version(newest.pk).by_key if newest else {}
+    dimensions = {each.key: each for each in newest_dimensions(taxonomy)}
     fields: dict[str, list[str]] = {}
     checked: dict[str, dict[str, object]] = {}
     for key, entry in primary.items():
@@ -32,15 +34,32 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime) -> dict[st
         if key not in dimensions:
             fields[path] = [f"The taxonomy {taxonomy.slug} has no dimension “{key}”."]
             continue
+        if not has_coefficients(dimensions[key].kind):
+            fields[path] = [f"{NOT_MEASURED} Leave it out."]
+            continue
         found: dict[str, object] = {}
         wrong = _read(entry if isinstance(entry, Mapping) else {}, dimensions[key], found)
         if wrong:
             fields[path] = [wrong]
         else:
-            checked[key] = {**found, "fixed_at": now.isoformat()}
+            checked[key] = {**found, "fixed_at": now.isoformat()} if now else found
     if fields:
         raise Invalid("The primary coefficients could not be taken.", fields=fields)
     return checked
+
+
+def newest_dimensions(taxonomy: Taxonomy) -> Sequence[TreeDimension]:
+    """The dimensions of the newest version, which a study's coefficients are for; one query."""
+    newest = taxonomy.versions.order_by("-number").first()
+    return published_version(newest.pk).dimensions if newest else ()
+
+
+def confirmed(primary: Primary, dimensions: Iterable[TreeDimension], now: datetime) -> dict[str, dict[str, Any]]:
+    """The coefficients as they are, registered now where they were not."""
+    fixed = {key: dict(entry) for key, entry in primary.items()}
+    for each in not_registered(primary, dimensions):
+        fixed[each.key] = {**primary_of(primary, each.key, each.kind), "fixed_at": now.isoformat()}
+    return fixed
 
 
 def _read(entry: Mapping[str, Any], dimension: TreeDimension, found: dict[str, object]) -> str:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.storable import check_storable
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, NotFound, Stale, WrongState
-from annotation.models import Proposal, ProposalOutcome, Round
+from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
 from annotation.queries.proposals import FULL, Told, newest_draft, newest_tree, told, with_states
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
@@ -81,6 +82,7 @@ def settle_proposals(
     found = _locked(seat, proposals)
     dimension = _dimension(found)
     if accept is not None:
+        _require_no_maintainer_blind(seat, found)
         answers = [_accept(seat, dimension, accept)] * len(found)
     elif map_to is not None:
         answers = _map(seat, found, dimension, map_to)
@@ -206,6 +208,27 @@ def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: st
     way = route(own.id, later.id)
     became = way.follow(dimension, key) if way is not None else key
     return key not in became.into if isinstance(became, Blocked) else became != key
+
+
+def _require_no_maintainer_blind(seat: Seat, found: Collection[Told]) -> None:
+    """Raises WrongState while someone who reads drafts of the taxonomy rates in the open round of such a proposal.
+
+    The draft would show them a category that someone asked for there. Raters who left may come back. One query.
+    """
+    maintainers = seat.study.taxonomy.maintainers.order_by().values("pk")
+    reads = Q()
+    for account in ("user", "invited_user", "former_user"):
+        reads |= Q(**{f"rater__{account}__in": maintainers}) | Q(**{f"rater__{account}__is_staff": True})
+    rounds = {each.round.pk for each in found if each.round.state == Round.State.OPEN}
+    rows = RoundRater.objects.filter(reads, round__in=rounds, unblinded=False)
+    row = rows.select_related("rater__user", "round").order_by("round__number", "pk").first()
+    if row is not None:
+        raise WrongState(
+            f"{row.rater} rates in round {row.round.number}, which is open, and reads drafts of the taxonomy. The new "
+            "category would show them what others proposed. Accept the proposal when the round is over, or map it to "
+            "a category.",
+            code="maintainer_blind",
+        )
 
 
 def _accept(seat: Seat, dimension: str, given: object) -> Answer:

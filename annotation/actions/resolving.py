@@ -1,8 +1,10 @@
 """Deciding where raters differed; every decision is appended beside the answers."""
 
 from django.db import transaction
+from django.utils import timezone
 
 from annotation.access import ADJUDICATOR, OWNER, Seat, hold_state
+from annotation.actions.meetings import attach, read_meeting
 from annotation.actions.rows import value_columns
 from annotation.actions.screening import screen_by_round
 from annotation.actions.studies import record
@@ -11,18 +13,14 @@ from annotation.deciding import decided_by
 from annotation.errors import Invalid, NotFound, Stale, WrongState
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
 from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
+from annotation.queries.ways import arbiters_of, is_discussed
+from annotation.ways import STATED, contradiction
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 LONGEST_RATIONALE = 20_000
 NOT_TAKEN = "The decision could not be taken."
 NOT_REOPENED = "The decision could not be reopened."
-BY_HAND = (
-    Resolution.Method.DISCUSSION,
-    Resolution.Method.THIRD_RATER,
-    Resolution.Method.MAJORITY,
-    Resolution.Method.OWNER,
-)
 
 
 @transaction.atomic
@@ -34,16 +32,18 @@ def resolve(
     part: int,
     dimension: str,
     values: object,
-    method: str = Resolution.Method.DISCUSSION,
+    method: str = "",
     rationale: str = "",
     expected: object = None,
+    meeting: object = None,
 ) -> Resolution:
     """Appends the decision on one part and dimension of an item.
 
     `values` are as in an answer: a list of keys, or a JSON scalar (alone or in a list); an empty list says that the
-    part has no value there. `expected` is the public ID of the resolution that the adjudicator saw, None for none:
-    raises Stale with the newer one where somebody was quicker. Raises Invalid with the fields, Blind, Forbidden,
-    WrongState.
+    part has no value there. Without a `method` it is `discussion` where the remarks show one, else `adjudicator`; a
+    stated one has to agree with the answers, remarks and roles. `meeting` is as in `meetings.read_meeting`. `expected`
+    is the public ID of the resolution that the adjudicator saw, None for none: raises Stale with the newer one where
+    somebody was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
     standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
@@ -51,12 +51,26 @@ def resolve(
     if dimension not in tree.by_key:
         raise Invalid(NOT_TAKEN, fields={"dimension": [f"There is no “{dimension}”."]})
     read = read_decided(tree.by_key[dimension], values, "values", fields)
-    if method not in BY_HAND:
-        fields["method"] = [f"Choose one of {', '.join(BY_HAND)}."]
+    if method and method not in STATED:
+        fields["method"] = [f"Choose one of {', '.join(STATED)}, or state none."]
     _check_rationale(rationale, fields)
     _check_place(standing, part, dimension, tree.by_key[dimension].title, fields)
+    stated = read_meeting(seat, round_, meeting, fields)
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
+    discussed = is_discussed(round_, item.pk, part, tree.by_key[dimension].id, timezone.now())
+    if method:
+        verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
+        why = contradiction(
+            method,
+            read,
+            verdict.ratings,
+            arbiters_of(round_, [item.pk]).get(item.pk, ()),
+            is_owner=seat.has_role(OWNER),
+            is_discussed=discussed or stated is not None,
+        )
+        if why:
+            raise Invalid(NOT_TAKEN, fields={"method": [why]})
     newest = _newest(round_, item, part, tree.by_key[dimension].id)
     _check_seen(newest, expected, tree)
     resolution = Resolution.objects.create(
@@ -65,7 +79,7 @@ def resolve(
         part=part,
         dimension_id=tree.by_key[dimension].id,
         revision=newest.revision + 1 if newest else 1,
-        method=method,
+        method=method or (Resolution.Method.DISCUSSION if discussed else Resolution.Method.ADJUDICATOR),
         rationale=rationale.strip(),
         decided_by=seat.user,
     )
@@ -74,6 +88,8 @@ def resolve(
         for columns in value_columns(tree.by_key[dimension], read)
         if columns
     )
+    if stated is not None:
+        attach(seat, round_, stated, [resolution.pk])
     _record(seat, "resolved", resolution, dimension)
     screen_by_round(seat=seat, round_=round_, items=[item.pk])
     return resolution

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from accounts.wording import listed
 from annotation import ruling, tasks
 from annotation.access import OWNER, RATER, Seat, get_round, row_number
 from annotation.actions.bulk import (
@@ -53,6 +54,7 @@ from annotation.models import (
 from annotation.queries.bulk import job_of
 from annotation.queries.choosing import n_passed_over, unscreened_of, unused_of
 from annotation.queries.planner import tell_planner
+from annotation.queries.studies import lacking_registration
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.screening import read_reasons
 from ingest.identifiers import Identified, parse_identifier
@@ -175,6 +177,25 @@ def create_round(
     said |= {"training": len(training)} if training else {}
     record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=kind, **said)
     return round_
+
+
+def warnings_of(round_: Round) -> list[str]:
+    """What to consider before a new round is opened, in sentences; one query. It does not depend on any answer."""
+    if round_.kind == Round.Kind.RELABEL:
+        return []
+    taxonomy = "round__taxonomy_version__taxonomy"
+    earlier = RoundItem.objects.filter(
+        item=OuterRef("item"), round__number__lt=round_.number, **{taxonomy: OuterRef(taxonomy)}
+    ).exclude(round__state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    n = RoundItem.objects.filter(Exists(earlier), round=round_, known__isnull=True).count()
+    if not n:
+        return []
+    items = "1 item was" if n == 1 else f"{n:,} items were"
+    return [
+        f"{items} in an earlier round, too. Raters may know what others answered there. While this round is open, what "
+        "others said of the same items in other rounds stays hidden from its raters. The methods paragraph counts the "
+        "items that the same people rated before."
+    ]
 
 
 def _take_all_issues(seat: Seat, round_: Round, planned: Sequence[int], n_training: int) -> None:
@@ -396,13 +417,15 @@ def _named_items(
 
 
 @transaction.atomic
-def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
+def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool = False) -> Round:
     """Opens a draft round; when it returns every planned assignment exists, or a job makes them. Raises WrongState.
 
     It is also the wrong state where the round's taxonomy version was retired since the round was made.
 
     With a main round is kept what the last pilot said of it and, where it said to wait, the `reason` to open it all the
     same. Without one it opens, too, and the round says so.
+
+    The first round of a study whose dimensions have no registered coefficient opens only with `unregistered`.
 
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
     """
@@ -429,17 +452,34 @@ def open_round(*, seat: Seat, number: int, reason: str = "") -> Round:
         )
     if short := quotas_short(round_):
         raise Conflict(short, code="quotas_short")
+    without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()
     n_total = assignments_planned(round_, n_items, everybody)
     if is_large(n_items) or n_total > ASSIGNMENTS_JOB_FROM:
-        asked = {"gate": gate}
+        asked = {"gate": gate, "unregistered": without}
         start_job(study=study, user=seat.user, kind=BulkJob.Kind.OPENING, n_total=n_total, round=round_, asked=asked)
         return round_
     opening = Opening.of(round_, everybody)
     opening.write(0, opening.n_total)
-    finish_opening(seat=seat, opening=opening, gate=gate)
+    finish_opening(seat=seat, opening=opening, gate=gate, unregistered=without)
     return round_
+
+
+def require_registered(round_: Round, is_meant: bool) -> list[str]:
+    """The keys of dimensions that a study's first round opens with although no coefficient is registered for them.
+
+    Raises Conflict unless that `is_meant`. Empty for later rounds and for screening.
+    """
+    found = lacking_registration(round_)
+    if found and not is_meant:
+        titles = listed([each.title for each in found])
+        raise Conflict(
+            f"Round {round_.number} was not opened: no coefficient is registered for {titles}. Register them first, or "
+            'open it anyway ("unregistered": true). After the first opening nothing can be registered beforehand.',
+            code="unregistered",
+        )
+    return [each.key for each in found]
 
 
 def assignments_planned(round_: Round, n_items: int, raters: Sequence[RoundRater]) -> int:
@@ -450,7 +490,7 @@ def assignments_planned(round_: Round, n_items: int, raters: Sequence[RoundRater
     return sum(raters_planned(n_items, round_.raters_per_item, round_.double_share, round_.seed)) + n_items * n_machines
 
 
-def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None) -> None:
+def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None, unregistered: Sequence[str] = ()) -> None:
     """Opens a round whose assignments are stored: gives training items, notifies raters, analyzes what was written.
 
     Call it in a transaction that holds the round.
@@ -467,6 +507,7 @@ def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None) -> None:
         against = short_of(gate)
         said = {"pilot": gate["round"], "advice": gate["advice"], "against": against}
         said |= {"reason": gate["reason"]} if against else {}
+    said |= {"unregistered": list(unregistered)} if unregistered else {}
     record(study=seat.study, user=seat.user, verb="round opened", round=round_.number, **said)
     tell_planner(opening.n_total, GIVEN)
 
@@ -589,10 +630,10 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.RESOLVING, "closed")
     if not leave_open:
-        if seat.owed_in(round_):  # What else is open there would tell this person what others answered.
+        if seat.withheld_in(round_):  # What else is open there would tell this person what others answered.
             raise Conflict(
-                f"You are asked about items of round {number} as a third rater. Answer them, or close the round with "
-                "them left open.",
+                f"You still have to rate items of round {number}, as a third rater or in another round. Rate them "
+                "first, or close the round with them left open.",
                 code="open_disagreements",
                 fields={"leave_open": ["True closes the round all the same."]},
             )

@@ -13,11 +13,12 @@ from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
 from accounts.naming import wrong_in
 from annotation.access import OWNER, Seat, require_at_work
-from annotation.actions.primary import check_primary
+from annotation.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Membership, Round, Study
 from annotation.queries.studies import labelling_has_begun
+from annotation.registration import not_registered
 from annotation.ruling import newest_annotation
 from taxonomy.models import Taxonomy
 
@@ -42,8 +43,9 @@ def create_study(
     primary: Mapping[str, object] | None = None,
     guidelines: str = "",
     resolve_when: str = Study.ResolveWhen.ROUND,
+    registers: bool = True,
 ) -> Study:
-    """Creates a study that `user` owns.
+    """Creates a study that `user` owns; `primary` counts as registered unless it is only copied (`registers` false).
 
     Raises Forbidden for whom STUDY_CREATORS leaves out, Invalid with the fields, Conflict where the ID is taken.
     """
@@ -58,7 +60,7 @@ def create_study(
     if fields:
         raise Invalid("The study could not be made.", fields=fields)
     assert found is not None
-    checked = check_primary({} if primary is None else primary, found, timezone.now())
+    checked = check_primary({} if primary is None else primary, found, timezone.now() if registers else None)
     require_available(slug, user)
     try:
         with transaction.atomic():
@@ -74,7 +76,8 @@ def create_study(
     except IntegrityError as error:
         raise not_available() from error
     Membership.objects.create(study=study, user=user, roles=[OWNER])
-    record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug)
+    registered = sorted(checked) if registers else []
+    record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug, registered=registered)
     return study
 
 
@@ -130,6 +133,24 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     study.save(update_fields=list(changes))
     record(study=study, user=seat.user, verb="study changed", fields=sorted(changes))
+    seat.study = study
+    return study
+
+
+@transaction.atomic
+def register_primary(*, seat: Seat) -> Study:
+    """Registers the coefficients and thresholds as they are shown. Raises Conflict once labeling has begun."""
+    seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_at_work(study)
+    if labelling_has_begun(study):
+        raise Conflict("Labeling has begun, so no coefficient can be registered beforehand.")
+    dimensions = newest_dimensions(study.taxonomy)
+    named = [each.key for each in not_registered(study.primary, dimensions)]
+    if named:
+        study.primary = confirmed(study.primary, dimensions, timezone.now())
+        study.save(update_fields=["primary"])
+        record(study=study, user=seat.user, verb="coefficients registered", dimensions=named)
     seat.study = study
     return study
 

@@ -183,8 +183,8 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     found = gate(seat) if round_.kind == Round.Kind.MAIN else None
     if found is None:
         return None
-    if seat.owed_in(found.pilot):
-        seat.require_nothing_owed("What the pilot says of the main round")
+    if seat.withheld_in(found.pilot):
+        seat.require_nothing_withheld("What the pilot says of the main round")
     said = {
         "reason": reason.strip() if found.is_wait else "",
         "by": seat.user.username,

@@ -1,6 +1,8 @@
 """Inter-rater agreement on rating patterns with counts; needs Python and NumPy only."""
 
 from .benchmarks import SCALES, benchmark, benchmark_words, probability_at_least
+from .clusters import METHOD as CLUSTERED
+from .clusters import Clusters
 from .coefficients import (
     COEFFICIENTS,
     Coefficient,
@@ -18,15 +20,26 @@ from .coefficients import (
 from .metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
 from .pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from .patterns import Patterns, category_label
-from .summary import METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, TITLES, one_coefficient, summary, warnings
+from .summary import (
+    METRICS_BY_KIND,
+    SCALE_WEIGHTS,
+    SCALED_KINDS,
+    TITLES,
+    one_coefficient,
+    share_reaching,
+    summary,
+    warnings,
+)
 
 __all__ = [
+    "CLUSTERED",
     "COEFFICIENTS",
     "METRICS_BY_KIND",
     "SCALED_KINDS",
     "SCALES",
     "SCALE_WEIGHTS",
     "TITLES",
+    "Clusters",
     "Coefficient",
     "Patterns",
     "Weights",
@@ -52,6 +65,7 @@ __all__ = [
     "percent_agreement",
     "probability_at_least",
     "scott_pi",
+    "share_reaching",
     "summary",
     "tree_distance",
     "warnings",

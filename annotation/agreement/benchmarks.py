@@ -54,8 +54,9 @@ def probability_at_least(value: float, se: float, bound: float) -> float:
 def benchmark_words(name: str, value: float | None, se: float | None) -> list[dict[str, Any]]:
     """[{scale, word, earned}] for a coefficient by name: on Landis and Koch's scale, for alpha on Krippendorff's first.
 
-    `word` is that of the value, `earned` the one that it has with 95 % probability, None without a standard error
-    above 0. Empty without a value and for percent agreement, which no scale is for.
+    `word` is that of the value, `earned` the best one that it has at least with 95% probability: None for the lowest,
+    which any value has, and without a standard error above 0. Empty without a value and for percent agreement, which no
+    scale is for.
     """
     if value is None or name == "percent_agreement":
         return []
@@ -65,6 +66,7 @@ def benchmark_words(name: str, value: float | None, se: float | None) -> list[di
         word = next((word for bound, word in classes if value >= bound), classes[-1][1])
         earned = None
         if se:
-            earned = next(word for word, probability in benchmark(value, se, scale) if probability >= CERTAIN)
+            above = benchmark(value, se, scale)[:-1]
+            earned = next((word for word, probability in above if probability >= CERTAIN), None)
         found.append({"scale": scale, "word": word, "earned": earned})
     return found

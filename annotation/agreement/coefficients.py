@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .bootstrap import percentile_intervals
+from .clusters import METHOD as CLUSTERED
+from .clusters import Clusters, cluster_interval, resampled_values
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
@@ -47,6 +49,34 @@ class Coefficient:
     ci_high: float | None = None
     ci_method: str | None = None
     undefined: str | None = None
+
+
+def clustered(
+    found: Sequence[Coefficient],
+    estimators: Sequence[tuple[str, Estimator | str]],
+    clusters: Clusters,
+    *,
+    resamples: int,
+    seed: int,
+) -> list[Coefficient]:
+    """The same coefficients with standard error and interval from resamples of clusters instead of units."""
+    by_name = dict(estimators)
+    answer = []
+    for each in found:
+        estimator = by_name[each.name]
+        is_exact = each.se == 0 and each.ci_method != "bootstrap"
+        if each.value is None or isinstance(estimator, str) or is_exact or resamples <= 0:
+            answer.append(each)
+            continue
+        patterns, width = estimator.tallies.patterns, estimator.width
+        values = resampled_values(estimator, patterns, clusters, resamples=resamples, seed=seed, width=width)
+        interval = cluster_interval(values)
+        if interval is None:
+            answer.append(replace(each, se=None, ci_low=None, ci_high=None, ci_method=None))
+            continue
+        se, low, high = interval
+        answer.append(replace(each, se=se, ci_low=low, ci_high=high, ci_method=CLUSTERED))
+    return answer
 
 
 def measure(estimators: Sequence[tuple[str, Estimator | str]], *, resamples: int, seed: int) -> list[Coefficient]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .benchmarks import benchmark_words, probability_at_least
-from .coefficients import RESAMPLES, Coefficient, alpha_estimator, measure
+from .clusters import Clusters, resampled_values
+from .coefficients import RESAMPLES, Coefficient, alpha_estimator, clustered, measure
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
@@ -82,6 +83,7 @@ def summary(
     seed: int = 0,
     left_out: int = 0,
     thresholds: float | Mapping[str, float] | None = None,
+    clusters: Clusters | None = None,
 ) -> dict[str, Any]:
     """The JSON entry of one dimension without dimension, round and when: the ten coefficients, tables and warnings.
 
@@ -99,7 +101,10 @@ def summary(
     which a warning says.
 
     `thresholds` are by coefficient, or one that all are held against. `p_threshold` is the probability that the true
-    value reaches it, None where there is no threshold or no standard error above 0; `words` as `benchmark_words`.
+    value reaches it, taken as normal about the estimate; None where there is no threshold or no standard error above 0.
+    `words` as `benchmark_words`.
+
+    With `clusters` (of these patterns) standard errors and intervals are from a bootstrap of clusters of units.
 
     Raises ValueError for an unknown kind, a metric by name that does not suit it, "tree" without paths, and weights
     that do not fit the categories.
@@ -107,6 +112,8 @@ def summary(
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
     coefficients = measure(estimators, resamples=resamples, seed=seed)
+    if clusters is not None:
+        coefficients = clustered(coefficients, estimators, clusters, resamples=resamples, seed=seed)
     categories, pairs = by_category(patterns), by_pair(patterns)
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
     return {
@@ -147,10 +154,41 @@ def one_coefficient(
     apart: Sequence[Category] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> Coefficient:
     """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
     estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
-    return measure([each for each in estimators if each[0] == name], resamples=resamples, seed=seed)[0]
+    estimators = [each for each in estimators if each[0] == name]
+    found = measure(estimators, resamples=resamples, seed=seed)
+    return (clustered(found, estimators, clusters, resamples=resamples, seed=seed) if clusters else found)[0]
+
+
+def share_reaching(
+    patterns: Patterns,
+    name: str,
+    threshold: float,
+    *,
+    kind: str,
+    metric: Metric | None = None,
+    weights: Weights | None = None,
+    paths: Paths | None = None,
+    apart: Sequence[Category] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    clusters: Clusters | None = None,
+) -> float | None:
+    """The share of resamples (of units, or of clusters) in which a coefficient is at least the threshold.
+
+    None where it is undefined, or in more than half of the resamples. No probability of the true value.
+    """
+    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
+    estimator = next(each for called, each in estimators if called == name)
+    if isinstance(estimator, str) or estimator.undefined() is not None:
+        return None
+    values = resampled_values(
+        estimator, estimator.tallies.patterns, clusters, resamples=resamples, seed=seed, width=estimator.width
+    )
+    return float((values >= threshold - 1e-12).mean()) if len(values) else None
 
 
 def _metric_of(kind: str, metric: Metric | None) -> Metric:

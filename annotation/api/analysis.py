@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from annotation.actions.reading import REST, note_results
 from annotation.analysis import combinations, counts, crosstab
 from annotation.analysis.columns import LEVELS
 from annotation.api.analysis_shapes import (
@@ -64,7 +65,10 @@ DIMENSIONS = OpenApiParameter("dimensions", str, required=True, description="Wit
 def answered(request: Request, slug: str, kind: str) -> Response:
     """What a study's agreed labels say to a question of this kind; for all members who are not blind."""
     words: dict[str, Any] = dict(request.query_params.lists())
-    return Response(plain_answer(answer(seat_of(request, slug), kind, words)))
+    seat = seat_of(request, slug)
+    found = answer(seat, kind, words)
+    note_results(seat, f"analysis: {kind}", REST)
+    return Response(plain_answer(found))
 
 
 class CountsOfStudy(APIView):

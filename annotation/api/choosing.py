@@ -169,6 +169,13 @@ class OneSample(APIView):
         seat = seat_of(request, slug)
         return paged(self, request, queries.drawn_issues(seat, get_sample(seat, pk)), drawn_answer)
 
+    @extend_schema(responses={204: None}, operation_id="studies_samples_discard")
+    def delete(self, request: Request, slug: str, pk: str) -> Response:
+        """Discards a sample that no round uses; 409 where one does."""
+        seat = seat_of(request, slug)
+        actions.discard_sample(seat=seat, sample=get_sample(seat, pk))
+        return Response(status=204)
+
 
 def drawn_answer(row: SampleIssue) -> dict[str, Any]:
     said: Any = row

@@ -13,8 +13,8 @@ from accounts.api import scope
 from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
-from annotation.actions.reading import REST, note_reading
-from annotation.api.reading import body_of, caller, number_in_address, seat_of, text, word_in_address
+from annotation.actions.reading import REST, note_inbox, note_reading
+from annotation.api.reading import body_of, caller, round_number_in_address, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import InboxLine, Remark
@@ -89,20 +89,21 @@ class Remarks(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        number, name = number_in_address(request, "round"), word_in_address(request, "item")
+        number, name = round_number_in_address(request, seat), word_in_address(request, "item")
         rounds = discussed_rounds(seat)
         if number is not None:
             round_ = get_round(seat, number)
             seat.require_discussion(round_)
             rounds = [round_]
-        note_reading(seat, rounds, "remarks", REST)
         rows = visible_remarks(seat, rounds)
         if name:
             item = get_item(seat, name)
             if number is not None:
                 seat.require_sight_of(rounds[0], item)
             rows = rows.filter(item=item)
-        return paged(self, request, rows, remark_answer)
+        answer = paged(self, request, rows, remark_answer)
+        note_reading(seat, rounds, "remarks", REST)
+        return answer
 
     @extend_schema(request=RemarkBody, responses={201: RemarkShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -129,7 +130,15 @@ class Inbox(APIView):
 
     @extend_schema(responses=pages_of(InboxLineShape), parameters=PAGE, operation_id="inbox_list")
     def get(self, request: Request) -> Response:
-        return paged(self, request, with_places(lines_of(caller(request))), line_answer)
+        shown: list[InboxLine] = []
+
+        def answer(line: InboxLine) -> dict[str, Any]:
+            shown.append(line)
+            return line_answer(line)
+
+        found = paged(self, request, with_places(lines_of(caller(request))), answer)
+        note_inbox(caller(request), shown, REST)
+        return found
 
 
 class InboxRead(APIView):

@@ -11,13 +11,20 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
-from annotation.api.reading import page_size, round_number_in_address, seat_of, word_in_address
+from annotation.api.reading import (
+    dimension_in_address,
+    page_size,
+    rater_in_address,
+    round_number_in_address,
+    seat_of,
+)
 from annotation.api.results import (
     DIMENSION,
     FORMAT,
     MOST_PER_PAGE,
     PAGE,
     ROUND,
+    ROUND_LABEL,
     AnyAccept,
     cursor_of,
     encoded,
@@ -36,6 +43,7 @@ class EvidenceOfStudy(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             FORMAT,
             OpenApiParameter("rater", str, description="Only this rater's, by code."),
@@ -49,15 +57,16 @@ class EvidenceOfStudy(APIView):
         format = format_of(request)
         asked: dict[str, Any] = {
             "round_number": round_number_in_address(request, seat),
-            "dimension": word_in_address(request, "dimension") or None,
-            "rater": word_in_address(request, "rater") or None,
+            "dimension": dimension_in_address(request, seat),
+            "rater": rater_in_address(request, seat),
         }
-        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "evidence", FILE if format else REST)
         found = rows.evidence(seat, **asked, after=(0, 0) if format else cursor_of(request))
+        read = rows.read_of_others(seat, asked["round_number"])
+        size = page_size(request, PAGE, MOST_PER_PAGE)
+        note_reading(seat, read, "evidence", FILE if format else REST)
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))
             return rows.sent(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
-        size = page_size(request, PAGE, MOST_PER_PAGE)
         gathered: list[dict[str, Any]] = []
         following, last = None, (0, 0)
         for place, here in found:

@@ -16,7 +16,7 @@ from accounts.api import scope
 from annotation.access import OWNER, Seat, get_export
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import record_download
-from annotation.actions.reading import FILE, note_reading
+from annotation.actions.reading import FILE, note_reading, note_results
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
@@ -181,7 +181,8 @@ class DownloadExport(APIView):
     def get(self, request: Request, pk: UUID) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)
-        note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
         answer = handed_out(export)
+        note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
+        note_results(seat, f"export {export.number}", FILE)
         record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
         return answer

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from annotation.actions.reading import REST, note_results
 from annotation.api.reading import seat_of
 from annotation.reporting.methods import methods, methods_as_document
 
@@ -23,4 +24,6 @@ class MethodsOfStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return Response(methods_as_document(methods(seat)))
+        found = methods_as_document(methods(seat))
+        note_results(seat, "methods", REST)
+        return Response(found)

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
+from annotation.actions.reading import REST, note_results
 from annotation.api.reading import body_of, number_in_address, page_size, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
@@ -149,7 +150,9 @@ class OnePlan(APIView):
     def get(self, request: Request, slug: str, plan_id: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return Response(plan_answer(get_plan(seat, plan_id)))
+        found = plan_answer(get_plan(seat, plan_id))
+        note_results(seat, "plan", REST)
+        return Response(found)
 
 
 class PlanItems(APIView):

@@ -12,11 +12,18 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
+from annotation.access import ADJUDICATOR, OWNER, Seat, get_item
 from annotation.actions.faults import propose_category
 from annotation.actions.proposals import settle_proposals
 from annotation.actions.reading import REST, note_reading
-from annotation.api.reading import body_of, choice_in_address, number_in_address, seat_of, text, word_in_address
+from annotation.api.reading import (
+    body_of,
+    choice_in_address,
+    dimension_in_address,
+    round_number_in_address,
+    seat_of,
+    text,
+)
 from annotation.api.results import round_for
 from annotation.api.studies import PAGE, pages_of
 from annotation.errors import Invalid, Stale
@@ -113,18 +120,14 @@ class Proposals(APIView):
         seat = seat_of(request, slug)
         visible = queries.visible_proposals(seat)
         state = choice_in_address(request, "state", tuple(queries.BY_STATE), "all") or "all"
-        number = number_in_address(request, "round")
-        if number is not None:
-            get_round(seat, number)
-        note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
-        rows = queries.narrowed(
-            visible, state=state, round_number=number, dimension=word_in_address(request, "dimension")
-        )
+        number, dimension = round_number_in_address(request, seat), dimension_in_address(request, seat)
+        rows = queries.narrowed(visible, state=state, round_number=number, dimension=dimension or "")
         groups = groups_of(seat)
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
         pages = pagination()
         found = queries.told(pages.paginate_queryset(rows, request, self))
         answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
+        note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         return answer
 
     @extend_schema(request=ProposedBody, responses={201: ProposalShape}, operation_id="studies_proposals_create")

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Q
 from rest_framework.request import Request
 
+from accounts.described import meant
 from accounts.models import User
 from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, Unreadable
-from annotation.models import Round
+from annotation.models import Membership, Round
 from annotation.queries.imports import number_of_label
+from taxonomy.models import Dimension
 
 MOST = 2**31 - 1
 
@@ -48,6 +51,14 @@ def text(body: Mapping[str, Any], name: str, default: str = "") -> str:
     return value
 
 
+def switch(body: Mapping[str, Any], name: str) -> bool:
+    """True or false from the body, false where it is not there. Raises Invalid where it is something else."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Invalid("Some fields are not valid.", fields={name: ["Write true or false."]})
+    return value is True
+
+
 def number_in_address(request: Request, name: str) -> int | None:
     """A whole number from the query of the address, None where it is not there. Raises Invalid."""
     given = request.query_params.get(name)
@@ -59,13 +70,13 @@ def number_in_address(request: Request, name: str) -> int | None:
 
 
 def page_size(request: Request, default: int, most: int) -> int:
-    """How many rows a page is to hold at least, as on every list. Raises Unreadable."""
+    """How many rows a page is to hold at least, as on every list. Raises Invalid."""
     given = request.query_params.get("page_size")
     if given is None:
         return default
     if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
         sentence = f"Write a whole number from 1 to {most}."
-        raise Unreadable("The page size can't be read.", fields={"page_size": [sentence]})
+        raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
     return min(int(given[:9]), most)
 
 
@@ -87,11 +98,36 @@ def choice_in_address(request: Request, name: str, choices: tuple[str, ...], def
 def round_number_in_address(request: Request, seat: Seat) -> int | None:
     """The number of the round that the address asks for, by `round` or `round_label`. Raises Invalid."""
     number, label = number_in_address(request, "round"), word_in_address(request, "round_label")
-    return number_of_label(seat, label, number) if label else number
+    if label:
+        return number_of_label(seat, label, number)
+    if number is not None and not Round.objects.filter(study=seat.study, number=number).exists():
+        raise Invalid("The address can't be read.", fields={"round": [f"This study has no round {number}."]})
+    return number
+
+
+def dimension_in_address(request: Request, seat: Seat) -> str | None:
+    """The key of a dimension that a round of the study can ask for. Raises Invalid, which names the nearest."""
+    key = word_in_address(request, "dimension")
+    if not key:
+        return None
+    mine = Q(version__taxonomy=seat.study.taxonomy_id) | Q(version__in=seat.study.rounds.values("taxonomy_version"))
+    keys = set(Dimension.objects.filter(mine).values_list("key", flat=True))
+    if key not in keys:
+        sentence = f"This study has no dimension “{key[:60]}”.{meant(key, sorted(keys))}"
+        raise Invalid("The address can't be read.", fields={"dimension": [sentence]})
+    return key
+
+
+def rater_in_address(request: Request, seat: Seat) -> str | None:
+    """The code of a rater of the study, from the query of the address. Raises Invalid."""
+    code = word_in_address(request, "rater")
+    if code and not Membership.objects.filter(study=seat.study, code=code).exists():
+        raise Invalid("The address can't be read.", fields={"rater": [f"This study has no rater “{code[:60]}”."]})
+    return code or None
 
 
 def round_in_address(request: Request, seat: Seat) -> Round | None:
-    """The round that the address asks for, which the caller may see. Raises NotFound, Blind, Invalid."""
+    """The round that the address asks for, which the caller may see. Raises Blind, Invalid."""
     number = round_number_in_address(request, seat)
     if number is None:
         return None

@@ -1,6 +1,6 @@
 """What came out over REST: ratings, disagreements and their resolutions, agreed labels, agreement."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
@@ -18,7 +19,8 @@ from accounts.api import scope
 from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
-from annotation.actions.reading import FILE, REST, note_reading
+from annotation.actions.meetings import NOT_STATED, state_meeting
+from annotation.actions.reading import FILE, REST, note_reading, note_results
 from annotation.actions.resolving import reopen, resolve
 from annotation.api.importing import (
     SHEET_FORM,
@@ -30,6 +32,7 @@ from annotation.api.importing import (
 from annotation.api.reading import (
     body_of,
     choice_in_address,
+    dimension_in_address,
     number_in_address,
     page_size,
     round_in_address,
@@ -45,17 +48,20 @@ from annotation.api.shapes import (
     pages_of,
     pages_of_rows,
 )
-from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.errors import Invalid, Stale, Unreadable
 from annotation.exports import CONTENT_TYPES, FORMATS, rows
 from annotation.exports.options import REVISIONS, SHAPES
-from annotation.models import Item, Resolution, Round, RoundItem, Study
+from annotation.models import Item, Meeting, Resolution, Round, RoundItem, Study
 from annotation.queries import results
+from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
 from annotation.queries.verdicts import resolution_values
+from annotation.queries.ways import meetings_of, newest_by_hand, ways, with_facts
 from annotation.reporting.across import WEIGHTS, visible_rounds
 from annotation.reporting.machines import with_machines
 from annotation.reporting.numbers import agreement_and_raters
 from annotation.reporting.slices import ask
+from annotation.ways import STATED
 from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 
@@ -107,14 +113,14 @@ def cursor_of(request: Request) -> results.Place:
 
 
 def format_of(request: Request) -> str | None:
-    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises NotFound for another."""
+    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises Invalid for another."""
     given = request.query_params.get("format")
     if given in (None, "", "json"):
         accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
         by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
         return by_type.get(accepted) if given is None else None
     if given not in FORMATS:
-        raise NotFound(f"There is no format “{given}”; there are {', '.join(FORMATS)}.")
+        raise Invalid("There is no such format.", fields={"format": [f"Write one of {', '.join(FORMATS)}."]})
     return given
 
 
@@ -160,16 +166,17 @@ class Ratings(APIView):
         format = format_of(request)
         asked: dict[str, Any] = {
             "round_number": round_number_in_address(request, seat),
-            "dimension": request.query_params.get("dimension") or None,
+            "dimension": dimension_in_address(request, seat),
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
-        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
         if format:
-            answer = rows.streamed(seat, "ratings", format, options=asked)
+            answer: Any = rows.streamed(seat, "ratings", format, options=asked)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))
-            return answer
-        return page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
+        else:
+            answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
+        return answer
 
     @extend_schema(
         parameters=SHEET_OPTIONS,
@@ -204,37 +211,66 @@ class Disagreements(APIView):
         if round_ is not None:
             seat.require_answers(round_)
         rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
-        note_reading(seat, rounds, "disagreements", REST)
         found = results.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
-            dimension=request.query_params.get("dimension") or None,
+            dimension=dimension_in_address(request, seat),
             after=cursor_of(request),
-            without=seat.arbitrated,
+            without=seat.withheld,
         )
-        return page_of_items(request, found)
+        answer = page_of_items(request, found)
+        note_reading(seat, rounds, "disagreements", REST)
+        return answer
+
+
+class MeetingBody(serializers.Serializer[Any]):
+    """A meeting in which disagreements were discussed, as whoever resolves states it."""
+
+    held_on = serializers.DateField()
+    participants = serializers.ListField(
+        child=serializers.CharField(), help_text="Two people or more, by code, user name or name."
+    )
 
 
 class ResolutionBody(serializers.Serializer[Any]):
-    """A decision on one part of an item and one dimension."""
+    """A decision on one part of an item and one dimension; or, without `values`, a meeting stated for one.
 
-    item = serializers.CharField()
+    With `round` and `meeting` alone the meeting is stated for all resolutions of the round that would otherwise be
+    reported as taken by the adjudicator alone.
+    """
+
+    item = serializers.CharField(required=False)
     part = serializers.IntegerField(required=False)
     round = serializers.IntegerField(required=False)
-    dimension = serializers.CharField()
-    values = serializers.ListField(child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`.")
+    dimension = serializers.CharField(required=False)
+    values = serializers.ListField(
+        child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`, or a meeting alone."
+    )
     reopen = serializers.BooleanField(
         required=False, help_text="True takes the decision back: the place is open again."
     )
     method = serializers.ChoiceField(
-        [method for method in Resolution.Method.values if method not in ("imported", "reopened")], required=False
+        STATED,
+        required=False,
+        help_text="Checked against answers, remarks and roles. Without it: `discussion` if two people, one of them a "
+        "rater of the item, wrote remarks there, else `adjudicator`.",
     )
+    meeting = MeetingBody(required=False)
     rationale = serializers.CharField(required=False)
     expected = serializers.UUIDField(allow_null=True, required=False)
 
 
+class MeetingShape(serializers.Serializer[Any]):
+    """A meeting as it was stated: raters by code, others as they were named."""
+
+    held_on = serializers.DateField()
+    participants = serializers.ListField(child=serializers.CharField())
+    stated_by = serializers.CharField()
+    stated_at = serializers.DateTimeField()
+
+
 class ResolutionShape(serializers.Serializer[Any]):
-    """A decision that was taken."""
+    """A decision that was taken; `reported_as` is how papers report it, as far as the facts bear its method out."""
 
     id = serializers.UUIDField()
     item = serializers.CharField()
@@ -244,6 +280,8 @@ class ResolutionShape(serializers.Serializer[Any]):
     revision = serializers.IntegerField()
     values = serializers.ListField(child=serializers.JSONField())
     method = serializers.CharField()
+    reported_as = serializers.CharField()
+    meeting = MeetingShape(allow_null=True)
     rationale = serializers.CharField()
     decided_by = serializers.CharField()
     decided_at = serializers.DateTimeField()
@@ -253,6 +291,33 @@ class Resolutions(APIView):
     """Decides where raters differ. A stale `expected` is 409 with the newer decision as `resolution`."""
 
     permission_classes = [scope("rate")]
+    ordering = ("pk",)
+
+    @extend_schema(
+        parameters=[ROUND, DIMENSION, CURSOR, PAGE_SIZE],
+        responses={200: pages_of("ResolutionPage", ResolutionShape)},
+        operation_id="studies_resolutions_list",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Every decision with its revisions: for owner and adjudicator."""
+        seat = seat_of(request, slug)
+        if not seat.user.is_staff:
+            seat.require(ADJUDICATOR, OWNER)
+        round_ = round_in_address(request, seat)
+        if round_ is not None:
+            seat.require_answers(round_)
+        rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+        rows = Resolution.objects.filter(seat.not_withheld(), round__in=rounds)
+        if key := dimension_in_address(request, seat):
+            rows = rows.filter(dimension__key=key)
+        paginator: Any = api_settings.DEFAULT_PAGINATION_CLASS
+        pagination = paginator()
+        found = pagination.paginate_queryset(
+            with_facts(rows).select_related("round", "item", "dimension", "decided_by"), request, self
+        )
+        answer: Response = pagination.get_paginated_response(resolution_answers(found))
+        note_reading(seat, rounds, "resolutions", REST)
+        return answer
 
     @extend_schema(
         request=ResolutionBody,
@@ -261,13 +326,17 @@ class Resolutions(APIView):
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(ADJUDICATOR, OWNER)
+        if body.get("item") is None and body.get("meeting") is not None:
+            return Response(_state_for_queue(seat, body), status=201)
         is_reopening = body.get("reopen") is True
-        for name in ("item", "dimension") if is_reopening else ("item", "dimension", "values"):
+        is_meeting = body.get("values") is None and body.get("meeting") is not None and not is_reopening
+        for name in ("item", "dimension") if is_reopening or is_meeting else ("item", "dimension", "values"):
             if body.get(name) is None:
                 raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
-        if is_reopening and body.get("values"):
-            sentence = "Either decide or reopen; a reopened place has no values."
-            raise Invalid("The decision could not be reopened.", fields={"values": [sentence]})
+        if is_reopening and (body.get("values") or body.get("meeting")):
+            name = "values" if body.get("values") else "meeting"
+            sentence = "Either decide or reopen; a reopened place has no values and no meeting."
+            raise Invalid("The decision could not be reopened.", fields={name: [sentence]})
         item = get_item(seat, text(body, "item"))
         asked: dict[str, Any] = {
             "seat": seat,
@@ -275,19 +344,43 @@ class Resolutions(APIView):
             "item": item,
             "part": body.get("part", 1),
             "dimension": text(body, "dimension"),
-            "rationale": text(body, "rationale"),
-            "expected": body.get("expected"),
         }
+        if is_meeting:
+            return Response(_state_for_place(asked, body), status=201)
+        asked |= {"rationale": text(body, "rationale"), "expected": body.get("expected")}
         try:
             if is_reopening:
                 made = reopen(**asked)
             else:
-                method = text(body, "method", Resolution.Method.DISCUSSION)
-                made = resolve(values=body["values"], method=method, **asked)
+                asked |= {"method": text(body, "method"), "meeting": body.get("meeting")}
+                made = resolve(values=body["values"], **asked)
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
             return Response(newer, status=409)
         return Response(resolution_answer(made), status=201)
+
+
+def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
+    """States a meeting for the whole queue of a round."""
+    number = body.get("round")
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise Invalid(NOT_STATED, fields={"round": ["Write the number of the round, or name an item."]})
+    for name in ("values", "method", "dimension", "part", "reopen"):
+        if body.get(name) is not None:
+            raise Invalid(NOT_STATED, fields={"item": [f"Name the item that `{name}` is for."]})
+    meeting, n = state_meeting(seat=seat, round_=get_round(seat, number), meeting=body["meeting"])
+    return {"round": number, "meeting": meeting_answer(meeting), "n_resolutions": n}
+
+
+def _state_for_place(asked: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """States a meeting for the resolution of one place; the answer is that resolution."""
+    if isinstance(asked["part"], bool) or not isinstance(asked["part"], int):
+        raise Invalid(NOT_STATED, fields={"part": ["Write a whole number."]})
+    if body.get("method") is not None:
+        raise Invalid(NOT_STATED, fields={"method": ["A method is stated with `values`."]})
+    state_meeting(**asked, meeting=body["meeting"])
+    place = {"item": asked["item"], "part": asked["part"], "dimension__key": asked["dimension"]}
+    return resolution_answer(newest_by_hand(asked["seat"], asked["round_"]).get(**place))
 
 
 def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Round:
@@ -316,19 +409,43 @@ def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Ro
 
 
 def resolution_answer(made: Resolution) -> dict[str, Any]:
-    tree = published_version(made.round.taxonomy_version_id)
+    rows = with_facts(Resolution.objects.filter(pk=made.pk))
+    return resolution_answers(list(rows.select_related("round", "item", "dimension", "decided_by")))[0]
+
+
+def resolution_answers(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Resolutions from `with_facts` in the shape of the contract; two queries, those of `ways`, one a version."""
+    told, meetings = ways(rows), meetings_of(rows)
+    values: dict[int, Any] = {}
+    for version in {row.round.taxonomy_version_id for row in rows}:
+        those = [row for row in rows if row.round.taxonomy_version_id == version]
+        values |= resolution_values(published_version(version), those)
+    return [
+        {
+            "id": row.public_id,
+            "item": row.item.identifier,
+            "part": row.part,
+            "round": row.round.number,
+            "dimension": row.dimension.key,
+            "revision": row.revision,
+            "values": list(values.get(row.pk, ())),
+            "method": row.method,
+            "reported_as": told[row.pk],
+            "meeting": meeting_answer(meetings[row.pk]) if row.pk in meetings else None,
+            "rationale": row.rationale,
+            "decided_by": row.decided_by.told_name if row.decided_by else "",
+            "decided_at": row.created_at,
+        }
+        for row in rows
+    ]
+
+
+def meeting_answer(meeting: Meeting) -> dict[str, Any]:
     return {
-        "id": made.public_id,
-        "item": made.item.identifier,
-        "part": made.part,
-        "round": made.round.number,
-        "dimension": made.dimension.key,
-        "revision": made.revision,
-        "values": list(resolution_values(tree, [made]).get(made.pk, ())),
-        "method": made.method,
-        "rationale": made.rationale,
-        "decided_by": made.decided_by.told_name if made.decided_by else "",
-        "decided_at": made.created_at,
+        "held_on": meeting.held_on.isoformat(),
+        "participants": meeting.participants,
+        "stated_by": meeting.stated_by.told_name if meeting.stated_by else "",
+        "stated_at": meeting.created_at,
     }
 
 
@@ -356,16 +473,18 @@ class Labels(APIView):
         format = format_of(request)
         asked: dict[str, Any] = {
             "round_number": round_number_in_address(request, seat),
-            "dimension": request.query_params.get("dimension") or None,
+            "dimension": dimension_in_address(request, seat),
             "version": number_in_address(request, "version"),
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            asked["shape"] = shape
-            answer = rows.streamed(seat, "labels", format, options=asked)
-            record_download(seat=seat, what="labels", format=format, method=request.method, **filters_of(asked))
-            return answer
-        return page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
+            answer: Any = rows.streamed(seat, "labels", format, options={**asked, "shape": shape})
+            filters = filters_of({**asked, "shape": shape})
+            record_download(seat=seat, what="labels", format=format, method=request.method, **filters)
+        else:
+            answer = page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
+        note_results(seat, "labels", FILE if format else REST, asked["round_number"])
+        return answer
 
 
 class Issues(APIView):
@@ -394,7 +513,12 @@ class AgreementOfStudy(APIView):
 
     @extend_schema(
         parameters=[
-            ROUND,
+            OpenApiParameter(
+                "round",
+                str,
+                description="Only this round, by its number; `headline`: the rounds whose agreement is the study's "
+                "number (none where no main round is finished). Without it all pilot and main rounds together.",
+            ),
             ROUND_LABEL,
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
@@ -421,8 +545,14 @@ class AgreementOfStudy(APIView):
         seat = seat_of(request, slug)
         seat.require_reading()
         asked = ask(seat, {name: str(value) for name, value in request.query_params.items()})
-        round_ = round_in_address(request, seat)
+        asked = replace(asked, dimension=dimension_in_address(request, seat))
+        headline = headline_set(seat)
+        is_asked = request.query_params.get("round") == WORD
+        round_ = None if is_asked else round_in_address(request, seat)
         asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
-        rounds = visible_rounds(seat, round_.number if round_ else None)
-        entries = agreement_and_raters(seat, rounds, asked, round_number=round_.number if round_ else None)
-        return Response(with_machines(seat, rounds, asked, entries))
+        rounds = list(headline.rounds) if is_asked else visible_rounds(seat, round_.number if round_ else None)
+        number = round_.number if round_ else None
+        entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
+        found = with_machines(seat, rounds, asked, entries)
+        note_results(seat, "agreement", REST, number)
+        return Response(found)

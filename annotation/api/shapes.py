@@ -138,6 +138,8 @@ class AgreementShape(serializers.Serializer[Any]):
 
     dimension = serializers.CharField()
     round = serializers.IntegerField(allow_null=True)
+    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="The rounds that have the dimension.")
+    headline = serializers.BooleanField(help_text="Whether this is the study's number: see `?round=headline`.")
     when = serializers.ChoiceField(["before", "after"])
     metric = serializers.CharField()
     units = serializers.IntegerField()

@@ -15,19 +15,23 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.access import OWNER, Seat, get_round
+from annotation.access import OWNER, Seat, get_round, get_seat
 from annotation.actions import life
 from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
-from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, text
+from annotation.actions.headline import fix_headline
+from annotation.actions.primary import newest_dimensions
+from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, switch, text
 from annotation.errors import Invalid
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.bulk import job_as_document, job_of
 from annotation.queries.giving import ASKED_MEANWHILE
+from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
+from annotation.registration import with_defaults
 from annotation.reporting.gate import gate_then
 
 
@@ -48,22 +52,13 @@ class Primary(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, help_text="Why this statistic.")
 
 
-class StudyBody(serializers.Serializer[Any]):
-    """What a new study needs."""
+class StudyChanges(serializers.Serializer[Any]):
+    """What can be changed in a study."""
 
-    slug = serializers.CharField()
     title = serializers.CharField()
-    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
     guidelines = serializers.CharField(required=False)
     resolve_when = serializers.ChoiceField(Study.ResolveWhen.choices, required=False)
     primary = serializers.DictField(child=Primary(), required=False, help_text="By dimension key.")
-
-
-class StudyChanges(StudyBody):
-    """What can be changed in a study."""
-
-    slug: Any = None
-    taxonomy: Any = None
     applies = serializers.ChoiceField(
         Study.Applies.choices,
         required=False,
@@ -73,15 +68,35 @@ class StudyChanges(StudyBody):
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
     majority = serializers.BooleanField(required=False)
+    headline = serializers.ListField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Numbers of draft main rounds of one version, whose agreement is to be the study's number. It can be "
+        "fixed before the first main round of that version opens. An empty list: all finished main rounds of the "
+        "newest version in use, which is the default.",
+    )
     archived = serializers.BooleanField(
         required=False, help_text="True: the study is only read from now on; false: it is worked on again."
     )
+
+
+class StudyBody(StudyChanges):
+    """What a new study needs, and whatever can be changed in it later."""
+
+    slug = serializers.CharField()
+    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
 
 
 class StudyShape(serializers.ModelSerializer[Study]):
     """A study as its members see it."""
 
     taxonomy: Any = serializers.SlugRelatedField("slug", read_only=True)
+    primary = serializers.SerializerMethodField(
+        help_text="By dimension key: coefficient, threshold, …, and `registered`: whether the owner confirmed them."
+    )
+
+    def get_primary(self, study: Study) -> dict[str, dict[str, Any]]:
+        return with_defaults(study.primary, newest_dimensions(study.taxonomy))
 
     class Meta:
         model = Study
@@ -152,6 +167,14 @@ class RoundShape(serializers.Serializer[Any]):
     closed_at = serializers.DateTimeField(allow_null=True)
     gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
     job = JobShape(allow_null=True, help_text="The job that fills or opens it, until that is done.")
+
+
+class NewRoundShape(RoundShape):
+    """A round that was made, with what to consider before it is opened."""
+
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="Sentences, such as that items were in an earlier round."
+    )
 
 
 class RoundBody(serializers.Serializer[Any]):
@@ -229,6 +252,11 @@ class Reason(serializers.Serializer[Any]):
     """Why a main round is opened although the last pilot speaks against it."""
 
     reason = serializers.CharField(required=False)
+    unregistered = serializers.BooleanField(
+        required=False,
+        help_text="True opens a study's first round although a dimension has no registered coefficient; else that is "
+        "409 with the code `unregistered`.",
+    )
 
 
 class Withdraw(serializers.Serializer[Any]):
@@ -287,13 +315,16 @@ class Studies(ListAPIView[Study]):
     @extend_schema(request=StudyBody, responses={201: StudyShape})
     def post(self, request: Request) -> Response:
         body = body_of(request)
-        study = study_actions.create_study(
-            user=caller(request),
-            slug=text(body, "slug"),
-            title=text(body, "title"),
-            taxonomy=text(body, "taxonomy"),
-            **picked(body, "primary", "guidelines", "resolve_when"),
-        )
+        with transaction.atomic():
+            study = study_actions.create_study(
+                user=caller(request),
+                slug=text(body, "slug"),
+                title=text(body, "title"),
+                taxonomy=text(body, "taxonomy"),
+                **picked(body, "primary", "guidelines", "resolve_when"),
+            )
+            if changes := picked(body, "applies", *study_actions.SWITCHES, "archived"):
+                study = change(get_seat(caller(request), study.slug), changes)
         return Response(StudyShape(study).data, status=201)
 
 
@@ -309,26 +340,49 @@ class OneStudy(APIView):
 
     @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
-        seat, changes = seat_of(request, slug), body_of(request)
-        archived = changes.pop("archived", None)
-        if archived is not None and not isinstance(archived, bool):
-            raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
-        with transaction.atomic():
-            if archived is False:
-                life.take_out_of_archive(seat=seat)
-            if changes or archived is None:
-                study_actions.change_study(seat=seat, changes=changes)
-            if archived is True:
-                life.archive_study(seat=seat)
+        seat = seat_of(request, slug)
+        change(seat, body_of(request))
         return Response(study_answer(seat))
+
+
+def change(seat: Seat, changes: dict[str, Any]) -> Study:
+    """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
+    archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
+    if rounds is not None and not isinstance(rounds, list):
+        words = ["Write a list of numbers of rounds."]
+        raise Invalid("The study could not be changed.", fields={"headline": words})
+    if archived is not None and not isinstance(archived, bool):
+        raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
+    with transaction.atomic():
+        if archived is False:
+            life.take_out_of_archive(seat=seat)
+        if changes or (archived is None and rounds is None):
+            study_actions.change_study(seat=seat, changes=changes)
+        if rounds is not None:
+            fix_headline(seat=seat, rounds=rounds)
+        if archived is True:
+            life.archive_study(seat=seat)
+    return seat.study
 
 
 def study_answer(seat: Seat) -> dict[str, Any]:
     member = seat.membership
     return {
         **StudyShape(seat.study).data,
+        "headline": headline_answer(headline_set(seat)),
         "roles": member.roles if member else [],
         "code": member.code if member else None,
+    }
+
+
+def headline_answer(found: HeadlineSet) -> dict[str, Any]:
+    """The finished rounds of the headline, those of it that are not finished, and who fixed the set, if anybody."""
+    return {
+        "rounds": found.numbers,
+        "waiting": [each.number for each in found.waiting],
+        "fixed": list(found.fixed) or None,
+        "fixed_by": found.fixed_by or None,
+        "fixed_at": found.fixed_at,
     }
 
 
@@ -385,7 +439,7 @@ class Rounds(APIView):
         rounds = detailed(Round.objects.filter(study=seat.study))
         return paged(self, request, rounds, lambda each: round_answer(seat, each))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: RoundShape})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: NewRoundShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
         names = ("kind", "taxonomy_version", "quotas", "raters_per_item", "mode", "double_share", "seed")
@@ -397,7 +451,7 @@ class Rounds(APIView):
                 body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
             ),
         )
-        return Response(one_round(seat, made), status=201)
+        return Response({**one_round(seat, made), "warnings": round_actions.warnings_of(made)}, status=201)
 
 
 def detailed(rounds: Any) -> Any:
@@ -490,7 +544,9 @@ class OpenRound(APIView):
     @extend_schema(request=Reason, responses={200: RoundShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
         seat, body = seat_of(request, slug), body_of(request)
-        opened = round_actions.open_round(seat=seat, number=number, reason=text(body, "reason"))
+        opened = round_actions.open_round(
+            seat=seat, number=number, reason=text(body, "reason"), unregistered=switch(body, "unregistered")
+        )
         if (job := job_of(opened)) is not None:
             return Response(job_as_document(job), status=202)
         return Response(one_round(seat, opened))

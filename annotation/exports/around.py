@@ -1,11 +1,12 @@
 """What stands around labels, as rows of files: the items, the versions of the taxonomy, agreement."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotation.access import Seat
 from annotation.models import Round
 from annotation.queries.facts import item_rows
+from annotation.queries.headline import headline_set
 from annotation.reporting.across import visible_rounds
 from annotation.reporting.numbers import agreement
 from annotation.reporting.slices import ask
@@ -45,15 +46,20 @@ def agreement_rounds(seat: Seat, options: Mapping[str, Any]) -> list[Round]:
 
 
 def coefficients(seat: Seat, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every coefficient of every dimension: of all rounds together and of each, before and after discussion."""
-    rounds = agreement_rounds(seat, options)
-    together: Iterable[tuple[int | None, list[Round]]] = [(None, rounds)] if len(rounds) > 1 else []
+    """Every coefficient of every dimension: of all rounds together, of each, and of the headline, before and after."""
+    rounds, headline = agreement_rounds(seat, options), headline_set(seat)
     if not rounds:
         return
-    for number, chosen in (*together, *((each.number, [each]) for each in rounds)):
+    together: list[tuple[int | None, list[Round]]] = [(None, rounds)] if len(rounds) > 1 else []
+    every = [*together, *((each.number, [each]) for each in rounds)]
+    is_missing = headline.rounds and not any(headline.is_of(chosen) for _, chosen in every)
+    if is_missing and options.get("round") is None:
+        every.append((None, list(headline.rounds)))
+    for number, chosen in every:
+        is_headline = headline.is_of(chosen)
         for when in ("before", "after"):
             asked = ask(seat, {"when": when})
-            for entry in agreement(seat, chosen, asked, round_number=number):
+            for entry in agreement(seat, chosen, asked, round_number=number, is_headline=is_headline):
                 if options.get("dimension") in (None, entry["dimension"]):
                     yield from _flat(entry, number, when)
 
@@ -63,6 +69,7 @@ def _flat(entry: Mapping[str, Any], number: int | None, when: str) -> Iterator[d
         yield {
             "dimension": entry["dimension"],
             "round": number,
+            "headline": entry["headline"],
             "when": when,
             "coefficient": each["name"],
             **{name: each.get(name) for name in ("value", "se", "ci_low", "ci_high", "ci_method", "undefined")},

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,11 +52,16 @@ AUTHORS_MOST, LONGEST = 100, 200
 
 
 class Sight(Seat):
-    """A seat that sees whole rounds only: one where it owes an answer as a third rater is hidden as a blind one is."""
+    """A seat that sees whole rounds only: one of which an item is withheld is hidden as a blind one is."""
+
+    @cached_property
+    def blind_round_ids(self) -> frozenset[int]:
+        seat = Seat(self.user, self.study, self.membership)
+        return seat.blind_round_ids | {each for each, _ in seat.withheld}
 
     @property
-    def blind_round_ids(self) -> frozenset[int]:
-        return Seat(self.user, self.study, self.membership).blind_round_ids | {each for each, _ in self.arbitrated}
+    def withheld(self) -> frozenset[tuple[int, int]]:
+        return frozenset()
 
 
 def in_sight(seat: Seat) -> list[Round]:
@@ -245,7 +251,9 @@ class _Package:
         with self._open("resolutions") as (writer,):
             for row in queries.resolution_rows(self.rounds):
                 told = self.people.told(row, "rationale")
-                self._row(writer, {**told, "decided_by": self.people.member(row["decided_by"])})
+                told["decided_by"] = self.people.member(row["decided_by"])
+                told["meeting_participants"] = self.people.participants(row["meeting_participants"])
+                self._row(writer, told)
         with self._open("labels", "labels_wide") as (long, wide):
             for _, found in rows.labels(self.seat):
                 self._labels(long, wide, found)
@@ -404,6 +412,8 @@ class _Package:
             tables=self.tables,
             counts=self.counts,
             methods=f"{whole_markdown(facts)}\n### Checklist\n\n{checklist_as_markdown(facts)}",
+            n_items=facts.n_items,
+            n_raters=len(facts.raters),
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],

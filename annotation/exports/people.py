@@ -1,7 +1,7 @@
 """Who stands in a package, and how: raters by code, others by pseudonym, unless the owner decided otherwise."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,11 @@ class People:
     def member(self, username: str) -> str:
         """What stands for somebody of the study."""
         return self._codes.get(username) or (self._names.name(username) if self._names else username)
+
+    def participants(self, named: Sequence[str]) -> list[str]:
+        """Who took part in a meeting: raters by their codes, others as they are called elsewhere."""
+        codes = set(self._codes.values())
+        return [each if each in codes else self.member(each) for each in named]
 
     def text(self, text: str) -> str:
         """What somebody of the study wrote, in which other members stand as they do elsewhere in the package."""

@@ -13,7 +13,7 @@ from annotation.exports.batches import write_batches
 from annotation.exports.pseudonyms import Pseudonyms
 from annotation.exports.wide import wide_columns, widened
 from annotation.exports.writers import COLUMNS, CONTENT_TYPES, write
-from annotation.models import Assignment, Round, Study
+from annotation.models import Item, Round, Study
 from annotation.queries import results
 from annotation.queries.batches.labels import Batches
 from annotation.queries.batches.labels import label_batches as of_labels
@@ -93,7 +93,7 @@ def label_batches(
     told_in = _told_in(seat, version, round_number)
     rounds = in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
-    hidden = _arbitrated(seat)
+    hidden = _withheld(seat)
     return of_labels(rounds, dimension=dimension, version=told_in, standing=standing, hidden=hidden)
 
 
@@ -123,16 +123,16 @@ def rating_batches(
         own=seat if is_own or own_rounds else None,
         own_round_ids=own_rounds,
         version=told_in,
-        hidden=() if is_own else _arbitrated(seat),
+        hidden=() if is_own else _withheld(seat),
     )
 
 
-def _arbitrated(seat: Seat) -> list[tuple[int, int]]:
-    """Round's number and item's key of each answer that this person still owes as a third rater."""
-    if not seat.arbitrated:
+def _withheld(seat: Seat) -> list[tuple[int, int]]:
+    """Round's number and item's key of each item whose answers of others are withheld from this person."""
+    if not seat.withheld:
         return []
     numbers = {each.pk: each.number for each in Round.objects.filter(study=seat.study)}
-    return [(numbers[round_id], item) for round_id, item in sorted(seat.arbitrated) if round_id in numbers]
+    return [(numbers[round_id], item) for round_id, item in sorted(seat.withheld) if round_id in numbers]
 
 
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
@@ -140,7 +140,13 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
     seat.require_reading()
     found = results.resolutions(in_sight(seat, round_number))
     if seat.link is not None:  # who came by a link learns no names
-        found = (replace(row, decided_by="") for row in found)
+        codes = set(seat.study.memberships.filter(code__isnull=False).values_list("code", flat=True))
+        found = (
+            replace(
+                row, decided_by="", meeting_participants=[each for each in row.meeting_participants if each in codes]
+            )
+            for row in found
+        )
     return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 
@@ -174,24 +180,23 @@ def evidence(
         own_round_ids=own_rounds,
         after=after[1],
     )
-    hidden = frozenset() if is_own else _to_be_arbitrated(seat)
+    hidden = frozenset() if is_own else _withheld_by_name(seat)
     return (((0, key), [row] if (row["round"], row["item"]) not in hidden else []) for key, row in found)
 
 
 def _seen(seat: Seat, found: Found) -> Found:
-    """The rows without those of items that this person is yet to answer as a third rater."""
-    hidden = _to_be_arbitrated(seat)
+    """The rows without those of items of which what others said is withheld from this person."""
+    hidden = _withheld_by_name(seat)
     if not hidden:
         return found
     return ((place, [row for row in rows if (row.round, row.item) not in hidden]) for place, rows in found)
 
 
-def _to_be_arbitrated(seat: Seat) -> frozenset[tuple[int, str]]:
-    """Round and item of each answer that this person still owes as a third rater."""
-    if not seat.arbitrated:
-        return frozenset()
-    asked = Assignment.objects.filter(rater=seat.membership, slot__isnull=True, state__in=Assignment.UNFINISHED)
-    return frozenset(asked.values_list("round__number", "item__identifier"))
+def _withheld_by_name(seat: Seat) -> frozenset[tuple[int, str]]:
+    """Round and item of the same, by number and identifier; two queries where anything is withheld."""
+    found = _withheld(seat)
+    names = dict(Item.objects.filter(pk__in={item for _, item in found}).values_list("pk", "identifier"))
+    return frozenset((number, names[item]) for number, item in found)
 
 
 def _named_otherwise(row: IssueRow, names: Pseudonyms) -> IssueRow:

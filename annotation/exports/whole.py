@@ -50,7 +50,7 @@ def rounds_of(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
 
 def require_whole(seat: Seat) -> None:
     """Raises Blind, Forbidden or Conflict where this person may not take the study away as a whole just now."""
-    if seat.blind_round_ids or seat.arbitrated:
+    if seat.blind_round_ids or seat.withheld:
         raise Blind(
             "A whole study holds what others said in a round in which you rate, so it stays closed to you until the "
             "round is over; ask another owner."

@@ -69,6 +69,9 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "revision": pa.int32(),
         "values": pa.list_(pa.string()),
         "method": REPEATED,
+        "reported_as": REPEATED,
+        "meeting_held_on": REPEATED,
+        "meeting_participants": pa.list_(pa.string()),
         "rationale": pa.string(),
         "decided_by": REPEATED,
         "decided_at": pa.timestamp("us", tz="UTC"),
@@ -136,6 +139,7 @@ AROUND: Mapping[str, Mapping[str, pa.DataType]] = {
     "agreement": {
         "dimension": REPEATED,
         "round": pa.int32(),
+        "headline": pa.bool_(),
         "when": REPEATED,
         "coefficient": REPEATED,
         "value": pa.float64(),

@@ -10,8 +10,8 @@ from typing import Any
 
 from accounts.wording import counted, for_markdown, listed
 
-from .facts import Dimension, Facts, day, numbered, share
-from .paragraph import METHODS
+from . import sentences
+from .facts import IMPORTED, NO_HEADLINE, Dimension, Facts, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
@@ -60,40 +60,40 @@ def checklist_as_markdown(facts: Facts) -> str:
 
 Said = tuple[str, str, str]
 OPEN_ROUND = "Open a round and let raters label."
+NOTHING = "Nothing has been labeled yet."
 
 
 def _properties(facts: Facts) -> Said:
     if not facts.dimensions:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+        return MISSING, NOTHING, OPEN_ROUND
     told = "; ".join(f"{each.title} ({each.answers})" for each in facts.dimensions)
     return YES, f"{counted(len(facts.dimensions), 'dimension')}: {told}.", ""
 
 
 def _unit(facts: Facts) -> Said:
-    if not facts.waves:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
-    return YES, f"An item in a round, or each of its parts; {counted(facts.n_items, 'item')} in all.", ""
+    if not facts.n_items:
+        return MISSING, NOTHING, OPEN_ROUND
+    return YES, f"An item in a round, or each of its parts. {counted(facts.n_items, 'item')} in total.", ""
 
 
 def _raters(facts: Facts) -> Said:
-    having = [each for each in facts.dimensions if each.before.raters]
+    having = [each for each in facts.measured if each.before.raters]
     if not having:
-        return MISSING, "No unit was rated by two raters yet.", "Give each item to two raters at least."
+        return MISSING, "No unit was labeled by two raters yet.", "Assign each item to two raters or more."
     by: dict[tuple[str, ...], list[Dimension]] = {}
     for each in having:
         by.setdefault(tuple(each.before.raters), []).append(each)
     every = [f"{facts.titles(some)}: {counted(len(codes), 'rater')} ({listed(codes)})" for codes, some in by.items()]
-    double = f"{share(facts.n_double, facts.n_items, 'item')} were given to two raters or more."
-    told = f"{'; '.join(every)}. {double}"
+    told = f"{'; '.join(every)}. {sentences.double_coded(facts.n_double, facts.n_items).text}"
     return YES, told[0].upper() + told[1:], ""
 
 
 def _single(facts: Facts) -> Said:
     n = facts.n_items - facts.n_double
     if not facts.n_items:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+        return MISSING, NOTHING, OPEN_ROUND
     if not n:
-        return NOT_NEEDED, "Every item was given to two raters or more.", ""
+        return NOT_NEEDED, "Two or more raters labeled every item.", ""
     return (
         MISSING,
         f"{counted(n, 'item')} had a single rater.",
@@ -103,78 +103,77 @@ def _single(facts: Facts) -> Said:
 
 def _independent(facts: Facts) -> Said:
     if not facts.n_answers:
-        return MISSING, "No answer is in yet.", OPEN_ROUND
+        return MISSING, NOTHING, OPEN_ROUND
     if facts.n_from_sheets == facts.n_answers:
         return (
             MISSING,
-            f"All {facts.n_answers:,} answers came from sheets, which do not say whether raters saw each other’s.",
-            "Say in the paper how raters were kept apart while they filled in the sheets.",
+            f"All {counted(facts.n_answers, 'submission')} came from sheets, which do not show whether raters worked "
+            "independently.",
+            "Describe in the paper how raters worked independently while they filled in the sheets.",
         )
     told: list[str] = []
     mend: list[str] = []
     if facts.unblinded:
-        told.append(
-            f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
-            "agreement before discussion."
-        )
-        mend.append("Say in the paper why they rated all the same, and how their answers count.")
-    some_imported = any(wave.is_imported for wave in facts.waves)
-    if facts.kept_blind or not some_imported:
-        which = "a round that was not imported" if some_imported else "a round"
-        who = "nobody else" if facts.unblinded else "nobody"
-        told.append(
-            f"While {which} was open, {who} who rated in it could see what others said; answers are only appended."
+        told.append(sentences.unblinded(facts.unblinded).text)
+        mend.append("Explain in the paper why they labeled all the same, and how their labels count.")
+    if facts.kept_blind:
+        told.append(sentences.blind(facts.kept_blind, every=False, others=bool(facts.unblinded)).text)
+    if facts.n_rated_before:
+        told.append(sentences.labeled_before(facts.n_rated_before).text)
+        mend.append(
+            "Explain in the paper why items were labeled again, and what raters had seen of the earlier labels."
         )
     if facts.stated_blind:
-        told.append(facts.stated_blind)
-        mend.append("Say how raters were kept apart on the other server.")
+        told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
+        mend.append("Describe how raters worked independently on the other server.")
     if facts.n_from_sheets:
-        told.append(f"{facts.n_from_sheets:,} of {facts.n_answers:,} answers came from sheets.")
-        mend.append("Say how raters were kept apart while they filled in the sheets.")
+        told.append(f"{facts.n_from_sheets:,} of {counted(facts.n_answers, 'submission')} came from sheets.")
+        mend.append("Describe in the paper how raters worked independently while they filled in the sheets.")
     return PARTLY if mend else YES, " ".join(told), " ".join(mend)
 
 
 def _resolved(facts: Facts) -> Said:
-    if not facts.decided:
-        return MISSING, "Nothing is decided in Concord.", "Decide under Resolve, or import a final column."
-    taken = [each for each in facts.decided if each.method != "imported"]
-    brought = facts.n_decided - sum(each.n for each in taken)
-    ways = [f"{each.n:,} {METHODS.get(each.method, each.method)}" for each in taken]
-    told = f"Decided: {listed(ways)}." if ways else "No decision was taken in Concord."
+    taken, imported = facts.resolved, facts.n_decided(IMPORTED)
+    waiting = [wave.number for wave in facts.waves if wave.is_resolving]
+    if not taken and not imported and not waiting:
+        return MISSING, "No disagreement is resolved in Concord.", "Resolve them, or import a final column."
+    told = [sentences.resolved(taken).text] if taken else ["No disagreement was resolved in Concord."]
     mend = []
-    if brought:
-        told += f" {counted(brought, 'final value')} came with the sheets."
-        mend.append("Say in the paper how the disagreements of the sheets were resolved.")
-    if waiting := [wave.number for wave in facts.waves if wave.is_resolving]:
-        told += f" Still being resolved: {numbered('round', waiting)}."
-        mend.append("Decide what is open, and close the round.")
-    return (PARTLY if mend else YES), told, " ".join(mend)
+    if imported:
+        told.append(sentences.final_values(imported)[0].text)
+        mend.append("Describe in the paper how the disagreements in the sheets were resolved.")
+    if waiting:
+        told.append(f"Still being resolved: {numbered('round', waiting)}.")
+        mend.append("Resolve the open disagreements and close the round.")
+    return (PARTLY if mend else YES), " ".join(told), " ".join(mend)
 
 
 def _scale(facts: Facts) -> Said:
     if not facts.dimensions:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+        return MISSING, NOTHING, OPEN_ROUND
     return YES, "; ".join(f"{each.title}: {each.scale}" for each in facts.dimensions) + ".", ""
 
 
 def _statistic(facts: Facts) -> Said:
-    if not facts.dimensions:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+    if not facts.measured:
+        return MISSING, NOTHING, OPEN_ROUND
+    if not facts.headline:
+        return MISSING, f"{NO_HEADLINE.capitalize()}.", "Finish a main round."
     told = "; ".join(
         f"{each.title}: {each.statistic} {each.before.words}"
         + (f" ({each.before.interval})" if each.before.interval else "")
-        for each in facts.dimensions
+        for each in facts.measured
     )
-    undefined = [each.title for each in facts.dimensions if each.before.value is None]
+    undefined = [each.title for each in facts.measured if each.before.value is None]
     if undefined:
         mend = f"{listed(undefined)}: report why it is undefined, or rate more units twice."
-        return (MISSING if len(undefined) == len(facts.dimensions) else PARTLY), f"{told}.", mend
+        return (MISSING if len(undefined) == len(facts.measured) else PARTLY), f"{told}.", mend
     return YES, f"{told}.", ""
 
 
 def _materials(facts: Facts) -> Said:
     if not facts.waves:
-        return MISSING, "Nothing was rated yet.", OPEN_ROUND
+        return MISSING, NOTHING, OPEN_ROUND
     told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”, with its definitions; "
     told += "disagreements are listed with both answers; values stand by dimension and round in the table."
     if not facts.has_guidelines:
@@ -196,20 +195,20 @@ def _thresholds(facts: Facts) -> Said:
             return ""
         words = [
             f"“{word}” on the scale of {SCALE_NAMES.get(scale, scale)}"
-            + (f" (but only “{earned}” with 95 % certainty)" if earned and earned != word else "")
+            + (f" (at least “{earned}”, 95%)" if earned else "")
             for scale, word, earned in each.words
         ]
         value = f"{each.before.words} against {each.threshold:.2f}"
         return ", ".join([value, *([each.standing] if each.standing else []), *words])
 
-    return _each_has(facts, told, "Fix a threshold for each dimension, under Settings, before labelling begins.")
+    return _each_has(facts, told, "Register a threshold for each dimension, under Settings, before labeling begins.")
 
 
 SCALE_NAMES = {"landis_koch": "Landis and Koch", "krippendorff": "Krippendorff"}
 
 
 def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
-    found = [(each.title, told(each)) for each in facts.dimensions]
+    found = [(each.title, told(each)) for each in facts.measured]
     having = [f"{title}: {words}" for title, words in found if words]
     lacking = [title for title, words in found if not words]
     if not having:
@@ -220,8 +219,8 @@ def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
 
 
 def _anomalies(facts: Facts) -> Said:
-    having = [(each.title, warning) for each in facts.dimensions for warning in each.warnings]
-    if not any(each.before.units for each in facts.dimensions):
+    having = [(each.title, warning) for each in facts.measured for warning in each.warnings]
+    if not any(each.before.units for each in facts.measured):
         return MISSING, "There are no values yet.", OPEN_ROUND
     if not having:
         return YES, "The values show none of the anomalies that are looked for.", ""
@@ -232,28 +231,33 @@ def _anomalies(facts: Facts) -> Said:
 def _training(facts: Facts) -> Said:
     told = []
     if facts.pilots:
-        told.append(f"A pilot was labelled and discussed ({numbered('round', facts.pilots)}).")
+        told.append(f"A pilot was labeled ({numbered('round', facts.pilots)}).")
     if facts.n_training:
-        told.append(f"{counted(facts.n_training, 'training item')} with known answers came first.")
+        told.append(f"{counted(facts.n_training, 'training item')} with known labels were used.")
     mend = "Say in the paper how much the raters know of the topic"
     if not told:
-        return MISSING, "There was no pilot round, and there were no training items.", f"{mend} and how they practised."
+        return MISSING, "There was no pilot round, and there were no training items.", f"{mend} and how they practiced."
     return PARTLY, " ".join(told), f"{mend}; Concord does not know."
 
 
 def _discussed(facts: Facts) -> Said:
-    n = sum(each.n for each in facts.decided if each.method == "discussion")
-    known = sum(each.n for each in facts.decided if each.method != "imported")
+    """Only a discussion that Concord holds in writing, or a meeting that the adjudicator stated, counts as one."""
+    known = sum(each.n for each in facts.resolved)
+    met, written = facts.n_decided("meeting"), facts.n_decided("discussion")
     if not known:
-        return MISSING, "No decision was taken in Concord.", "Say in the paper how disagreements were talked about."
-    told = f"{n:,} of {counted(known, 'decision')} taken in Concord came out of discussion."
-    if n == known:
+        return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
+    ways = [f"{met:,} in meetings, as reported by the adjudicator"] if met else []
+    ways += [f"{written:,} in writing"] if written else []
+    told = f"{met + written:,} of {counted(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
+    told += f": {'; '.join(ways)}." if ways else "."
+    if met + written == known:
         return YES, told, ""
-    return PARTLY, told, "Say why the others were decided otherwise (a rater was not at hand, a tie had to be broken)."
+    mend = "Explain why the others were not discussed, or state the meeting in which they were, under Resolve."
+    return (PARTLY if ways else MISSING), told, mend
 
 
 def _more_than_three(facts: Facts) -> Said:
-    most = max((len(each.before.raters) for each in facts.dimensions), default=0)
+    most = max((len(each.before.raters) for each in facts.measured), default=0)
     told = f"{counted(most, 'rater')} at most rated a dimension."
     return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard asks no study for more.", "")
 
@@ -264,7 +268,7 @@ def _cycles(facts: Facts) -> Said:
         return NOT_NEEDED, f"There {'is one round' if n else 'is no round'} with answers.", ""
     values = "; ".join(
         f"{each.title}: {listed([found.words for _, found in sorted(each.by_round.items()) if found.units])}"
-        for each in facts.dimensions
+        for each in facts.measured
         if sum(bool(found.units) for found in each.by_round.values()) > 1
     )
     told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}; by round, {values}."
@@ -274,12 +278,16 @@ def _cycles(facts: Facts) -> Said:
 
 
 def _fixed(facts: Facts) -> Said:
-    late = [each for each in facts.dimensions if not (each.is_fixed and each.is_fixed_before)]
+    late = [each for each in facts.measured if not (each.is_fixed and each.is_fixed_before)]
     mend = "Report all ten coefficients of the page of agreement beside the one you chose."
-    if not facts.dimensions:
-        return MISSING, "Nothing was rated yet.", "Fix a coefficient for each dimension before labelling begins."
-    fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.dimensions if each.fixed_on and each not in late]
-    told = f"Fixed before labelling began: {listed(fixed)}." if fixed else "No coefficient was fixed before labelling."
+    if not facts.measured:
+        return MISSING, NOTHING, "Register a coefficient for each dimension before labeling begins."
+    fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]
+    told = (
+        f"Registered before labeling began: {listed(fixed)}." if fixed else "No coefficient was registered beforehand."
+    )
+    if defaults := [each for each in late if each.is_default]:
+        told += f" Default of the software: {listed([each.title for each in defaults])}."
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
     return YES, told, ""
@@ -288,13 +296,13 @@ def _fixed(facts: Facts) -> Said:
 def _below(facts: Facts) -> Said:
     below = [
         f"{each.title} ({each.before.words}, {each.standing})"
-        for each in facts.dimensions
+        for each in facts.measured
         if each.threshold is not None and each.before.value is not None and each.before.value < each.threshold
     ]
     if below:
         return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable; say what follows for the results."
-    if not any(each.threshold is not None and each.before.value is not None for each in facts.dimensions):
-        return MISSING, "There is no value with a threshold.", "Fix a threshold before labelling begins."
+    if not any(each.threshold is not None and each.before.value is not None for each in facts.measured):
+        return MISSING, "There is no value with a threshold.", "Fix a threshold before labeling begins."
     return YES, "No value lies below its threshold.", ""
 
 
@@ -323,7 +331,7 @@ QUESTIONS: Sequence[Question] = (
     (
         "fixed",
         ANTIPATTERN,
-        "Was the statistic fixed beforehand, so that not the most favourable one was picked?",
+        "Was the statistic fixed beforehand, so that not the most favorable one was picked?",
         _fixed,
     ),
     ("below", ANTIPATTERN, "Does nothing below its threshold pass for reliable?", _below),

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import TITLES
+
+NO_HEADLINE = "no main round is finished"
+"""Why a study has no number of its own yet."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A coefficient over some units: its value with the 95 % interval, or why it is undefined."""
+    """A coefficient over some units: its value with the 95% confidence interval, or why it is undefined."""
 
     units: int
     raters: Sequence[str]
@@ -18,24 +20,27 @@ class Number:
     low: float | None = None
     high: float | None = None
     undefined: str | None = None
+    ci_method: str | None = None
 
     @property
     def words(self) -> str:
         """`0.812`, or `undefined`."""
-        return "undefined" if self.value is None else f"{self.value:.3f}"
+        return "undefined" if self.value is None else decimals(self.value)
 
     @property
     def interval(self) -> str:
-        """`0.770 to 0.850`, or nothing."""
-        return "" if self.low is None or self.high is None else f"{self.low:.3f} to {self.high:.3f}"
+        """`[0.770, 0.850]`, or nothing."""
+        return "" if self.low is None or self.high is None else f"[{decimals(self.low)}, {decimals(self.high)}]"
 
 
 @dataclass(frozen=True)
 class Dimension:
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
-    `is_fixed`: the coefficient was fixed in the study, on the day `fixed_on`; else it stands in for one. `words` are
-    (scale, word, word earned with 95 % certainty) of the value; `left_out` counts units by reason.
+    `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
+    (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
+    probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
+    `ci_method` names how the interval was computed.
     """
 
     key: str
@@ -50,6 +55,7 @@ class Dimension:
     after: Number | None = None
     after_by_round: Mapping[int, Number] = field(default_factory=dict)
     is_fixed: bool = False
+    is_default: bool = False
     threshold: float | None = None
     fixed_on: date | None = None
     is_fixed_before: bool = False
@@ -58,16 +64,22 @@ class Dimension:
     words: Sequence[tuple[str, str, str | None]] = ()
     left_out: Sequence[tuple[str, int]] = ()
     warnings: Sequence[str] = ()
+    ci_method: str | None = None
 
     @property
     def statistic(self) -> str:
         """The coefficient by name, with what it takes for near or far."""
-        title = TITLES[self.coefficient]
+        title = self.symbol
         if self.coefficient == "krippendorff_alpha":
             return f"{title} ({METRICS.get(self.metric, self.metric)})"
         if self.coefficient in ("weighted_kappa", "gwet_ac2") and self.weights:
             return f"{title} ({self.weights} weights)"
         return title
+
+    @property
+    def symbol(self) -> str:
+        """The coefficient as a paper prints it: `Cohen's κ`."""
+        return SYMBOLS[self.coefficient]
 
     @property
     def answers(self) -> str:
@@ -88,12 +100,23 @@ class Dimension:
         at = f"the threshold of {self.threshold:.2f}"
         if value >= self.threshold:
             partly = low is not None and low < self.threshold
-            return f"reaches {at}{', though its interval begins below' if partly else ''}"
-        return (
-            f"is below {at}{', though its interval reaches it' if high is not None and high >= self.threshold else ''}"
-        )
+            return f"reaches {at}{', but the 95% CI includes lower values' if partly else ''}"
+        reached = high is not None and high >= self.threshold
+        return f"is below {at}{', but the 95% CI includes it' if reached else ''}"
 
 
+SYMBOLS = {
+    "percent_agreement": "percent agreement",
+    "cohen_kappa": "Cohen’s κ",
+    "weighted_kappa": "weighted κ",
+    "scott_pi": "Scott’s π",
+    "fleiss_kappa": "Fleiss’ κ",
+    "conger_kappa": "Conger’s κ",
+    "brennan_prediger": "Brennan-Prediger κ",
+    "krippendorff_alpha": "Krippendorff’s α",
+    "gwet_ac1": "Gwet’s AC1",
+    "gwet_ac2": "Gwet’s AC2",
+}
 METRICS = {
     "masi": "MASI distance",
     "jaccard": "Jaccard distance",
@@ -118,12 +141,23 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Wave:
-    """A round: which items, under which version, by whom, and where its answers came from.
+class Gate:
+    """What a main round was opened on: the pilot, how many thresholds it had, and which it did not reach, by title."""
 
-    `unblinded` are the codes of those who answered there and could read answers of others before; `n_unblinded` counts
-    their answers, without those of third raters. `is_imported`: the round came with a study's file from another server,
-    so nothing but that file says who was blind.
+    pilot: int
+    n: int
+    short_of: Sequence[str] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A round: who labeled how many items under which version, what is outstanding, and where the labels came from.
+
+    `raters` and `n_items` are those with a label; `n_outstanding` counts assignments and free places of a pool without
+    an answer. An answer is what a rater submitted for an item. `unblinded` are the codes of those who answered there
+    and could read answers of others before; `n_unblinded` counts their answers, without those of third raters.
+    `is_imported`: the round came with a study's file from another server, so only that file states who was blind.
     """
 
     number: int
@@ -132,15 +166,16 @@ class Wave:
     is_open: bool
     is_resolving: bool
     n_items: int
-    n_double: int
     raters: Sequence[str]
     n_training: int = 0
     n_answers: int = 0
+    n_outstanding: int = 0
     n_from_sheets: int = 0
     n_skipped: int = 0
     unblinded: Sequence[str] = ()
     n_unblinded: int = 0
     is_imported: bool = False
+    gate: Gate | None = None
 
     @property
     def n_blind(self) -> int:
@@ -161,23 +196,28 @@ class Drawn:
     n_screened_out: int = 0
 
 
+IMPORTED, OVERRULED = "imported", "overruled"
+"""Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
+
+
 @dataclass(frozen=True)
 class Decided:
-    """How many disagreements were decided in one way, and by whom: raters by code, others only counted."""
+    """How many resolutions were taken in one way, and by which raters, by code."""
 
     method: str
     n: int
     by: Sequence[str] = ()
-    n_others: int = 0
 
 
 @dataclass(frozen=True)
 class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
-    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `n_items` and `n_double` count
-    items once over all rounds; a double-coded one was given to at least two raters in some round. `n_by_hand` are those
-    of rounds without a sample.
+    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `raters` labeled an item at least.
+    `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at least two
+    raters in some round. `n_by_hand` are those of rounds without a sample, and `n_rated_before` those that the same
+    rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's number, an owner's
+    own set where they were fixed on a day.
     """
 
     study: str
@@ -191,19 +231,43 @@ class Facts:
     n_items: int = 0
     n_double: int = 0
     n_by_hand: int = 0
+    n_rated_before: int = 0
     drawn: Sequence[Drawn] = ()
     decided: Sequence[Decided] = ()
+    n_resolvers_without_labels: int = 0
     n_changed: int = 0
     n_proposals: int = 0
     applies: str = "both"
     seed: int = 0
     resamples: int = 1000
     hidden: Sequence[int] = ()
+    headline: Sequence[int] = ()
+    headline_fixed_on: date | None = None
+
+    @property
+    def measured(self) -> list[Dimension]:
+        """The dimensions on which agreement is measured: those of free text are none."""
+        return [each for each in self.dimensions if each.kind != "text"]
+
+    @property
+    def headline_version(self) -> int:
+        """The version of the taxonomy of the headline's rounds."""
+        return max(wave.version for wave in self.waves if wave.number in self.headline)
+
+    @property
+    def labeled(self) -> list[Wave]:
+        """The rounds with a label."""
+        return [wave for wave in self.waves if wave.n_answers]
 
     @property
     def versions(self) -> list[int]:
-        """The versions of the taxonomy that rounds were labelled under."""
-        return sorted({wave.version for wave in self.waves})
+        """The versions of the taxonomy that items were labeled under."""
+        return sorted({wave.version for wave in self.labeled})
+
+    @property
+    def by_version(self) -> dict[int, list[int]]:
+        """The rounds with a label by version of the taxonomy."""
+        return {version: [wave.number for wave in self.labeled if wave.version == version] for version in self.versions}
 
     @property
     def n_from_sheets(self) -> int:
@@ -219,17 +283,9 @@ class Facts:
         return [wave.number for wave in self.waves if wave.n_blind > 0 and not wave.is_imported]
 
     @property
-    def stated_blind(self) -> str:
-        """What a study's file states of who was blind in its rounds, in a sentence; empty where none was imported."""
-        stated = [wave.number for wave in self.waves if wave.n_blind > 0 and wave.is_imported]
-        if not stated:
-            return ""
-        who = "the other raters" if self.unblinded else "raters"
-        was, over = ("was", "the round was") if len(stated) == 1 else ("were", "each round was")
-        return (
-            f"The file from which {numbered('round', stated)} {was} imported states that {who} labeled without seeing "
-            f"what others said until {over} over."
-        )
+    def stated_blind(self) -> list[int]:
+        """The rounds of which a study's file states that raters were blind."""
+        return [wave.number for wave in self.waves if wave.n_blind > 0 and wave.is_imported]
 
     @property
     def unblinded(self) -> str:
@@ -246,22 +302,38 @@ class Facts:
 
     @property
     def pilots(self) -> list[int]:
-        return [wave.number for wave in self.waves if wave.kind == "pilot"]
+        """The pilot rounds with a label."""
+        return [wave.number for wave in self.labeled if wave.kind == "pilot"]
 
     def titles(self, some: Sequence[Dimension]) -> str:
         """The titles of some dimensions; `every dimension` for all of several."""
-        whole = len(some) > 2 and len(some) == len(self.dimensions)
+        whole = len(some) > 2 and len(some) == len(self.dimensions) == len(self.measured)
         return "every dimension" if whole else listed([each.title for each in some])
 
     @property
-    def n_decided(self) -> int:
-        return sum(each.n for each in self.decided)
+    def ci_methods(self) -> list[str]:
+        """How the confidence intervals were computed."""
+        return sorted({each.ci_method for each in self.measured if each.ci_method})
+
+    @property
+    def resolved(self) -> list[Decided]:
+        """The ways in which disagreements were resolved in Concord."""
+        return [each for each in self.decided if each.method not in (IMPORTED, OVERRULED)]
+
+    def n_decided(self, method: str) -> int:
+        return sum(each.n for each in self.decided if each.method == method)
+
+
+def decimals(value: float, places: int = 3) -> str:
+    """`0.812`, `−0.041`; never `−0.000`."""
+    told = f"{value:.{places}f}"
+    return (told if float(told) else told.removeprefix("-")).replace("-", "−")
 
 
 def share(part: int, whole: int, one: str) -> str:
-    """`528 of 529 items (99.8 %)`; only all of them are 100 %."""
+    """`528 of 529 items (99.8%)`; only all of them are 100%."""
     percent = min(100 * part / whole, 99.9) if part < whole else 100.0
-    return f"{part:,} of {counted(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f} %)"
+    return f"{part:,} of {counted(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f}%)"
 
 
 def numbered(one: str, numbers: Sequence[int]) -> str:

@@ -1,41 +1,21 @@
-"""The methods paragraph: what was rated by whom, how independently, how far they agreed, what became of the rest."""
+"""The methods paragraph, by subject; the words of each sentence are in `sentences`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from accounts.wording import counted, for_markdown, listed
+from accounts.wording import for_markdown
 
-from .facts import Dimension, Drawn, Facts, day, numbered, share
+from . import sentences
+from .facts import IMPORTED, OVERRULED, Dimension, Facts
+from .sentences import Sentence
 from .table import escaped, latex, markdown_table, rows
-
-METHODS = {
-    "discussion": "in discussion",
-    "third_rater": "by a third rater",
-    "majority": "by the majority of the raters",
-    "owner": "by the owner of the study",
-    "imported": "before the labels were imported",
-}
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence; or, when it is missing, what has to be said in its place by those who know it."""
-
-    text: str
-    is_missing: bool = False
-
-    @property
-    def marked(self) -> str:
-        return f"[missing: {self.text}]" if self.is_missing else self.text
 
 
 def paragraph(facts: Facts) -> list[list[Sentence]]:
     """The sentences by subject; none of them claims what is not in the facts."""
     if not facts.waves:
-        words = "no round is open to you yet, so nothing can be said of how labels came about"
-        return [[Sentence(words, is_missing=True), *_hidden(facts)]]
-    parts = [_rated, _chosen, _independent, _statistics, _found, _decided, _left_out, _computed]
-    return [sentences for part in parts if (sentences := list(part(facts)))]
+        return [[sentences.nothing_yet(), *_hidden(facts)]]
+    parts = [_sampling, _taxonomy, _raters, _agreement, _disagreements, _versions]
+    return [found for part in parts if (found := list(part(facts)))]
 
 
 def as_text(found: Sequence[Sequence[Sentence]]) -> str:
@@ -74,196 +54,116 @@ def whole_markdown(facts: Facts) -> str:
 
 def _hidden(facts: Facts) -> Iterable[Sentence]:
     if facts.hidden:
-        which = numbered("round", facts.hidden)
-        yield Sentence(f"{which}: you rate there, so nothing of it is in these words until it is over", is_missing=True)
+        yield sentences.hidden(facts.hidden)
 
 
-def _rated(facts: Facts) -> Iterable[Sentence]:
-    who = counted(len(facts.raters), "rater") if facts.raters else "Nobody"
-    kinds = [
-        counted(n, f"{kind} round")
-        for kind in ("pilot", "main")
-        if (n := sum(wave.kind == kind for wave in facts.waves))
-    ]
-    yield Sentence(
-        f"{who}{f' ({listed(facts.raters)})' if facts.raters else ''} labelled {counted(facts.n_items, 'item')} in "
-        f"{listed(kinds)} under {numbered('version', facts.versions)} of the taxonomy “{facts.taxonomy}”."
-    )
-    properties = "; ".join(f"{each.title} ({each.answers})" for each in facts.dimensions)
-    if properties:
-        yield Sentence(f"What was rated: {properties}.")
-    yield Sentence(
-        "The unit of analysis is an item in a round, or each of its parts where a rater found that it holds several."
-    )
-    if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
-        where = "both raters" if facts.applies == "both" else "at least one of two raters"
-        answers = "" if facts.applies == "both" else "; “does not apply” then counts as the other’s answer"
-        yield Sentence(
-            f"{listed(conditional)} {'was' if len(conditional) == 1 else 'were'} asked only where an earlier answer "
-            f"called for it, and compared where {where} came to it{answers}."
-        )
-    if facts.machines:
-        are = "is a machine" if len(facts.machines) == 1 else "are machines"
-        yield Sentence(f"{listed(facts.machines)} {are}, rating beside the people and counted in no number below.")
-    yield from _hidden(facts)
-    if live := [wave.number for wave in facts.waves if wave.is_open]:
-        which = numbered("round", live)
-        yield Sentence(f"{which}: still open, so these numbers change with every answer", is_missing=True)
-
-
-def _chosen(facts: Facts) -> Iterable[Sentence]:
+def _sampling(facts: Facts) -> Iterable[Sentence]:
     for each in facts.drawn:
-        yield Sentence(_drawn(each))
+        yield from sentences.drawn(each)
     if facts.n_by_hand:
-        words = f"how {counted(facts.n_by_hand, 'item')} that came by name or from a sheet, not from a sample, "
-        words += "were chosen" if facts.n_by_hand > 1 else "was chosen"
-        yield Sentence(words, is_missing=True)
-    if facts.n_items:
-        were = "was" if facts.n_double == 1 else "were"
-        yield Sentence(f"{share(facts.n_double, facts.n_items, 'item')} {were} given to two raters or more.")
+        yield sentences.by_hand(facts.n_by_hand)
 
 
-def _drawn(each: Drawn) -> str:
-    found = f", what a filter left of {each.n_found:,} stored issues," if each.n_found is not None else ""
-    frame = f" from a frame of {each.n_frame:,}" if each.n_frame is not None else ""
-    strata = ""
-    if each.stratify_by:
-        how = "equally many of each" if each.allocation == "equal" else "in proportion to its strata,"
-        strata = f", {how} {each.stratify_by}"
-    out = f"; {each.n_screened_out:,} of them were screened out" if each.n_screened_out else ""
-    return f"{counted(each.size, 'issue')} were drawn at random (seed {each.seed}){frame}{found}{strata}{out}.".replace(
-        ",,", ","
-    )
+def _taxonomy(facts: Facts) -> Iterable[Sentence]:
+    if not facts.labeled:
+        return
+    yield sentences.taxonomy(facts.taxonomy, facts.versions, facts.dimensions)
+    if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
+        yield sentences.conditional(conditional, facts.applies)
+    yield sentences.unit()
+
+
+def _raters(facts: Facts) -> Iterable[Sentence]:
+    if facts.labeled:
+        yield sentences.labeled(facts.raters, facts.n_items, facts.labeled)
+        yield sentences.double_coded(facts.n_double, facts.n_items)
+    else:
+        yield sentences.no_labels()
+    if facts.machines:
+        yield sentences.model_raters(facts.machines)
+    yield from _hidden(facts)
+    yield from (sentences.outstanding(wave) for wave in facts.waves if wave.is_open)
+    if n := sum(wave.n_skipped for wave in facts.waves):
+        yield sentences.skipped(n)
+    yield from _independent(facts)
+    if facts.n_training:
+        yield sentences.training(facts.n_training)
+    elif not facts.pilots:
+        yield sentences.no_training()
 
 
 def _independent(facts: Facts) -> Iterable[Sentence]:
     if facts.unblinded:
-        yield Sentence(
-            f"{facts.unblinded} could read answers of others before answering; these answers are excluded from "
-            "agreement before discussion."
-        )
+        yield sentences.unblinded(facts.unblinded)
     if facts.kept_blind:
-        part = "" if not facts.n_from_sheets else " in Concord"
-        part += f" in {numbered('round', facts.kept_blind)}" if facts.stated_blind else ""
-        who = "The other raters" if facts.unblinded else "Raters"
-        yield Sentence(
-            f"{who} labelled{part} without seeing what others said, until the round was over; the software kept it so."
-        )
+        every = set(facts.kept_blind) == {wave.number for wave in facts.labeled}
+        yield sentences.blind(facts.kept_blind, every=every, others=bool(facts.unblinded))
+    if facts.n_rated_before:
+        yield sentences.labeled_before(facts.n_rated_before)
     if facts.stated_blind:
-        yield Sentence(facts.stated_blind)
-    if facts.n_from_sheets:
-        which = numbered("round", [wave.number for wave in facts.waves if wave.n_from_sheets])
-        yield Sentence(f"whether raters worked independently in {which}, whose answers came from sheets", True)
-    if facts.pilots:
-        yield Sentence(f"Before the main rounds they labelled a pilot ({numbered('round', facts.pilots)}).")
-    if facts.n_training:
-        yield Sentence(f"They were trained on {counted(facts.n_training, 'item')} whose right answer was known.")
-    if not facts.pilots and not facts.n_training:
-        yield Sentence("how the raters were trained", is_missing=True)
-    if len(facts.versions) > 1:
-        yield Sentence(f"Between rounds the taxonomy was revised, from version {facts.versions[0]} to "
-                       f"{facts.versions[-1]}.")  # fmt: skip
+        yield sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded))
+    if sheets := [wave.number for wave in facts.waves if wave.n_from_sheets]:
+        yield sentences.from_sheets(sheets)
 
 
-def _statistics(facts: Facts) -> Iterable[Sentence]:
-    yield Sentence("Reliability is the agreement of the answers given before discussion.")
+def _agreement(facts: Facts) -> Iterable[Sentence]:
+    if not facts.labeled:
+        return
+    if not facts.measured:
+        return
+    if facts.headline:
+        yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on)
+    else:
+        yield sentences.no_headline()
     alike: dict[tuple[object, ...], list[Dimension]] = {}
-    for each in facts.dimensions:
+    for each in facts.measured:
         same = (each.is_fixed, each.statistic, each.threshold, each.fixed_on, each.is_fixed_before, each.reason)
         alike.setdefault(same, []).append(each)
     for those in alike.values():
         one, titles = those[0], facts.titles(those)
-        if not one.is_fixed:
-            yield Sentence(f"For {titles}, {one.statistic} is reported.")
-            yield Sentence(f"a coefficient for {titles} that was fixed before labelling, and why it suits", True)
-            continue
-        when = f" on {day(one.fixed_on)}" if one.fixed_on else ""
-        before = ", before labelling began" if one.is_fixed_before else ", after labelling had begun"
-        threshold = f", with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
-        yield Sentence(f"For {titles}, {one.statistic} was fixed{when}{before}{threshold}.")
-        if one.reason:
-            yield Sentence(f"The reason given: {one.reason.strip().rstrip('.')}.")
+        if one.is_fixed:
+            yield sentences.fixed(titles, one)
+            yield sentences.reason(titles, one)
         else:
-            yield Sentence(f"why {one.statistic} suits {titles}", is_missing=True)
+            yield from sentences.not_fixed(titles, one)
+        for each in those if facts.headline else ():
+            yield from _found(facts, each)
+    yield from sentences.computed(facts)
 
 
-def _found(facts: Facts) -> Iterable[Sentence]:
-    for each in facts.dimensions:
-        yield Sentence(_value(each))
-    if not facts.dimensions or facts.n_answers == 0:
-        return
-    if not facts.n_changed:
-        told = facts.n_from_sheets < facts.n_answers
-        where = " in Concord" if facts.n_from_sheets else ""
-        yield Sentence(
-            f"No rater changed an answer{where} after seeing those of others."
-            if told
-            else "The sheets hold no answers from after discussion."
-        )
+def _found(facts: Facts, each: Dimension) -> Iterable[Sentence]:
+    """What came out for a dimension, and what is excluded from it."""
+    if not each.before.units:
+        yield sentences.nothing_compared(each)
     else:
-        yield Sentence(
-            f"{counted(facts.n_changed, 'answer')} {'was' if facts.n_changed == 1 else 'were'} changed in discussion; "
-            "what is said of after discussion tells how far raters came together, not how reliable they are."
-        )
+        yield sentences.agreement(each)
+        yield from (told for told in (sentences.threshold(each), sentences.by_round(each, facts.pilots)) if told)
+        if facts.n_changed and each.after is not None and each.after.value is not None:
+            yield sentences.agreement(each, when="after")
+    yield from (sentences.excluded(each, because, n) for because, n in each.left_out)
 
 
-def _value(each: Dimension) -> str:
-    before = each.before
-    rests = f"{counted(before.units, 'unit')}, {counted(len(before.raters), 'rater')}"
-    if before.value is None:
-        return f"{each.title}: undefined ({rests}), for: {(before.undefined or 'no reason is known').rstrip('.')}."
-    interval = f"95 % interval {before.interval}; " if before.interval else ""
-    said = f"{each.title}: {before.words} ({interval}{rests})"
-    if each.standing:
-        said += f", which {each.standing}"
-    if len(each.by_round) > 1:
-        waves = [f"{found.words} in round {number}" for number, found in sorted(each.by_round.items()) if found.units]
-        said += f"; by round, {listed(waves)}" if len(waves) > 1 else ""
-    if each.after is not None and each.after.value is not None and each.after.value != before.value:
-        said += f"; after discussion, and not as a measure of reliability, {each.after.words}"
-        said += f" ({each.after.interval})" if each.after.interval else ""
-    return said + "."
-
-
-def _decided(facts: Facts) -> Iterable[Sentence]:
-    taken = [each for each in facts.decided if each.method != "imported"]
-    if taken:
-        ways = []
-        for each in taken:
-            by = [*each.by, *([f"{each.n_others} who did not rate"] if each.n_others else [])]
-            who = f" (decided by {listed(by)})" if by else ""
-            ways.append(f"{each.n:,} {METHODS.get(each.method, each.method)}{who}")
-        n = sum(each.n for each in taken)
-        were = "was" if n == 1 else "were"
-        yield Sentence(f"{counted(n, 'disagreement')} {were} decided: {listed(ways)}.")
-    if brought := facts.n_decided - sum(each.n for each in taken):
-        yield Sentence(f"{counted(brought, 'final value')} came with the sheets, whether raters had differed or not.")
-        yield Sentence("how the disagreements of the sheets were resolved", is_missing=True)
-    elif not taken:
-        yield Sentence("how disagreements were resolved; nothing is decided in Concord yet", is_missing=True)
+def _disagreements(facts: Facts) -> Iterable[Sentence]:
+    if facts.n_changed:
+        yield sentences.revised(facts.n_changed, facts.n_answers)
+    if facts.resolved:
+        yield sentences.resolved(facts.resolved)
+    if n := facts.n_decided(OVERRULED):
+        yield sentences.overruled(n)
+    codes = sorted({code for each in facts.decided for code in each.by}, key=lambda code: (len(code), code))
+    if codes or facts.n_resolvers_without_labels:
+        yield sentences.entered_by(codes, facts.n_resolvers_without_labels)
+    if n := facts.n_decided(IMPORTED):
+        yield from sentences.final_values(n)
+    elif not facts.resolved and facts.labeled:
+        yield sentences.not_resolved()
     if waiting := [wave.number for wave in facts.waves if wave.is_resolving]:
-        yield Sentence(f"the end of {numbered('round', waiting)}, where disagreements are still being decided", True)
+        yield sentences.still_resolving(waiting)
     if facts.n_proposals:
-        yield Sentence(
-            f"Raters asked {counted(facts.n_proposals, 'time')} for a category that the taxonomy had not; until it was "
-            "answered, that counts as a category of its own."
-        )
+        yield sentences.proposals(facts.n_proposals)
 
 
-def _left_out(facts: Facts) -> Iterable[Sentence]:
-    for each in facts.dimensions:
-        if n := sum(n for _, n in each.left_out):
-            one = len(each.left_out) == 1
-            why = "; ".join(reason if one else f"{some:,}: {reason}" for reason, some in each.left_out)
-            yield Sentence(f"Left out of {each.title} {'is' if n == 1 else 'are'} {counted(n, 'unit')} ({why}).")
-    if n := sum(wave.n_skipped for wave in facts.waves):
-        yield Sentence(f"{counted(n, 'assignment')} {'was' if n == 1 else 'were'} skipped with a reason.")
-
-
-def _computed(facts: Facts) -> Iterable[Sentence]:
-    if not any(each.before.value is not None for each in facts.dimensions):
-        return
-    yield Sentence(
-        f"All numbers were computed with {facts.software}; intervals are percentile intervals of a bootstrap over "
-        f"units ({facts.resamples:,} resamples, seed {facts.seed})."
-    )
+def _versions(facts: Facts) -> Iterable[Sentence]:
+    if len(facts.by_version) > 1:
+        yield sentences.versions(facts.by_version)
+    yield from (sentences.gate(wave.number, wave.gate) for wave in facts.waves if wave.gate)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from accounts.wording import for_markdown
 
 from .facts import Dimension, Facts, Number
+from .sentences import computed, computed_rows
 
 HEADS = (
-    "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95 % interval", "Threshold", "After discussion"
+    "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
 )  # fmt: skip
-UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95 % interval", "After discussion")
+UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95% CI", "After discussion")
 """The columns where dimension, coefficient and threshold stand above their rows."""
 SIGNS = r"""
 ▲ \uparrow ▼ \downarrow ≤ \leq ≥ \geq ≠ \neq ≈ \approx → \rightarrow ← \leftarrow ↔ \leftrightarrow ⇒ \Rightarrow
@@ -58,7 +59,7 @@ HYPHENS = re.compile(r"-(?=-)")
 
 @dataclass(frozen=True)
 class Row:
-    """A line: one dimension in one round, or over all of them (`round` None)."""
+    """A line: one dimension in one round, or in those of the headline together (`round` None)."""
 
     dimension: Dimension
     round: int | None
@@ -72,7 +73,7 @@ class Row:
         return [
             self.dimension.title,
             self.dimension.statistic,
-            "all" if self.round is None else str(self.round),
+            "headline" if self.round is None else str(self.round),
             f"{self.number.units:,}",
             str(len(self.number.raters)),
             self.number.words,
@@ -104,15 +105,15 @@ def heads(facts: Facts) -> list[str]:
 
 
 def rows(facts: Facts) -> list[Row]:
-    """The dimensions in their order, round by round and then over all, where there is more than one round.
+    """The dimensions in their order, round by round, and then in the headline where that is more than the one row.
 
     Rounds in which nothing was compared are left out.
     """
     found = []
-    for each in facts.dimensions:
+    for each in facts.measured:
         having = {number: one for number, one in sorted(each.by_round.items()) if one.units}
         found += [Row(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
-        if len(having) != 1:
+        if facts.headline and (len(having) > 1 or list(having) != list(facts.headline)):
             found.append(Row(each, None, each.before, each.after))
     return found
 
@@ -144,17 +145,23 @@ def latex(facts: Facts) -> str:
 
 def _caption(facts: Facts) -> str:
     undefined = [
-        f"{row.dimension.title}, {'all rounds' if row.round is None else f'round {row.round}'}: {row.number.undefined}"
+        f"{row.dimension.title}, {_name(row)}: {row.number.undefined}"
         for row in rows(facts)
         if row.number.value is None and row.number.undefined
     ]
-    said = (
-        f"{facts.study}. Intervals by a bootstrap over units ({facts.resamples:,} resamples, seed {facts.seed}; "
-        f"{facts.software})."
-    )
+    methods: dict[str, dict[str, None]] = {}
+    for row in rows(facts):
+        if row.number.ci_method:
+            methods.setdefault(row.number.ci_method, {})[_name(row)] = None
+    found = computed_rows(facts, {method: list(names) for method, names in methods.items()}) or computed(facts)
+    said = " ".join([f"{facts.study}.", *(each.text for each in found)])
     if facts.n_changed:
-        said += " What stands under “after discussion” is no measure of reliability."
+        said += " Agreement after discussion is no measure of reliability."
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
+
+
+def _name(row: Row) -> str:
+    return "headline" if row.round is None else f"round {row.round}"
 
 
 def markdown_table(facts: Facts) -> str:

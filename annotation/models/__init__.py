@@ -3,7 +3,15 @@
 from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
 from annotation.models.life import Arrival, Deletion
 from annotation.models.plans import Plan, ProposalOutcome
-from annotation.models.resolving import InboxLine, PartMatch, Remark, Resolution, ResolutionValue
+from annotation.models.resolving import (
+    InboxLine,
+    Meeting,
+    MeetingResolution,
+    PartMatch,
+    Remark,
+    Resolution,
+    ResolutionValue,
+)
 from annotation.models.results import Analysis, Export
 from annotation.models.rounds import BulkJob, Round, RoundItem, RoundRater
 from annotation.models.sheets import Spelling, Workbook
@@ -36,6 +44,8 @@ __all__ = [
     "Invitation",
     "InvitationUse",
     "Item",
+    "Meeting",
+    "MeetingResolution",
     "Membership",
     "PartMatch",
     "Plan",

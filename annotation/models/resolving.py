@@ -1,6 +1,7 @@
 """What was decided where raters differed; a decision stands beside their answers and not over them."""
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from annotation.models.labelling import Annotation
@@ -19,6 +20,7 @@ class Resolution(Public, models.Model):
         OWNER = "owner"
         IMPORTED = "imported"
         REOPENED = "reopened", "reopened: what was decided before counts no more"
+        ADJUDICATOR = "adjudicator"
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="resolutions")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="resolutions")
@@ -49,6 +51,33 @@ class ResolutionValue(models.Model):
     boolean = models.BooleanField(null=True, blank=True)
     number = models.FloatField(null=True, blank=True)
     text = models.TextField(null=True, blank=True)
+
+
+class Meeting(models.Model):
+    """A meeting in which disagreements of a round were discussed, as whoever resolved them stated; only appended."""
+
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="meetings")
+    held_on = models.DateField()
+    participants = ArrayField(models.TextField(), help_text="Who took part: raters by code, others as they were named.")
+    stated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+
+class MeetingResolution(models.Model):
+    """A resolution that a meeting was stated for; only ever appended."""
+
+    meeting = models.ForeignKey(Meeting, on_delete=models.PROTECT, related_name="places")
+    resolution = models.ForeignKey(Resolution, on_delete=models.PROTECT, related_name="meetings")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["meeting", "resolution"], name="a_meeting_names_a_resolution_once"),
+        ]
 
 
 class PartMatch(models.Model):

@@ -204,6 +204,12 @@ class Membership(models.Model):
         """The users whose acts here are this member's: now, before they left, and where the study came from."""
         return [each for each in (self.user, self.former_user, self.formerly) if each is not None]
 
+    @property
+    def account_ids(self) -> set[int]:
+        """The ids of the accounts whose acts are this person's: of `accounts`, and the one that was invited."""
+        ids = (self.user_id, self.former_user_id, self.formerly_id, self.invited_user_id)
+        return {each for each in ids if each is not None}
+
     def has_role(self, *roles: str) -> bool:
         return any(role in self.roles for role in roles)
 

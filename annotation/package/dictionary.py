@@ -317,9 +317,21 @@ def _resolutions(dimension: Column) -> Table:
                 "method",
                 "string",
                 "How it was decided.",
-                _words("discussion", "third_rater", "majority", "owner", "imported", "reopened"),
+                _words("adjudicator", "discussion", "third_rater", "majority", "owner", "imported", "reopened"),
                 is_required=True,
             ),
+            Column(
+                "reported_as",
+                "string",
+                "How the methods report it: the method as far as remarks, answers and roles bear it out, or a meeting "
+                "that whoever resolved it stated.",
+                _words(
+                    "adjudicator", "discussion", "meeting", "third_rater", "majority", "owner", "imported", "reopened"
+                ),
+                is_required=True,
+            ),
+            Column("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
+            Column("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
             Column("rationale", "string", "Why."),
             Column("decided_by", "string", "A rater's code, or what stands for somebody else."),
             Column("decided_at", "datetime", "When."),
@@ -407,7 +419,13 @@ AGREEMENT = Table(
     "Every coefficient of every dimension, over all rounds and in each, before and after discussion.",
     [
         Column("dimension", "string", "Key of the dimension.", is_required=True),
-        Column("round", "integer", "Number of the round; empty: all pilot and main rounds together."),
+        Column("round", "integer", "Number of the round; empty: several rounds together, as headline tells."),
+        Column(
+            "headline",
+            "boolean",
+            "Whether it is the study's number; a row without a round where it is false has all pilot and main rounds.",
+            is_required=True,
+        ),
         Column("when", "string", "Before or after discussion.", _words("before", "after"), is_required=True),
         Column("metric", "string", "The distance of Krippendorff's alpha."),
         Column("weights", "string", "Of weighted kappa and AC2, where the dimension has an order."),
@@ -418,7 +436,11 @@ AGREEMENT = Table(
         Column("se", "number", "Analytic standard error, where one is published."),
         Column("ci_low", "number", "2.5 percentile of the bootstrap."),
         Column("ci_high", "number", "97.5 percentile of the bootstrap."),
-        Column("p_threshold", "number", "Probability that the true value reaches the threshold, where one was fixed."),
+        Column(
+            "p_threshold",
+            "number",
+            "Probability of reaching the threshold, taken as normal about the value with its standard error.",
+        ),
         Column("undefined", "string", "Why there is no value."),
     ],
     folder="results",

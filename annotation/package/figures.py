@@ -30,6 +30,8 @@ def agreement_figures(
         found["trend"] = on_paper(trends(drawn, PRINT))
     for entry in entries:
         key = entry["dimension"]
+        if f"confusion-{key}" in found:
+            continue  # of the headline set, which stands behind all rounds together
         if entry["round"] is None and entry["when"] == "before" and entry["kind"] not in ("number", "text"):
             drawing = _confusion(entry, titles[key], positions[key])
             if drawing is not None:

@@ -31,7 +31,10 @@ CARDS = ("labels", "labels_wide", "ratings", "resolutions", "items", "issues")
 
 @dataclass(frozen=True)
 class Cover:
-    """What the papers say of a package; `counts` has of each table its rows, `hidden` the rounds that are not in it."""
+    """What the papers say of a package; `counts` has of each table its rows, `hidden` the rounds that are not in it.
+
+    `n_items` and `n_raters` are those with a label: the tables also list items and raters without one.
+    """
 
     slug: str
     title: str
@@ -41,6 +44,8 @@ class Cover:
     tables: Mapping[str, Table]
     counts: Mapping[str, int]
     methods: str
+    n_items: int
+    n_raters: int
     licence: str = "CC-BY-4.0"
     authors: Sequence[str] = ()
     texts: str = "referenced"
@@ -60,12 +65,11 @@ class Cover:
 
     @property
     def abstract(self) -> str:
-        n_items, n_labels = self.counts["items"], self.counts["labels"]
         return (
-            f"{counted(n_items, 'item')} labelled by {counted(self.counts['raters'], 'rater')} against the taxonomy "
+            f"{counted(self.n_items, 'item')} labeled by {counted(self.n_raters, 'rater')} against the taxonomy "
             f"“{self.taxonomy}”: {counted(self.counts['ratings'], 'rating')} before and after discussion, "
-            f"{counted(self.counts['resolutions'], 'decision')} with their rationale, "
-            f"{counted(n_labels, 'agreed label')}, and the agreement of the raters."
+            f"{counted(self.counts['resolutions'], 'resolution')} with their rationale, later revisions included, "
+            f"{counted(self.counts['labels'], 'agreed label')}, and the agreement of the raters."
         )
 
 

@@ -291,6 +291,7 @@ class Table:
 
 
 def table_of(data, answers, entry):
+    """The table of an entry, and its clusters: the patterns of all units of each item that recurs in several rounds."""
     units = units_of(data, answers, entry)
     raters = sorted({rater for given in units.values() for rater in given}, key=in_code_order)
     used = {value for given in units.values() for value in given.values()}
@@ -298,8 +299,15 @@ def table_of(data, answers, entry):
     place = {category: k for k, category in enumerate(categories)}
     rows = [[place[given[rater]] if rater in given else -1 for rater in raters] for given in units.values()]
     values = np.array(rows, dtype=int).reshape(len(rows), len(raters))
-    values, counts = np.unique(values, axis=0, return_counts=True) if len(rows) else (values, np.zeros(0))
-    return Table(values, counts.astype(float), categories, raters)
+    if not len(rows):
+        return Table(values, np.zeros(0), categories, raters), []
+    values, at, counts = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    by_item, where = defaultdict(Counter), defaultdict(set)
+    for (number, item, _), pattern in zip(units, np.ravel(at).tolist(), strict=True):
+        by_item[item][pattern] += 1
+        where[item].add(number)
+    clusters = [by_item[item] for item in by_item if len(where[item]) > 1]
+    return Table(values, counts.astype(float), categories, raters), clusters
 
 
 def beyond_chance(agreed, by_chance):
@@ -594,7 +602,7 @@ def coefficients_of(table, entry, fixed, paths):
     }
 
 
-def intervals_of(coefficients, counts, resamples, seed):
+def intervals_of(coefficients, counts, resamples, seed, kept=None):
     """The 2.5 and 97.5 percentiles over resamples of the units, all coefficients on the same ones."""
     if not coefficients or not resamples:
         return {}
@@ -615,7 +623,35 @@ def intervals_of(coefficients, counts, resamples, seed):
         every = np.concatenate(each)
         defined = every[~np.isnan(every)]
         if len(defined) and 2 * len(defined) >= len(every):
+            if kept is not None:
+                kept[name] = defined
             found[name] = tuple(float(edge) for edge in np.percentile(defined, [2.5, 97.5]))
+    return found
+
+
+def intervals_of_clusters(coefficients, counts, clusters, resamples, seed):
+    """Standard error and percentiles over resamples of clusters: an item that recurs is drawn with all of its units."""
+    alone, tally = counts.astype(int).copy(), Counter()
+    for cells in clusters:
+        for pattern, n in cells.items():
+            alone[pattern] -= n
+        tally[tuple(sorted(cells.items()))] += 1
+    for pattern, n in enumerate(alone.tolist()):
+        if n:
+            tally[((pattern, 1),)] += n
+    kinds = sorted(tally)
+    members = np.zeros((len(kinds), len(counts)))
+    for kind, cells in enumerate(kinds):
+        for pattern, n in cells:
+            members[kind, pattern] = n
+    n_kinds = np.array([tally[kind] for kind in kinds])
+    found = {}
+    for name, coefficient in coefficients.items():
+        values = {}
+        intervals_of({name: lambda drawn: coefficient(drawn @ members)}, n_kinds, resamples, seed, values)  # noqa: B023
+        if name in values:
+            low, high = np.percentile(values[name], [2.5, 97.5])
+            found[name] = (float(values[name].std(ddof=1)), float(low), float(high))
     return found
 
 
@@ -736,13 +772,15 @@ def check_agreement(data, report):
         )
     every = {"before": answers_of(data, "blind"), "after": answers_of(data, "current")}
     for entry in document["entries"]:
-        at = f"{entry['dimension']}, {'all rounds' if entry['round'] is None else 'round ' + str(entry['round'])}"
+        where = f"rounds {entry['rounds']}" if entry["round"] is None else f"round {entry['round']}"
+        at = f"{entry['dimension']}, {where}"
         at += f", {entry['when']}"
 
         def check(key, reported, found, at=at):
             report.compare(file, f"{at}: {key}", reported, found)
 
-        t = table_of(data, every[entry["when"]], entry)
+        t, clusters = table_of(data, every[entry["when"]], entry)
+        is_clustered = any(each["ci_method"] == "cluster_bootstrap" for each in entry["coefficients"])
         fixed = document["fixed"].get(entry["dimension"], {})
         paths = {}
         for number in sorted(entry["rounds"], reverse=True):
@@ -762,10 +800,18 @@ def check_agreement(data, report):
         values = {name: math.nan if each is None else each.value() for name, each in every_one.items()}
         defined = {name: each for name, each in every_one.items() if not math.isnan(values[name])}
         intervals = intervals_of(defined, t.counts, document["resamples"], document["seed"]) if draws_alike else None
+        of_clusters = {}
+        if is_clustered and draws_alike:
+            of_clusters = intervals_of_clusters(defined, t.counts, clusters, document["resamples"], document["seed"])
         for each in entry["coefficients"]:
             name = each["name"]
             check(name, each["value"], None if math.isnan(values[name]) else values[name])
             error = defined[name].error() if name in defined else None
+            if each["ci_method"] == "cluster_bootstrap":
+                if not draws_alike:
+                    continue
+                error, *interval = of_clusters.get(name, (None, None, None))
+                intervals = {**intervals, name: tuple(interval)}
             check(f"{name}, standard error", each["se"], error)
             if intervals is not None:
                 check(f"{name}, 95 % interval", [each["ci_low"], each["ci_high"]], intervals.get(name, (None, None)))

@@ -13,7 +13,9 @@ import orjson
 from annotation.errors import Invalid
 from annotation.package.archive import CHECKSUMS, PIECE
 
-KIND, FORMAT = "concord study", 1
+KIND, FORMAT = "concord study", 2
+TABLES_SINCE = {"meeting": 2, "meetingresolution": 2}
+"""The format from which on a file holds a table, where it is not the first; an earlier file has no rows of it."""
 MANIFEST = "manifest.json"
 FOLDER = "tables"
 MANIFEST_BYTES_MAX = 1 << 20
@@ -87,6 +89,8 @@ class StudyFile:
 
     def lines(self, name: str) -> Iterator[bytes]:
         """The rows of a table, each as JSON; raises Invalid for one that is too long."""
+        if name not in self.tables:
+            return
         with self.archive.open(path_of(name)) as file:
             while line := file.readline(LINE_BYTES_MAX + 1):
                 if len(line) > LINE_BYTES_MAX:
@@ -146,6 +150,7 @@ def _tables(manifest: Mapping[str, Any], known: set[str], names: Sequence[str]) 
         if not all(type(number) is int and 0 <= number < 1 << 50 for number in numbers):
             raise refused(f"The manifest of the file does not say how large the table {name} is.")
         found[name] = TableFile(name, each["rows"], each["bytes"], str(each.get("sha256")))
-    if missing := sorted(known - set(found)):
+    later = {name for name in known if TABLES_SINCE.get(name, 1) > manifest["format"]}
+    if missing := sorted(known - later - set(found)):
         raise refused(f"The file lacks the table {missing[0]}.")
     return found

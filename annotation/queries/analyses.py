@@ -17,8 +17,8 @@ def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
 
 
 def _is_hidden_from(seat: Seat) -> bool:
-    """Whether this person rates in an open round, may still join one, or owes a third answer."""
-    return bool(seat.hidden_round_ids or seat.arbitrated)
+    """Whether results of a round, or of items that this person still has to rate, are hidden from them."""
+    return bool(seat.hidden_round_ids or seat.withheld)
 
 
 def get_analysis(seat: Seat, number: int) -> Analysis:
@@ -28,8 +28,8 @@ def get_analysis(seat: Seat, number: int) -> Analysis:
         raise NotFound(f"The study “{seat.study.slug}” has no analysis {number}.")
     if _is_hidden_from(seat) and found.created_by_id != seat.user.pk:
         raise Blind(
-            "You rate in a round that is open, may join one, or still owe a third answer. What others saved of "
-            "the labels stays hidden until then."
+            "Some results are hidden from you: a round is open, or you still have to rate items that others rated. A "
+            "title could reveal results, so what others saved of the labels stays hidden until then."
         )
     found.study = seat.study
     return found

@@ -55,7 +55,7 @@ def with_new_states(seat: Seat) -> QuerySet[Item]:
 def _answers(seat: Seat) -> QuerySet[Assignment]:
     """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide."""
     own = Q(rater=seat.membership.pk if seat.membership else None)
-    told = ~Q(round__in=seat.hidden_round_ids) & seat.not_owed()
+    told = ~Q(round__in=seat.hidden_round_ids) & seat.not_withheld()
     return Assignment.objects.filter(own | told, round__study=seat.study, current__isnull=False).order_by()
 
 

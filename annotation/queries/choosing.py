@@ -13,6 +13,7 @@ from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
+from annotation.queries.slices import repositories
 from annotation.queries.states import newest_readable, readable_states
 from annotation.sampling import allocate, sample_size
 from ingest import filters
@@ -98,11 +99,48 @@ class Draft:
         return any(share.is_emptied for share in self.shares)
 
 
+def repositories_in_use(study: Study) -> list[str]:
+    """The repositories that items of a study are from, or that its samples name, in order; two queries."""
+    found = {name.lower(): name for name in repositories(study)}
+    for filter in Sample.objects.filter(study=study).values_list("filter", flat=True):
+        named = filter.get("repository") or []
+        for name in [named] if isinstance(named, str) else named:
+            found.setdefault(name.lower(), name)
+    return [found[key] for key in sorted(found)]
+
+
+def with_repository(study: Study, conditions: object) -> object:
+    """A filter with the repository of the study, if it names none and the study uses exactly one."""
+    if not isinstance(conditions, Mapping) or not _names_no_repository(conditions):
+        return conditions
+    used = repositories_in_use(study)
+    return {**conditions, "repository": used} if len(used) == 1 else conditions
+
+
+def _names_no_repository(conditions: object) -> bool:
+    return isinstance(conditions, Mapping) and conditions.get("repository") in (None, "", [])
+
+
+def drawn_without(sample: Sample) -> Sample | None:
+    """A sample that left out the issues of this one; one query."""
+    for other in Sample.objects.filter(study=sample.study_id).defer("frame").exclude(pk=sample.pk).order_by("pk"):
+        left_out = other.filter.get("exclude_sample")
+        numbers = left_out if isinstance(left_out, list) else [left_out]
+        if (left_out == "all" and other.pk > sample.pk) or sample.pk in map(row_number, numbers):
+            return other
+    return None
+
+
 def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -> Draft:
     """Reads filter and wish and says what they give, for a draw or (`is_draw=False`) only to look. Raises Invalid."""
     given = filters.read(conditions, others=tuple(OWN_WORDS))
     further = _further(seat.study, conditions)
-    if fields := wish.faults(is_draw=is_draw):
+    fields = wish.faults(is_draw=is_draw)
+    if is_draw and _names_no_repository(conditions):
+        used = repositories_in_use(seat.study)
+        which = f"This study uses {', '.join(used)}." if used else "This study uses none yet."
+        fields["filter.repository"] = [f"Name at least one repository as owner/name. {which}"]
+    if fields:
         raise Invalid("The sample could not be drawn.", fields=fields)
     frame = filters.frame(
         given,

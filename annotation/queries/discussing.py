@@ -85,7 +85,7 @@ def remarks(round_: Round, item: Item, *, after: int = 0) -> QuerySet[Remark]:
 
 def visible_remarks(seat: Seat, rounds: Iterable[Round]) -> QuerySet[Remark]:
     """The remarks of rounds in whose discussion this person takes part, items they are to judge as arbiter left out."""
-    found = Remark.objects.filter(seat.not_owed(), round__in=list(rounds))
+    found = Remark.objects.filter(seat.not_withheld(), round__in=list(rounds))
     return found.select_related("author__user", "dimension", "item", "round")
 
 

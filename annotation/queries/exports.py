@@ -48,11 +48,11 @@ def why_hidden(seat: Seat, export: Export) -> str:
 
     The number of rows and bytes of a file, and its hash, depend on the answers in it.
     """
-    if not export.rounds or not (seat.hidden_round_ids or seat.arbitrated):
+    if not export.rounds or not (seat.hidden_round_ids or seat.withheld):
         return ""
     rounds = Round.objects.filter(pk__in=seat.hidden_round_ids, number__in=export.rounds).order_by("number")
     if (number := rounds.values_list("number", flat=True).first()) is not None:
         return f"This file holds what others said in round {number}; it stays closed to you until that round is over."
-    if any([*place] not in export.hidden for place in seat.arbitrated):
-        return "This file holds what others said of items that you are asked about as a third rater; answer first."
+    if any([*place] not in export.hidden for place in seat.withheld):
+        return "This file holds what others said of items that you still have to rate; it is closed to you until then."
     return ""

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, IntegerField, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.access import ADJUDICATOR, OWNER, RATER, READER
@@ -263,9 +264,10 @@ def candidates(round_: Round) -> list[Membership]:
 def unblinded_among(
     round_: Round, members: Iterable[Membership], in_round: Mapping[int, RoundRater] | None = None
 ) -> set[int]:
-    """The ids of those who held a role that could read the round's answers, at a time when others had answered.
+    """The ids of those who could read the round's answers, at a time when others had answered.
 
-    Those who only rate are among them as soon as they read answers of a round that is being resolved (`note_reading`).
+    Whoever has a line in the audit log that they read answers or results of it (`note_reading`, `note_results`) is
+    among them, by any of their accounts: the one that is invited, and the one on the server that the study came from.
 
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
     when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
@@ -276,20 +278,29 @@ def unblinded_among(
     if in_round is None:
         in_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_, rater__in=everybody)}
     found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
-    if round_.resolving_at is not None:
-        lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, at__gte=round_.resolving_at)
-        lines = lines.filter(detail__round=round_.number, user__in=[pk for each in everybody if (pk := _account(each))])
-        readers = set(lines.order_by().values_list("user_id", flat=True))
-        found |= {each.pk for each in everybody if _account(each) in readers}
+    accounts = {pk for each in everybody for pk in each.account_ids}
+    lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, detail__round=round_.number, user__in=accounts)
+    read_at = dict(lines.order_by().values_list("user_id").annotate(at=Max("at")))
+    readers = [each for each in everybody if not each.account_ids.isdisjoint(read_at)]
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
-    if not suspects:
+    if not suspects and not readers:
         return found
-    given = Assignment.objects.filter(round=round_, rater__in=suspects, state__in=Assignment.FINISHED)
+    given = Assignment.objects.filter(
+        round=round_, rater__in=[each.pk for each in suspects if each.pk], state__in=Assignment.FINISHED
+    )
     with_answer = set(given.exclude(ASKED_MEANWHILE).order_by().values_list("rater_id", flat=True))
     answers = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater_id")
     first = dict(answers.annotate(at=Min("created_at")))
+
+    def answered_at(member: Membership) -> datetime | None:
+        return min((at for rater, at in first.items() if rater != member.pk), default=None)
+
+    for member in readers:
+        since = answered_at(member)
+        if since is not None and max(read_at[pk] for pk in member.account_ids if pk in read_at) >= since:
+            found.add(member.pk)
     for member in suspects:
-        since = min((at for rater, at in first.items() if rater != member.pk), default=None)
+        since = answered_at(member)
         row = in_round.get(member.pk)
         if row is not None and (row.left_at is None or member.pk in with_answer):
             since = since and round_.resolving_at
@@ -302,13 +313,19 @@ def unblinded_among(
     return found
 
 
-def _account(member: Membership) -> int | None:
-    """The account of a member, also of one who was invited and has not accepted."""
-    return member.user_id or member.invited_user_id
+def rounds_to_rate_blind(member: Membership) -> list[Round]:
+    """The rounds in which a member is still to answer without seeing others: open ones, and asked as a third rater."""
+    present = RoundRater.objects.filter(rater=member, left_at__isnull=True, unblinded=False).order_by()
+    asked = Assignment.objects.filter(
+        rater=member, slot__isnull=True, state__in=Assignment.UNFINISHED, unblinded=False
+    ).order_by()
+    is_open = Q(state=Round.State.OPEN, pk__in=present.values("round"))
+    rounds = Round.objects.filter(is_open | Q(pk__in=asked.values("round")), study=member.study_id)
+    return list(rounds.order_by("number"))
 
 
 def _reads_open_answers(member: Membership) -> bool:
-    """Staff read every study: those who were invited read its answers before they accept, too."""
+    """Staff count before they accept an invitation, too, because they read every study."""
     if member.user is None:
         return member.invited_user is not None and member.invited_user.is_staff
     return member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff

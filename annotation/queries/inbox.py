@@ -4,7 +4,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER
-from annotation.models import Assignment, InboxLine, Round, RoundRater
+from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
 
 OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
 """Lines that tell of what others said or did; the other kinds tell of one's own work."""
@@ -13,8 +13,8 @@ OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
 def lines_of(user: User) -> QuerySet[InboxLine]:
     """The lines that this person may see now; what tells of others in a round they are blind in comes later.
 
-    So does what is said of an item that they are yet to answer as a third rater, or of a round whose discussion they
-    do not take part in. One query, whose conditions look at lines of this person alone.
+    So does what is said of an item that they are yet to answer as a third rater or rate again in an open round, or of
+    a round whose discussion they do not take part in. One query, whose conditions look at lines of this person alone.
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
@@ -23,7 +23,13 @@ def lines_of(user: User) -> QuerySet[InboxLine]:
     decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
     takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))
     is_blind = Q(round__state=Round.State.OPEN) & rates
-    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates))
+    again = RoundItem.objects.filter(
+        Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef(OuterRef("member")), left_at=None)),
+        item=OuterRef("item"),
+        round__state=Round.State.OPEN,
+        round__taxonomy_version__taxonomy=OuterRef("round__taxonomy_version__taxonomy"),
+    ).exclude(round__kind=Round.Kind.RELABEL)
+    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates) & ~Exists(again))
     return InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE).filter(seen)
 
 

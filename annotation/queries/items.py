@@ -29,6 +29,7 @@ METHODS = {
     "majority": "decided by majority",
     "owner": "decided by the owner",
     "imported": "imported as final",
+    "adjudicator": "decided by the adjudicator",
 }
 
 
@@ -101,6 +102,7 @@ class ItemInRound:
     own_assignment: str | None = None
     is_training: bool = False
     is_owed: bool = False
+    is_repeated: bool = False
     is_sealed: bool = False
 
     @property
@@ -130,8 +132,9 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     round_ = place.round
     n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
-    is_owed = item.pk in seat.owed_in(round_)
-    is_hidden = is_owed or round_.pk in seat.blind_round_ids
+    is_owed = (round_.pk, item.pk) in seat.arbitrated
+    is_repeated = not is_owed and (round_.pk, item.pk) in seat.withheld
+    is_hidden = is_owed or is_repeated or round_.pk in seat.blind_round_ids
     is_sealed = not is_hidden and seat.hides_answers(round_, item.pk)
     if is_sealed:
         return ItemInRound(
@@ -139,7 +142,14 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
         )
     if is_hidden or round_.state in (Round.State.DRAFT, Round.State.UNDONE):
         return ItemInRound(
-            round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_owed=is_owed
+            round_,
+            n_done,
+            place.n_raters,
+            is_hidden,
+            is_complete=False,
+            own_assignment=own,
+            is_owed=is_owed,
+            is_repeated=is_repeated,
         )
     found = next(iter(round_verdicts(round_, items=[place.item_id])), None)
     if found is None:

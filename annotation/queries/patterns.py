@@ -74,6 +74,18 @@ def patterns(
     return [_pattern(dimension, *row) for row in rows]
 
 
+def patterns_by_item(
+    round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, items: Sequence[int]
+) -> list[tuple[int, PatternRow]]:
+    """The pattern of each unit of some items, with the item's id, in a fixed order; one query."""
+    among = ("SELECT unnest(%s::bigint[])", [list(items)])
+    unit, params = units_sql(round_id, tree, dimension, part, among=among)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT item_id, raters, given_values FROM ({unit}) AS unit ORDER BY item_id, part", params)
+        rows = cursor.fetchall()
+    return [(item, _pattern(dimension, raters, values, 1)) for item, raters, values in rows]
+
+
 def _packed(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> list[PatternRow] | None:
     """The patterns counted as numbers; None where that can't be."""
     asked_of_either = part.applies == "either" and dimension.applies_when is not None

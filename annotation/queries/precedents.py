@@ -85,7 +85,7 @@ def _decided(seat: Seat, round_: Round, item: int, verdict: Verdict) -> list[Res
         .select_related("round__taxonomy_version", "item", "dimension", "decided_by")
         .order_by("-pk")
     )
-    return [row for row in rows[:MOST_LOOKED_AT] if (row.round_id, row.item_id) not in seat.arbitrated]
+    return [row for row in rows[:MOST_LOOKED_AT] if (row.round_id, row.item_id) not in seat.withheld]
 
 
 def _values(rows: Sequence[Resolution]) -> dict[int, Values]:

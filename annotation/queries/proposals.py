@@ -106,7 +106,7 @@ def visible_proposals(seat: Seat) -> Any:
     own = Q(proposed_by=seat.membership) if seat.membership else Q(pk__in=[])
     may_read = own
     if reads_all(seat):
-        may_read |= ~Q(round__in=seat.sealed_round_ids) & seat.not_owed()
+        may_read |= ~Q(round__in=seat.sealed_round_ids) & seat.not_withheld()
     rows = rows.filter(may_read)
     return with_states(rows, own).select_related(*FULL).order_by("pk")
 

@@ -12,11 +12,12 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.consensus import Decision, Values, Verdict
-from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Meeting, Membership, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
 from annotation.queries.matching import matches_of
 from annotation.queries.states import states_of_members
 from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
+from annotation.queries.ways import meetings_of, ways, with_facts
 from ingest.models import Comment, Snapshot
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
@@ -358,28 +359,31 @@ def _parts_of(current: Annotation, moved: Mapping[int, int]) -> frozenset[int]:
     return frozenset(moved.get(part, part) for part in range(1, current.n_parts + 1))
 
 
-def history(round_: Round, item: Item) -> dict[tuple[int, str], list[Decision]]:
-    """All decisions on an item by part and dimension, newest first; two queries."""
+def history(round_: Round, item: Item) -> tuple[dict[tuple[int, str], list[Decision]], dict[int, Meeting]]:
+    """All decisions on an item by part and dimension, newest first, and by their ids the meetings stated for them.
+
+    Each has the method as it is reported. Three queries, and those of `ways`.
+    """
     tree = published_version(round_.taxonomy_version_id)
     rows = list(
-        Resolution.objects.filter(round=round_, item=item)
+        with_facts(Resolution.objects.filter(round=round_, item=item))
         .select_related("decided_by")
         .order_by("part", "dimension", "-revision")
     )
-    values = resolution_values(tree, rows)
+    values, told = resolution_values(tree, rows), ways(rows)
     found: dict[tuple[int, str], list[Decision]] = {}
     for row in rows:
         found.setdefault((row.part, tree.by_id[row.dimension_id].key), []).append(
             Decision(
                 id=row.pk,
                 values=values.get(row.pk, ()),
-                method=row.method,
+                method=told[row.pk],
                 rationale=row.rationale,
                 decided_by=row.decided_by.told_name if row.decided_by else "",
                 decided_at=row.created_at,
             )
         )
-    return found
+    return found, meetings_of(rows)
 
 
 def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:

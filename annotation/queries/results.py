@@ -21,6 +21,7 @@ from annotation.queries.verdicts import (
     resolution_values,
     round_verdicts,
 )
+from annotation.queries.ways import meetings_of, ways, with_facts
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 from taxonomy.models import TaxonomyVersion
@@ -83,6 +84,9 @@ class ResolutionRow:
     revision: int
     values: list[str | bool | float]
     method: str
+    reported_as: str
+    meeting_held_on: str | None
+    meeting_participants: list[str]
     rationale: str
     decided_by: str
     decided_at: datetime
@@ -387,7 +391,9 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
             position = chunk[-1].position
             order = {place.item_id: place.position for place in chunk}
             rows = list(
-                Resolution.objects.filter(round=round_, item__in=list(order)).select_related("item", "decided_by")
+                with_facts(Resolution.objects.filter(round=round_, item__in=list(order))).select_related(
+                    "item", "decided_by"
+                )
             )
             rows.sort(
                 key=lambda row: (
@@ -397,8 +403,9 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     row.revision,
                 )
             )
-            values = resolution_values(tree, rows)
+            values, told, meetings = resolution_values(tree, rows), ways(rows), meetings_of(rows)
             for row in rows:
+                met = meetings.get(row.pk)
                 yield ResolutionRow(
                     item=row.item.identifier,
                     part=row.part,
@@ -408,6 +415,9 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     revision=row.revision,
                     values=list(values.get(row.pk, ())),
                     method=row.method,
+                    reported_as=told[row.pk],
+                    meeting_held_on=met.held_on.isoformat() if met else None,
+                    meeting_participants=list(met.participants) if met else [],
                     rationale=row.rationale,
                     decided_by=row.decided_by.told_name if row.decided_by else "",
                     decided_at=row.created_at,

@@ -36,11 +36,14 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.exports import why_hidden
-from annotation.queries.giving import ASKED_MEANWHILE, asked_meanwhile, below_quota
+from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
+from annotation.registration import not_registered
 from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
 
     As dear as the queue of the round, which is kept while it is being resolved.
     """
-    return Disagreements(queue_of(round_).without(seat.owed_in(round_)).n_open)
+    return Disagreements(queue_of(round_).without(seat.withheld_in(round_)).n_open)
 
 
 @dataclass(frozen=True)
@@ -335,6 +338,16 @@ def labelling_has_begun(study: Study) -> bool:
     return Round.objects.filter(study=study).exclude(Q(state=Round.State.DRAFT) | Q(kind=Round.Kind.SCREENING)).exists()
 
 
+def lacking_registration(round_: Round) -> list[TreeDimension]:
+    """The dimensions without a registered coefficient that opening this draft would begin labeling with.
+
+    Empty for screening, and where labeling has begun: then nothing can be registered beforehand any more. One query.
+    """
+    if round_.kind == Round.Kind.SCREENING or labelling_has_begun(round_.study):
+        return []
+    return not_registered(round_.study.primary, published_version(round_.taxonomy_version_id).dimensions)
+
+
 STUDY_IMPORTED = "study imported"
 """What the audit log calls it that a study came with its file from another server."""
 TELLS_NOTHING = (
@@ -352,19 +365,23 @@ TELLS_NOTHING = (
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     """The study's audit log, newest first.
 
-    Of rounds in which this person is blind, or still has to answer as a third rater, only entries that reveal nobody's
-    answers, and no entry that quotes their agreement or the hash of a file that holds such answers.
+    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, and no entry that
+    quotes their agreement or the hash of a file that holds such answers. Who read answers is not shown to who is blind
+    there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
-    hidden = seat.hidden_round_ids | {round_id for round_id, _ in seat.arbitrated}
+    blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
+    hidden = seat.hidden_round_ids | blind
     if not hidden:
         return rows
-    numbers = list(Round.objects.filter(pk__in=hidden).values_list("number", flat=True))
+    rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))
+    numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    return rows.filter(Q(verb__in=TELLS_NOTHING) | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+    told = Q(verb__in=TELLS_NOTHING) | Q(verb=READ, detail__round__in=for_others)
+    return rows.filter(told | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
 
 
 def rounds_imported(study: Study) -> set[int] | None:

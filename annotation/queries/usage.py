@@ -1,6 +1,7 @@
 """How often the categories of a taxonomy were given, for who edits it."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Count, F, Q
@@ -23,20 +24,19 @@ class Usage:
     n_lost: int = 0
 
 
-def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
-    """What was given in the rounds that are over, in the studies this person may read, in terms of a version.
+def usage(seats: Sequence[Seat], taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
+    """What was given in the rounds that are over, in these places of one person, in terms of a version.
 
-    A round that is open counts for nobody, one in which the person is blind not for them, nor do items that they still
-    have to answer as a third rater. One query, three for each study, and those of the routes.
+    A round that is open counts for nobody, one in which the person is blind not for them, nor do items of which what
+    others said is withheld. One query, four at most for each study, and those of the routes.
     """
-    seats = _seats(user, taxonomy)
     hidden = {round_id for seat in seats for round_id in seat.hidden_round_ids}
     over = Round.objects.filter(
         study__in=[seat.study.pk for seat in seats], taxonomy_version__taxonomy=taxonomy, state__in=Round.OVER
     ).exclude(pk__in=hidden)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
-        .filter(*(seat.not_owed() for seat in seats if seat.arbitrated))
+        .filter(*(seat.not_withheld() for seat in seats if seat.withheld))
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
         .annotate(n=Count("pk"))
         .order_by()
@@ -58,7 +58,7 @@ def usage(user: User, taxonomy: Taxonomy, version: TaxonomyVersion) -> Usage:
     return found
 
 
-def _seats(user: User, taxonomy: Taxonomy) -> list[Seat]:
+def seats_under(user: User, taxonomy: Taxonomy) -> list[Seat]:
     """The person's places in the studies under a taxonomy, or which screen by it; two queries."""
     theirs = Q(taxonomy=taxonomy) | Q(screening_taxonomy=taxonomy)
     studies = list(visible_studies(user).filter(theirs).order_by("slug"))

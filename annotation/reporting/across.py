@@ -1,19 +1,21 @@
 """The rating patterns of a dimension over several rounds, told as they were asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from annotation.access import Seat
-from annotation.agreement import METRICS_BY_KIND, SCALED_KINDS, Patterns, Weights, weights_over
+from annotation.agreement import METRICS_BY_KIND, SCALED_KINDS, Clusters, Patterns, Weights, weights_over
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
+from annotation.queries.headline import recurring_items
 from annotation.queries.left_out import left_out
-from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns
+from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns, patterns_by_item
 from annotation.queries.plans.standing import way
 from annotation.queries.verdicts import code_order
+from annotation.registration import has_coefficients
 from annotation.reporting.kept import Standing, kept, standings
 from annotation.reporting.versions import Told
 from taxonomy.migration import Route
@@ -40,7 +42,8 @@ class Asked:
     """What agreement was asked for: each round in its own version, or all in terms of `version`.
 
     `raters` are the codes of the two whose ratings alone count; `fixed` is what the study fixed for a dimension
-    (metric, weights), which holds where nothing else was asked for. Invalid tells what can't be asked.
+    (metric, weights), which holds where nothing else was asked for, as does `applies_there`. Invalid tells what
+    can't be asked.
     """
 
     dimension: str | None = None
@@ -52,6 +55,7 @@ class Asked:
     raters: tuple[str, ...] = ()
     version: TaxonomyVersion | None = None
     fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    applies_there: str = "both"
 
     @classmethod
     def read(cls, given: dict[str, str]) -> "Asked":
@@ -118,6 +122,14 @@ class Counted:
         """The patterns in the round's own version, as they were given."""
         return self._counted[3]
 
+    def rows_of(self, items: Sequence[int]) -> Iterator[tuple[int, PatternRow]]:
+        """The unit of each part of these items as a pattern that occurs once, told and lifted as asked; one query."""
+        tree = published_version(self.round.taxonomy_version_id)
+        for item, row in patterns_by_item(self.round.pk, tree, self.told.own, self.asked.slice, items):
+            told, _ = self.told.rows([row])
+            for each in at_level(self.told.dimension, told, self.asked.level):
+                yield item, each
+
     @cached_property
     def left_out_because(self) -> Mapping[str, int]:
         """How many units are not compared, by reason; a query where there are any."""
@@ -151,13 +163,15 @@ class Across:
     """A dimension, as the version asked for or the newest one says, with its patterns in each round that has it.
 
     `astray` are the rounds from whose version no mapping leads to the one asked for; `standing` is what had come to
-    count in each round before its patterns were read.
+    count in each round before its patterns were read. `is_headline`: the rounds are the study's headline set, in which
+    an item that recurs is one cluster of the bootstrap.
     """
 
     dimension: TreeDimension
     counted: Sequence[Counted]
     astray: Sequence[Round] = ()
     standing: Mapping[int, Standing] = field(default_factory=dict)
+    is_headline: bool = False
 
     def only(self, rounds: Sequence[Round]) -> "Across":
         """The same in some of the rounds."""
@@ -179,7 +193,7 @@ class Across:
             return compute()
         rounds = [each.round for each in self.counted]
         versions = [each.told.dimension.id for each in self.counted]
-        asked = (self.dimension.id, versions, [each.pk for each in self.astray], question)
+        asked = (self.dimension.id, versions, [each.pk for each in self.astray], self.is_headline, question)
         return kept(what, rounds, self.standing, asked, compute, also=also)
 
     @property
@@ -298,6 +312,32 @@ def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> t
 def patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:
     rows = [row for each in found.counted for row in each.rows]
     return as_patterns(found.dimension, rows, codes, asked.level, keys=list(found.categories))
+
+
+def clusters_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Patterns) -> Clusters | None:
+    """The clusters of the headline set: the units of an item that was rated in several rounds; None without any.
+
+    Cost: a query, and one more per round where items recur.
+    """
+    if not found.is_headline or len(found.counted) < 2 or not has_coefficients(found.dimension.kind):
+        return None
+    recurring = recurring_items([each.round for each in found.counted])
+    if not recurring:
+        return None
+    place = {code: index for index, code in enumerate(patterns.raters)}
+    units: dict[int, list[list[Value | None]]] = {}
+    where: dict[int, set[int]] = {}
+    for each in found.counted:
+        for item, row in each.rows_of(recurring):
+            values: list[Value | None] = [None] * len(place)
+            for rater, value in zip(row.raters, row.values, strict=True):
+                if (code := codes.get(rater)) in place:
+                    values[place[code]] = value
+            if any(value is not None for value in values):
+                units.setdefault(item, []).append(values)
+                where.setdefault(item, set()).add(each.round.pk)
+    found_twice = [values for item, values in units.items() if len(where[item]) > 1]
+    return Clusters.of(patterns, found_twice) if found_twice else None
 
 
 def as_patterns(

@@ -1,13 +1,14 @@
 """Whether a pilot's agreement speaks for opening the main round: before discussion, against the study's thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.access import Seat
 from annotation.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WAIT, advice, verdict
 from annotation.models import Round
-from annotation.reporting.numbers import Headline, headline
+from annotation.registration import is_registered
+from annotation.reporting.numbers import Headline, of_rounds
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
     One query where the person owes such an answer.
     """
     found: dict[str, Any] | None = round_.gate
-    if found and seat.arbitrated:
-        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.arbitrated})
+    if found and seat.withheld:
+        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.withheld})
         return None if owed.exists() else found
     return found
 
@@ -76,15 +77,17 @@ def last_pilot(seat: Seat) -> Round | None:
 
 
 def gate(seat: Seat) -> Gate | None:
-    """What the last pilot says; None without one, or where the study fixed no threshold.
+    """What the last pilot says; None without one, or where the study registered no threshold.
 
     Three queries where the pilot's numbers were computed before and hold, else as many as its headline takes.
     """
-    if not any(each.get("threshold") is not None for each in seat.study.primary.values()):
+    fixed = [each for each in seat.study.primary.values() if is_registered(each)]
+    if not any(each.get("threshold") is not None for each in fixed):
         return None
     pilot = last_pilot(seat)
     if pilot is None:
         return None
-    lines = [(each, verdict(each.value, each.threshold)) for each in headline(seat, pilot)]
+    numbers = [each if each.fixed_at else replace(each, threshold=None) for each in of_rounds(seat, [pilot])]
+    lines = [(each, verdict(each.value, each.threshold)) for each in numbers]
     found = advice(each for _, each in lines)
     return None if found is None else Gate(pilot, found, lines)

@@ -94,7 +94,7 @@ def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple
         attributes[ROUND] = Single(ROUND, "Round", "ordinal", Categories(words, names), codes)
     columns = replace(columns, attributes=attributes)
     # Counted without looking at the columns: whether an item has a row there depends on what others answered.
-    own = {item for round_id, item in seat.arbitrated if round_id in {each.pk for each in rounds}}
+    own = {item for round_id, item in seat.withheld if round_id in {each.pk for each in rounds}}
     if not own:
         return columns, 0
     return columns.taken(np.flatnonzero(~np.isin(columns.items, list(own)))), len(own)

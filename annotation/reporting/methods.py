@@ -1,19 +1,24 @@
 """The facts of a study for its methods paragraph, checklist and table, as far as their reader may know them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from annotation.access import Seat
+from annotation.calibration import MET, NO_THRESHOLD
 from annotation.methods import (
+    NO_HEADLINE,
+    OVERRULED,
     Decided,
     Dimension,
     Drawn,
     Facts,
+    Gate,
     Number,
     Wave,
     as_text,
@@ -21,15 +26,20 @@ from annotation.methods import (
     latex,
     paragraph,
 )
-from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, RoundRater, Sample
+from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, Sample
 from annotation.queries.choosing import flow
+from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
+from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order
+from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
+from annotation.reporting.gate import gate_then
 from annotation.reporting.machines import machines_in
-from annotation.reporting.numbers import FALLBACK, DimensionReport, Headline, primary, report
+from annotation.reporting.numbers import DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
+from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
     blind__idempotency_key__startswith=MARK
@@ -42,62 +52,72 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
-    eleven more.
+    twelve more.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
     asked = replace(ask(seat, {}), resamples=resamples)
-    reports = report(seat, rounds, rounds, asked, round_number=None) if rounds else []
-    known = _answers(seat, rounds)
-    places = RoundItem.objects.counting().filter(seat.not_owed(), round__in=rounds)
-    items = places.aggregate(
-        n_items=Count("item", distinct=True),
-        n_double=Count("item", distinct=True, filter=Q(n_raters__gte=2)),
-        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
+    headline = headline_set(seat)
+    chosen = list(headline.rounds) or rounds
+    reports = (
+        report(seat, rounds, chosen, asked, round_number=None, is_headline=headline.is_of(chosen)) if rounds else []
     )
-    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
-    codes = people.order_by().values_list("rater__code", flat=True).distinct()
+    known = _answers(seat, rounds)
+    waves = _waves(seat, rounds, known)
+    decided, n_resolvers_without_labels = _decided(seat, rounds)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
         software=f"Concord {settings.CONCORD_VERSION}",
-        waves=_waves(seat, rounds, known),
-        dimensions=_dimensions(seat, rounds, asked, reports),
-        raters=sorted((code for code in codes if code), key=code_order),
+        waves=waves,
+        dimensions=_dimensions(seat, rounds, headline, asked, reports),
+        raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
         machines=[machine.code or "" for machine in machines_in(rounds)],
         has_guidelines=bool(study.guidelines.strip()),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
-        decided=_decided(seat, rounds),
+        decided=decided,
+        n_resolvers_without_labels=n_resolvers_without_labels,
+        n_rated_before=_n_rated_before(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
         seed=next((each.entry["seed"] for each in reports if "seed" in each.entry), 0),
         resamples=resamples,
         hidden=numbers,
-        **items,
+        headline=headline.numbers,
+        headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
+        **_items(seat, rounds),
     )
 
 
+def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """What people were to answer of items that count: no training items, third raters or model raters."""
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    return Assignment.objects.filter(
+        seat.not_withheld(),
+        ~Exists(training),
+        round__in=rounds,
+        slot__isnull=False,
+        rater__kind=Membership.Kind.PERSON,
+    ).order_by()
+
+
 def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
-    """Of each round: answers of people, how many they gave themselves, skipped, and changed since; one query."""
-    counting = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item")).values("known")
+    """Of each round: items with an answer, answers, how many raters gave themselves, skipped, open, revised since.
+
+    One query.
+    """
+    submitted = Q(state=Assignment.State.SUBMITTED)
     rows = (
-        Assignment.objects.filter(
-            seat.not_owed(),
-            round__in=rounds,
-            slot__isnull=False,
-            rater__kind=Membership.Kind.PERSON,
-            state__in=Assignment.FINISHED,
-        )
-        .annotate(known=Subquery(counting))
-        .filter(known__isnull=True)
-        .order_by()
+        _assigned(seat, rounds)
         .values("round")
         .annotate(
-            n_answers=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
-            n_own=Count("pk", filter=Q(state=Assignment.State.SUBMITTED) & OWN),
+            n_items=Count("item", distinct=True, filter=submitted),
+            n_answers=Count("pk", filter=submitted),
+            n_own=Count("pk", filter=submitted & OWN),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
-            n_unblinded=Count("pk", filter=Q(state=Assignment.State.SUBMITTED, blind__isnull=True)),
+            n_open=Count("pk", filter=Q(state__in=Assignment.UNFINISHED)),
+            n_unblinded=Count("pk", filter=submitted & Q(blind__isnull=True)),
             n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
         )
     )
@@ -105,26 +125,48 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     return {row.pop("round"): row for row in found}
 
 
+def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items a person answered again who had answered them in an earlier one of these rounds; one query."""
+    rows = Assignment.objects.filter(
+        rater__kind=Membership.Kind.PERSON, round__in=rounds, state__in=Assignment.FINISHED
+    )
+    same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
+    before = rows.filter(round__number__lt=OuterRef("round__number"), **same)
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    again = rows.filter(seat.not_withheld(), Exists(before), ~Exists(training))
+    return again.aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
+def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
+    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    places = answered.values("round", "item", "round__sample").annotate(n=Count("pk"))
+    return places.aggregate(
+        n_items=Count("item", distinct=True),
+        n_double=Count("item", distinct=True, filter=Q(n__gte=2)),
+        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
+    )
+
+
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
-    """The rounds in order; four queries."""
+    """The rounds in order; five queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
-        for row in RoundItem.objects.filter(seat.not_owed(), round__in=rounds)
+        for row in RoundItem.objects.filter(seat.not_withheld(), round__in=rounds)
         .order_by()
         .values("round")
         .annotate(
-            n=Count("pk", filter=Q(known__isnull=True)),
-            n_double=Count("pk", filter=Q(known__isnull=True, n_raters__gte=2)),
+            n_free=Sum("n_free", filter=Q(known__isnull=True), default=0),
             n_training=Count("pk", filter=Q(known__isnull=False)),
         )
     }
-    raters: dict[int, list[str]] = {}
-    people = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
-    for round_id, code in people.order_by().values_list("round", "rater__code"):
-        raters.setdefault(round_id, []).append(code or "")
+    raters: dict[int, set[str]] = {}
+    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    for round_id, code in answered.values_list("round", "rater__code").distinct():
+        raters.setdefault(round_id, set()).add(code or "")
     unblinded: dict[int, set[str]] = {}
     read_before = Assignment.objects.filter(
-        seat.not_owed(), round__in=rounds, current__isnull=False, blind__isnull=True
+        seat.not_withheld(), round__in=rounds, current__isnull=False, blind__isnull=True
     )
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
@@ -140,25 +182,39 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 version=round_.taxonomy_version.number,
                 is_open=round_.state == Round.State.OPEN,
                 is_resolving=round_.state == Round.State.RESOLVING,
-                n_items=counts.get("n", 0),
-                n_double=counts.get("n_double", 0),
-                raters=sorted(raters.get(round_.pk, []), key=code_order),
+                n_items=answers.get("n_items", 0),
+                raters=sorted(raters.get(round_.pk, ()), key=code_order),
                 n_training=counts.get("n_training", 0),
                 n_answers=answers.get("n_answers", 0),
+                n_outstanding=answers.get("n_open", 0) + counts.get("n_free", 0),
                 n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
                 n_skipped=answers.get("n_skipped", 0),
                 unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
+                gate=_gate(seat, round_),
             )
         )
     return waves
 
 
+def _gate(seat: Seat, round_: Round) -> Gate | None:
+    """What a main round was opened on, unless that is hidden from the person."""
+    found = gate_then(seat, round_)
+    if not found:
+        return None
+    judged = [each for each in found["dimensions"] if each["verdict"] != NO_THRESHOLD]
+    missed = [each["title"] for each in judged if each["verdict"] != MET]
+    return Gate(found["round"], len(judged), missed, found.get("reason") or "")
+
+
 def _dimensions(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, reports: Sequence[DimensionReport]
+    seat: Seat, rounds: Sequence[Round], headline: HeadlineSet, asked: Asked, reports: Sequence[DimensionReport]
 ) -> list[Dimension]:
-    """What was found for each dimension, with the primary coefficient after discussion over all rounds and by round."""
+    """What was found for each dimension in the headline set, with what was found after discussion, and by round.
+
+    Without a headline no number is the study's: those by round are all there is.
+    """
     codes = rater_codes(seat)
     later = replace(asked, slice=replace(asked.slice, when="after"))
     after = {each.dimension.key: each for each in across(rounds, later)} if reports else {}
@@ -167,10 +223,21 @@ def _dimensions(
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
+        of_all = _dimension(each, begun)
+        if not headline.rounds:
+            of_all = replace(
+                of_all,
+                before=Number(0, (), None, undefined=NO_HEADLINE),
+                left_out=(),
+                warnings=(),
+                words=(),
+                ci_method=None,
+            )
+        together = replace(discussed.only(headline.rounds), is_headline=True) if discussed else None
         found.append(
             replace(
-                _dimension(each, seat.study.primary.get(key, {}), begun),
-                after=_number(primary(seat, discussed, codes, later)) if discussed else None,
+                of_all,
+                after=_number(primary(seat, together, codes, later)) if together and together.counted else None,
                 after_by_round={
                     one.round.number: _number(primary(seat, discussed.only([one.round]), codes, later))
                     for one in discussed.counted
@@ -182,13 +249,13 @@ def _dimensions(
     return found
 
 
-def _dimension(found: DimensionReport, fixed: dict[str, Any], begun: datetime | None) -> Dimension:
+def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
     value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at) if head.fixed_at else None
-    why = [(each["reason"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
+    why = [(each["because"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
     if not why and entry["left_out"]:
-        why = [("fewer than two ratings to compare", entry["left_out"])]
+        why = [("", entry["left_out"])]
     weights = entry.get("weights") or "quadratic"
     return Dimension(
         key=dimension.key,
@@ -196,24 +263,26 @@ def _dimension(found: DimensionReport, fixed: dict[str, Any], begun: datetime | 
         kind=dimension.kind,
         n_categories=sum(category.selectable for category in dimension.categories),
         is_conditional=dimension.applies_when is not None,
-        coefficient=head.coefficient or FALLBACK,
+        coefficient=head.coefficient,
         metric=entry["metric"],
         before=_number(head),
         by_round={number: _number(one) for number, one in found.trend.items()},
-        is_fixed=bool(fixed),
+        is_fixed=fixed_at is not None,
+        is_default=head.is_default,
         threshold=head.threshold,
         fixed_on=fixed_at.date() if fixed_at else None,
         is_fixed_before=fixed_at is not None and (begun is None or fixed_at <= begun),
-        reason=fixed.get("reason") or "",
+        reason=head.reason,
         weights=weights if isinstance(weights, str) else "its own",
         words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
         left_out=why,
         warnings=entry["warnings"],
+        ci_method=value.get("ci_method"),
     )
 
 
 def _number(head: Headline) -> Number:
-    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined)
+    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined, head.ci_method)
 
 
 def _samples(rounds: Sequence[Round]) -> list[Sample]:
@@ -234,41 +303,55 @@ def _drawn(sample: Sample) -> Drawn:
     )
 
 
-def _decided(seat: Seat, rounds: Sequence[Round]) -> list[Decided]:
-    """The decisions that count, by method, the most frequent first; two queries."""
+def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
+    """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
+
+    Those of places on which raters agreed are no disagreements: `overruled`. Two queries, those of `ways`, and where
+    there are resolutions those of the queue of their round.
+    """
     newest = Resolution.objects.filter(
         round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
     ).order_by("-revision")
     rows = (
-        Resolution.objects.filter(seat.not_owed(), round__in=rounds)
+        Resolution.objects.filter(seat.not_withheld(), round__in=rounds)
         .filter(revision=Subquery(newest.values("revision")[:1]))
         .exclude(method=Resolution.Method.REOPENED)
-        .order_by()
-        .values_list("method", "decided_by")
-        .annotate(n=Count("pk"))
+        .order_by("round")
     )
+    resolutions = list(with_facts(rows))
+    told = ways(resolutions)
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
-    found: dict[str, dict[int | None, int]] = {}
-    for method, user, n in rows:
-        found.setdefault(method, {})[user] = n
-    return [
-        Decided(
-            method=method,
-            n=sum(by.values()),
-            by=sorted((code for user in by if user and (code := codes.get(user))), key=code_order)
-            if method != Resolution.Method.IMPORTED
-            else (),
-            n_others=sum(1 for user in by if user and not codes.get(user))
-            if method not in (Resolution.Method.IMPORTED, Resolution.Method.MAJORITY)
-            else 0,
-        )
-        for method, by in sorted(found.items(), key=lambda each: (-sum(each[1].values()), each[0]))
-    ]
+    disputed = _disputed([each for each in rounds if any(row.round_id == each.pk for row in resolutions)])
+    counted: Counter[str] = Counter()
+    by: dict[str, set[str]] = {}
+    others: set[int] = set()
+    for row in resolutions:
+        way = told[row.pk]
+        if way != Resolution.Method.IMPORTED:
+            if (row.round_id, row.item_id, row.part, row.dimension_id) not in disputed:
+                way = OVERRULED
+            if row.decided_by_id and codes.get(row.decided_by_id):
+                by.setdefault(way, set()).add(codes[row.decided_by_id] or "")
+            elif row.decided_by_id:
+                others.add(row.decided_by_id)
+        counted[way] += 1
+    decided = [Decided(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
+    return decided, len(others)
+
+
+def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
+    """Round, item, part and dimension of every disagreement, resolved or not."""
+    found = set()
+    for round_ in rounds:
+        tree = published_version(round_.taxonomy_version_id)
+        for line in queue_of(round_).lines:
+            found |= {(round_.pk, line.item, each.part, tree.by_key[each.dimension].id) for each in line.places}
+    return found
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    return Proposal.objects.filter(seat.not_owed(), round__in=rounds, annotation__isnull=False).count()
+    return Proposal.objects.filter(seat.not_withheld(), round__in=rounds, annotation__isnull=False).count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.access import Seat
-from annotation.agreement import one_coefficient, summary
+from annotation.agreement import one_coefficient, share_reaching, summary
 from annotation.models import Round
 from annotation.queries.left_out import BECAUSE
+from annotation.queries.patterns import Slice
+from annotation.registration import DEFAULT, has_coefficients, primary_of
 from annotation.reporting.across import (
     OFF_SCALE,
     Across,
     Asked,
     across,
+    clusters_of,
     metric_for,
     no_such_dimension,
     patterns_of,
@@ -23,28 +26,28 @@ from annotation.reporting.across import (
 from annotation.reporting.raters import with_raters
 from annotation.reporting.slices import ask
 
-FALLBACK = "krippendorff_alpha"
-"""Stands first where the study fixed nothing for a dimension."""
 
-
-def agreement(seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None) -> list[dict[str, Any]]:
+def agreement(
+    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None, is_headline: bool = False
+) -> list[dict[str, Any]]:
     """One entry per dimension over these rounds together, in the order of the version asked for or of the newest.
 
     `rounds` must be such that the person may see them. A unit is a part of an item in a round; raters are told apart by
     their codes. Raises Invalid for a dimension that none of the rounds has, or a metric that does not suit it. Cost:
     one query for the raters and one for what has come to count; where that is other than before, one more per round
-    and dimension (two where ratings are left out by choice).
+    and dimension (two where ratings are left out by choice). `is_headline`: the rounds are the headline set.
     """
     codes = rater_codes(seat)
-    return [entry(each, codes, asked, round_number=round_number) for each in across(rounds, asked)]
+    found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
+    return [entry(each, codes, asked, round_number=round_number) for each in found]
 
 
 def agreement_and_raters(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None
+    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None, is_headline: bool = False
 ) -> list[dict[str, Any]]:
     """The entries of `agreement` with each rater beside what was agreed on (`by_rater`); queries as there, and two."""
     codes = rater_codes(seat)
-    found = across(rounds, asked)
+    found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
     entries = [entry(each, codes, asked, round_number=round_number) for each in found]
     return with_raters(rounds, found, codes, asked, entries)
 
@@ -58,6 +61,7 @@ def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: i
 
 def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int | None) -> dict[str, Any]:
     patterns_found = patterns_of(found, codes, asked)
+    clusters = clusters_of(found, codes, asked, patterns_found)
     weights, unsuited = weights_for(found.dimension, asked, patterns_found)
     numbers = summary(
         patterns_found,
@@ -69,6 +73,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         resamples=asked.resamples,
         left_out=sum(each.n_left_out for each in found.counted),
         thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
+        clusters=clusters,
     )
     numbers["warnings"] += [unsuited] if unsuited else []
     numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
@@ -78,10 +83,19 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         "when": asked.slice.when,
         "applies": asked.slice.applies,
         "version": asked.version.number if asked.version else None,
+        "headline": found.is_headline and is_own_question(asked),
+        "rounds": sorted(each.round.number for each in found.counted),
         **numbers,
         "left_out_because": _because(found),
         "unmapped": _unmapped(found),
     }
+
+
+def is_own_question(asked: Asked) -> bool:
+    """Whether it is asked as the study itself does: before discussion, of everybody and everything."""
+    part = replace(asked.slice, without=(), applies="both")
+    is_whole = part == Slice() and asked.level == "leaf" and asked.version is None and not asked.raters
+    return is_whole and asked.metric is None and asked.weights is None and asked.slice.applies == asked.applies_there
 
 
 def _because(found: Across) -> list[dict[str, Any]]:
@@ -133,39 +147,49 @@ class Headline:
     raters: tuple[str, ...]
     fixed_at: str | None
     reason: str = ""
+    is_default: bool = False
+    reached_share: float | None = None
+    ci_method: str | None = None
 
     @property
     def n_raters(self) -> int:
         return len(self.raters)
 
 
-def headline(seat: Seat, round_: Round) -> list[Headline]:
-    """The primary coefficient of each dimension in a round, before discussion; else Krippendorff's alpha."""
+def of_rounds(seat: Seat, rounds: Sequence[Round], *, is_headline: bool = False) -> list[Headline]:
+    """The primary coefficient of each dimension that has one, in these rounds together, before discussion."""
     codes, asked = rater_codes(seat), ask(seat, {})
-    return [primary(seat, each, codes, asked) for each in across([round_], asked)]
+    return [
+        primary(seat, replace(each, is_headline=is_headline), codes, asked)
+        for each in across(rounds, asked)
+        if each.counted and has_coefficients(each.dimension.kind)
+    ]
 
 
 def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
     """The primary coefficient of a dimension alone; kept until answers come to count otherwise."""
     metric = metric_for(found.dimension, asked)
-    fixed = seat.study.primary.get(found.dimension.key, {})
+    fixed = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
     question = (replace(asked, dimension=None, metric=metric), fixed, codes)
     return found.kept("primary", question, lambda: _primary(seat, found, codes, asked))
 
 
 def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
-    chosen = seat.study.primary.get(found.dimension.key, {})
+    chosen = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
     patterns_found = patterns_of(found, codes, asked)
-    coefficient = one_coefficient(
-        patterns_found,
-        chosen.get("coefficient", FALLBACK),
-        kind=found.dimension.kind,
-        metric=metric_for(found.dimension, asked),
-        weights=weights_for(found.dimension, asked, patterns_found)[0],
-        paths=found.paths,
-        apart=OFF_SCALE,
-        resamples=asked.resamples,
-    )
+    how: dict[str, Any] = {
+        "kind": found.dimension.kind,
+        "metric": metric_for(found.dimension, asked),
+        "weights": weights_for(found.dimension, asked, patterns_found)[0],
+        "paths": found.paths,
+        "apart": OFF_SCALE,
+        "resamples": asked.resamples,
+        "clusters": clusters_of(found, codes, asked, patterns_found),
+    }
+    coefficient = one_coefficient(patterns_found, chosen.get("coefficient", DEFAULT["coefficient"]), **how)
+    threshold, share = chosen.get("threshold"), None
+    if threshold is not None and coefficient.ci_low is not None:
+        share = share_reaching(patterns_found, coefficient.name, threshold, **how)
     return Headline(
         dimension=found.dimension.key,
         title=found.dimension.title,
@@ -174,13 +198,16 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         se=coefficient.se,
         ci_low=coefficient.ci_low,
         ci_high=coefficient.ci_high,
-        threshold=chosen.get("threshold"),
+        threshold=threshold,
+        reached_share=share,
+        ci_method=coefficient.ci_method,
         undefined=coefficient.undefined,
         units=patterns_found.n_units,
         left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),
         raters=tuple(patterns_found.raters[column] for column in patterns_found.active),
         fixed_at=chosen.get("fixed_at"),
         reason=chosen.get("reason", ""),
+        is_default=chosen is DEFAULT,
     )
 
 
@@ -202,7 +229,13 @@ class DimensionReport:
 
 
 def report(
-    seat: Seat, rounds: Sequence[Round], chosen: Sequence[Round], asked: Asked, *, round_number: int | None
+    seat: Seat,
+    rounds: Sequence[Round],
+    chosen: Sequence[Round],
+    asked: Asked,
+    *,
+    round_number: int | None,
+    is_headline: bool = False,
 ) -> list[DimensionReport]:
     """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `across`.
 
@@ -215,10 +248,10 @@ def report(
     discussed = {each.dimension.key: each for each in across(everywhere, asked)} if is_after else {}
     found = []
     for each in across(everywhere, before):
-        here, everywhere_after = each.only(chosen), discussed.get(each.dimension.key)
+        here, everywhere_after = replace(each.only(chosen), is_headline=is_headline), discussed.get(each.dimension.key)
         if not here.counted:
             continue
-        after = everywhere_after.only(chosen) if everywhere_after else None
+        after = replace(everywhere_after.only(chosen), is_headline=is_headline) if everywhere_after else None
         found.append(
             DimensionReport(
                 across=here,

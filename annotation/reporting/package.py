@@ -14,6 +14,8 @@ from annotation.errors import Invalid
 from annotation.models import Analysis, Round
 from annotation.queries.analyses import saved_analyses
 from annotation.queries.effort import MEASURES
+from annotation.queries.headline import headline_set
+from annotation.registration import is_registered
 from annotation.reporting.across import across, rater_codes, visible_rounds
 from annotation.reporting.analysis import Answer, Words, answer, plain_answer
 from annotation.reporting.analysis import Question as Read
@@ -36,24 +38,27 @@ COEFFICIENT = ("value", "se", "ci_low", "ci_high", "p_threshold", "undefined")
 
 
 def agreement_document(seat: Seat, step: Callable[[str], None]) -> dict[str, Any]:
-    """results/agreement.json: each dimension over all pilot and main rounds, and in each round, before and after.
+    """results/agreement.json: each dimension over all pilot and main rounds, in each round, and in the headline set.
 
+    Each before and after discussion; `headline` tells which entries are the study's number.
     Screening rounds stand there one by one. `generator` are draws of the random numbers that the intervals rest on, by
     which a script tells whether its own generator draws alike.
     """
-    together = visible_rounds(seat)
+    together, headline = visible_rounds(seat), headline_set(seat)
     found: list[tuple[int | None, list[Round]]] = [(None, together)] if together else []
     found += [
         (each.number, [each]) for each in sorted([*together, *screening_rounds(seat)], key=lambda each: each.number)
     ]
+    if headline.rounds and not any(headline.is_of(rounds) for _, rounds in found):
+        found.append((None, list(headline.rounds)))
     entries: list[dict[str, Any]] = []
     for number, rounds in found:
         step(f"agreement of {'all rounds' if number is None else f'round {number}'}")
         for when in WHENS:
-            entries += _entries(seat, rounds, when, number)
+            entries += _entries(seat, rounds, when, number, is_headline=headline.is_of(rounds))
     rng = np.random.default_rng(SEED)
     fixed = {
-        key: {name: each[name] for name in FIXED if each.get(name) is not None}
+        key: {name: each[name] for name in FIXED if each.get(name) is not None} | {"registered": is_registered(each)}
         for key, each in seat.study.primary.items()
     }
     return {
@@ -72,16 +77,17 @@ def screening_rounds(seat: Seat) -> list[Round]:
     return [each for each in shown if each.pk not in seat.hidden_round_ids]
 
 
-def _entries(seat: Seat, rounds: Sequence[Round], when: str, number: int | None) -> Iterator[dict[str, Any]]:
+def _entries(
+    seat: Seat, rounds: Sequence[Round], when: str, number: int | None, *, is_headline: bool
+) -> Iterator[dict[str, Any]]:
     codes, asked = rater_codes(seat), ask(seat, {"when": when})
     asked = replace(asked, resamples=RESAMPLES)
     for each in across(rounds, asked):
-        found = entry(each, codes, asked, round_number=number)
+        found = entry(replace(each, is_headline=is_headline), codes, asked, round_number=number)
         yield {
             "dimension": each.dimension.key,
             "kind": each.dimension.kind,
             "round": number,
-            "rounds": sorted(one.round.number for one in each.counted),
             **{name: value for name, value in found.items() if name not in (*LEFT, "dimension", "round")},
             "coefficients": [
                 {name: value for name, value in one.items() if name not in LEFT} for one in found["coefficients"]
@@ -94,7 +100,7 @@ def agreement_rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
     for each in entries:
         for one in each["coefficients"]:
             yield {
-                **{name: each[name] for name in ("dimension", "round", "when", "metric", "weights")},
+                **{name: each[name] for name in ("dimension", "round", "headline", "when", "metric", "weights")},
                 "units": each["units"],
                 "n_raters": each["raters"],
                 "coefficient": one["name"],

@@ -21,7 +21,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
     asked = Asked.read(dict(given))
     study = seat.study
     fields: dict[str, list[str]] = {}
-    part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.arbitrated)))
+    part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.withheld)))
     if name := given.get("repository") or "":
         if slices.has_repository(study, name):
             part = replace(part, repository=name)
@@ -46,7 +46,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
             part = replace(part, raters=tuple(people[code].pk for code in codes))
     if fields:
         raise Invalid("This agreement can't be asked for.", fields=fields)
-    return replace(asked, slice=part, raters=codes, fixed=study.primary)
+    return replace(asked, slice=part, raters=codes, fixed=study.primary, applies_there=study.applies)
 
 
 def _unknown(sentence: str, known: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from annotation.views.agreement_words import (
     scale_words,
     threshold_words,
     which_rounds,
-    word_and_chance,
+    word_of,
 )
 
 MOST_CATEGORIES = 48
@@ -186,7 +186,7 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 "chance": CHANCE[each["name"]],
                 "bar": bar(each["value"], each["ci_low"], each["ci_high"]),
                 "is_primary": each["name"] == head.coefficient,
-                "said": word_and_chance(each),
+                "said": word_of(each),
             }
             for each in entry["coefficients"]
         ],

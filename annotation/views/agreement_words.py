@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from accounts.wording import listed
-from annotation.agreement import benchmark_words, probability_at_least
+from annotation.agreement import benchmark_words
 from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY
@@ -108,38 +108,35 @@ def meaning(head: Headline) -> str:
 
 
 def scale_words(head: Headline) -> str:
-    """The scale's word for the value, and the one it has earned with 95 % certainty; empty where no scale suits."""
+    """The scale's word for the value, and the best it has at least with 95%; empty where no scale suits."""
     for first in benchmark_words(head.coefficient, head.value, head.se)[:1]:
-        said = f"“{first['word']}” on {SCALE_WORDS[first['scale']]}"
-        sure = first["earned"] in (None, first["word"])
-        return said if sure else f"{said}, but only “{first['earned']}” with 95 % certainty"
+        return f"“{first['word']}” on {SCALE_WORDS[first['scale']]}{_at_least(first)}"
     return ""
 
 
+def _at_least(found: Mapping[str, Any]) -> str:
+    return f", at least “{found['earned']}” (95%)" if found["earned"] else ""
+
+
 def threshold_words(head: Headline) -> str:
-    """How probable it is that the true value reaches the threshold; empty without a threshold or a standard error."""
-    if head.value is None or head.threshold is None or not head.se:
+    """In which share of the bootstrap resamples the value reaches the threshold; empty where there is no such share."""
+    if head.reached_share is None:
         return ""
-    probability = probability_at_least(head.value, head.se, head.threshold)
-    return f"The true value reaches it with a probability of {_in_percent(probability)}."
+    return f"It reaches the threshold in {_in_percent(head.reached_share)} of the bootstrap resamples."
 
 
-def word_and_chance(each: Mapping[str, Any]) -> str:
-    """Of a coefficient in an entry: its scale's word, the one it has earned where that is less, and its p."""
-    found = []
-    for first in each["words"][:1]:
-        earned = first["earned"]
-        found.append(f"“{first['word']}”" + ("" if earned in (None, first["word"]) else f", surely “{earned}”"))
-    if each["p_threshold"] is not None:
-        found.append(f"threshold reached with p = {_in_percent(each['p_threshold'])}")
-    return "; ".join(found)
+def word_of(each: Mapping[str, Any]) -> str:
+    """Of a coefficient in an entry: its scale's word, and the best it has at least with 95%."""
+    return "".join(f"“{first['word']}”{_at_least(first)}" for first in each["words"][:1])
 
 
-def _in_percent(probability: float) -> str:
-    """A probability that is never rounded to certainty."""
-    if probability > 0.995:
-        return "over 99 %"
-    return "under 1 %" if probability < 0.005 else f"{probability:.0%}".replace("%", " %")
+def _in_percent(share: float) -> str:
+    """A share that is never rounded to none or all."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share > 0.995:
+        return "over 99%"
+    return "under 1%" if share < 0.005 else f"{share:.0%}"
 
 
 def which_rounds(rounds: Sequence[Round]) -> str:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_seat
+from annotation.actions import reading
 from annotation.actions.analyses import remove_analysis, save_analysis
 from annotation.actions.downloads import record_download
 from annotation.analysis.columns import LEVELS
@@ -43,6 +44,7 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     seat = reading_seat(request, slug)
     seat.require_reading()
     found = labelled_for(seat)
+    reading.note_results(seat, "analysis", reading.PAGE)
     return study_page(
         request,
         seat,
@@ -155,6 +157,7 @@ def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: 
     }
     if (number := question.number("round")) is not None:
         filters["round"] = number
+    reading.note_results(seat, "analysis", reading.FILE, question.number("round"))
     record_download(seat=seat, what=what, format=format, method=request.method, **filters)
 
 
@@ -197,6 +200,7 @@ def _page(
             ]
         sections.append((section, chart, tables, bool(section.table and len(section.table.rows) > 0)))
     versions = versions_to_tell_in(seat)
+    reading.note_results(seat, "analysis", reading.PAGE, question.number("round"))
     return study_page(
         request,
         seat,

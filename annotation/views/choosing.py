@@ -14,13 +14,14 @@ from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
 from annotation.analysis.columns import Ints
 from annotation.choosing_forms import ItemFilter, SampleForm
-from annotation.errors import ConcordError, Invalid
+from annotation.errors import ConcordError, Conflict, Invalid
 from annotation.exports.frames import flow_file, frame_file
 from annotation.forms import explain
-from annotation.models import Item
+from annotation.models import Item, Round
 from annotation.queries import choosing as queries
 from annotation.queries.bulk import job_of
 from annotation.queries.changes import n_changed
+from annotation.queries.slices import repositories_lately
 from annotation.reporting.label_filters import WithLabels, items_with, label_filters
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
@@ -44,7 +45,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         return part
     lines = queries.sample_lines(seat.study)
     started = selection(request.GET["selection"]) if request.GET.get("selection") else None
-    initial = SampleForm.initial_of(started.filter if started else {})
+    initial = SampleForm.initial_of(started.filter if started else _only_repository(seat))
     form = SampleForm(given, initial=initial, samples=[line.sample.pk for line in lines])
     status, drafted = 0, None
     if given is not None:
@@ -77,10 +78,17 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         flow=queries.flow(shown) if shown else [],
         page=page_of(request, queries.drawn_issues(seat, shown), key="position") if shown else None,
         may_screen=seat.has_role(OWNER, ADJUDICATOR),
+        may_discard=is_owner and shown is not None and not Round.objects.filter(sample=shown).exists(),
         repositories=repositories(seat.user)[:200] if is_owner else [],
         selections=queries.selection_lines(seat.user, selections()) if is_owner else [],
         started=started,
     )
+
+
+def _only_repository(seat: Seat) -> dict[str, list[str]]:
+    """The filter that the form begins with: the study's repository, where it uses exactly one."""
+    used = repositories_lately(seat.study) if seat.has_role(OWNER) else []
+    return {"repository": used} if len(used) == 1 else {}
 
 
 def _explain(form: SampleForm, error: ConcordError) -> None:
@@ -153,6 +161,19 @@ def screen_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat = get_seat(me(request), slug)
     actions.take_in(seat=seat, sample=get_sample(seat, pk))
     return redirect(f"{reverse('items', args=[slug])}?sample={pk}")
+
+
+@login_required
+@require_POST
+def discard_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Deletes a sample that no round uses."""
+    seat = get_seat(me(request), slug)
+    try:
+        actions.discard_sample(seat=seat, sample=get_sample(seat, pk))
+        messages.success(request, f"Sample {pk} was discarded. The audit log keeps its filter and seed.")
+    except Conflict as error:
+        messages.error(request, error.message)
+    return redirect("samples", slug)
 
 
 @open_to_reader_links

@@ -23,7 +23,7 @@ from annotation.queries.discussing import News
 from annotation.queries.verdicts import round_verdicts
 from annotation.views.paging import page_of
 from annotation.views.resolving import discussion
-from annotation.views.resolving.here import Here, here_at, may_look
+from annotation.views.resolving.here import Here, here_at, may_look, note_here
 from annotation.views.study_page import me, study_page
 
 
@@ -34,6 +34,7 @@ def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, It
     here.seat.require_sight_of(here.round, item)
     if not may_look(here):
         raise WrongState(f"Round {number} is {here.round.state}; items are discussed when its raters are done.")
+    note_here(here)
     return here, item
 
 
@@ -156,6 +157,7 @@ def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     here = here_at(request, slug, number)
     if not may_look(here):
         return redirect(here.queue_url())
+    note_here(here)
     flagged = request.GET.get("flagged") == "1"
     walk = "flagged" if flagged else "all"
     rows = queries.round_items(here.round, flagged=flagged, without=here.hidden)

@@ -14,7 +14,7 @@ from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import filters_of, record_download
-from annotation.actions.reading import FILE, note_reading
+from annotation.actions.reading import FILE, note_reading, note_results
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.exports import COLUMNS, FORMATS, rows
 from annotation.exports.handing import handed_out
@@ -153,9 +153,11 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     }
     if what == "labels" and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
+    answer = rows.streamed(seat, what, format, options=asked)
     if what in SINGLE_ANSWERS:
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
-    answer = rows.streamed(seat, what, format, options=asked)
+    elif what not in WITH_TEXTS:
+        note_results(seat, what, FILE, asked["round_number"])
     record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
     return answer
 
@@ -196,8 +198,9 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     seat = get_seat(me(request), slug)
     export = get_export_at(seat, number)
     require_download(seat, export)
-    note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
     answer = handed_out(export)
+    note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
+    note_results(seat, f"export {export.number}", FILE)
     record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
     return answer
 

@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, note_results
 from annotation.charts import PRINT, on_paper
 from annotation.drawing import TYPES, draw
 from annotation.errors import Invalid, NotFound
@@ -24,18 +25,24 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     seat.require_reading()
     if name not in NAMES or format not in TYPES:
         raise NotFound(f"There is no figure {name}.{format}; there are {', '.join(NAMES)} as {', '.join(TYPES)}.")
-    asked, round_, links = asked_for(request, seat)
+    asked, found_rounds, links = asked_for(request, seat)
+    round_ = found_rounds.round
     if name != "trend" and asked.dimension is None:
         raise Invalid("This figure can't be drawn.", fields={"dimension": ["Name a dimension."]})
     rounds = visible_rounds(seat)
-    chosen = [round_] if round_ else rounds
+    chosen = found_rounds.rounds
     compared = [] if round_ is not None and round_.kind == Round.Kind.SCREENING else rounds
     number = round_.number if round_ else None
-    reports = report(seat, compared, chosen, asked, round_number=number) if chosen else []
+    reports = (
+        report(seat, compared, chosen, asked, round_number=number, is_headline=found_rounds.is_headline)
+        if chosen
+        else []
+    )
     # Also where there is nothing to draw: a line tells what somebody asked for, not what came out.
     filters: dict[str, object] = {key: value for key, value in request.GET.items() if key in (*SLICE, "dimension")}
     if round_ is not None:
         filters["round"] = round_.number
+    note_results(seat, "agreement", FILE)
     record_download(seat=seat, what=f"figure: {name}", format=format, method=request.method, **filters)
     sections = [] if name == "trend" else [section(each, links) for each in reports]
     spec = figure(name, reports, sections, compared, links, PRINT)

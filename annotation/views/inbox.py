@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.actions.inbox import read_lines
+from annotation.actions.reading import PAGE, note_inbox
 from annotation.errors import NotFound
 from annotation.models import Assignment, InboxLine
 from annotation.queries.inbox import lines_of, n_unread, with_places
@@ -24,6 +25,7 @@ from annotation.views.study_page import me
 def inbox(request: HttpRequest) -> HttpResponse:
     """One's own lines, newest first, in pages."""
     page = page_of(request, with_places(lines_of(me(request))), key="-pk")
+    note_inbox(me(request), page.rows, PAGE)
     return render(request, "annotation/inbox/inbox.html", {"page": page, "n_unread": n_unread(me(request))})
 
 

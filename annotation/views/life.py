@@ -107,7 +107,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     seat = _owner(request, slug)
     if seat.blind_round_ids:
         raise Blind("You rate in an open round of this study; it can be deleted when the round is over.")
-    seat.require_nothing_owed("What the study holds")
+    seat.require_nothing_withheld("What the study holds")
     given = request.POST if request.method == "POST" else None
     form = DeleteForm(given, slug=slug)
     status = 0

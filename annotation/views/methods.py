@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.actions.downloads import record_download
+from annotation.actions.reading import FILE, PAGE, note_results
 from annotation.errors import NotFound
 from annotation.methods import (
     STANDARD,
@@ -69,6 +70,7 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
     seat.require_reading()
     facts = reporting.methods(seat)
     checks = checklist(facts)
+    note_results(seat, "methods", PAGE)
     return study_page(
         request,
         seat,
@@ -101,6 +103,7 @@ def download_methods(request: HttpRequest, slug: str, format: str) -> HttpRespon
     if format not in FILES:
         raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")
     content_type, written = FILES[format]
+    note_results(seat, "methods", FILE)
     record_download(seat=seat, what="methods", format=format, method=request.method)
     response = HttpResponse(written(reporting.methods(seat)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{format}"'

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.actions import plans as actions
+from annotation.actions import reading
 from annotation.errors import Blind, ConcordError, Conflict, Forbidden
 from annotation.fates import ASKED
 from annotation.forms import PlanForm, explain
@@ -152,8 +153,8 @@ def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:
     return [
         PlanLine(
             row,
-            row.preview["labels"]["following"] if row.preview and not seat.arbitrated else None,
-            row.preview["worklist"]["items"] if row.preview and not seat.arbitrated else None,
+            row.preview["labels"]["following"] if row.preview and not seat.withheld else None,
+            row.preview["worklist"]["items"] if row.preview and not seat.withheld else None,
             worklists.get(row.worklist_id or 0),
             may_undo and row is last_done,
         )
@@ -173,7 +174,9 @@ def plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _seat_and_plan(request: HttpRequest, slug: str, number: int) -> tuple[Seat, Plan]:
     seat = get_seat(me(request), slug)
     seat.require_reading()
-    return seat, get_plan_at(seat, number)
+    found = get_plan_at(seat, number)
+    reading.note_results(seat, "plan", reading.PAGE)
+    return seat, found
 
 
 def _plan_page(request: HttpRequest, seat: Seat, found: Plan, status: int = 200, **more: Any) -> HttpResponse:

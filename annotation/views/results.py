@@ -1,7 +1,7 @@
 """What came out: agreement, and the items behind its numbers."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,9 +10,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
-from annotation.actions.reading import PAGE, note_reading
+from annotation.actions.reading import PAGE, note_reading, note_results
 from annotation.errors import Invalid
 from annotation.models import Round
+from annotation.queries.headline import WORD, HeadlineSet, headline_set
 from annotation.queries.items import value_words
 from annotation.queries.left_out import BECAUSE
 from annotation.queries.plans.standing import way
@@ -27,10 +28,11 @@ from annotation.reporting.units import Behind, units_behind
 from annotation.views.agreement_charts import files_of, section_charts, trend_charts
 from annotation.views.agreement_tables import Links, beside, section
 from annotation.views.agreement_trend import trend
-from annotation.views.agreement_words import Names
+from annotation.views.agreement_words import Names, which_rounds
 from annotation.views.reading import open_to_reader_links, reading_seat
 
 MOST = 2**31 - 1
+ALL = "all"
 NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
 SLICE = (
     "round", "version", "when", "parts", "pending", "applies", "level", "metric", "weights", "repository", "stratum",
@@ -64,15 +66,48 @@ def number_of(request: HttpRequest, name: str) -> int | None:
     return int(given)
 
 
-def asked_for(request: HttpRequest, seat: Seat) -> tuple[Asked, Round | None, Links]:
+@dataclass(frozen=True)
+class Chosen:
+    """The rounds that an address asks about: one (`round`), the headline set, or all that the reader may see."""
+
+    rounds: Sequence[Round]
+    round: Round | None
+    headline: HeadlineSet
+    word: str
+
+    @property
+    def is_headline(self) -> bool:
+        return self.headline.is_of(self.rounds)
+
+    @property
+    def number(self) -> int | None:
+        return self.round.number if self.round else None
+
+
+def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> Chosen:
+    """`?round=` with a number, `headline` or `all`; without it the default, where there is a headline.
+
+    Raises Invalid, NotFound, Blind.
+    """
+    word = request.GET.get("round", "")
+    headline = headline_set(seat) if default == WORD or word == WORD else HeadlineSet()
+    word = word or (default if headline.rounds else ALL)
+    if word == WORD:
+        return Chosen(list(headline.rounds), None, headline, WORD)
+    if word == ALL:
+        return Chosen(visible_rounds(seat), None, headline, ALL)
+    round_ = get_round(seat, number_of(request, "round") or 0)
+    seat.require_sight(round_)
+    return Chosen([round_], round_, headline, word)
+
+
+def asked_for(request: HttpRequest, seat: Seat, default: str = ALL) -> tuple[Asked, Chosen, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
     asked = ask(seat, {name: str(value) for name, value in request.GET.items()})
-    number = number_of(request, "round")
-    round_ = None if number is None else get_round(seat, number)
-    if round_ is not None:
-        seat.require_sight(round_)
-    asked = replace(asked, version=told_version(seat, number_of(request, "version"), round_))
-    return asked, round_, Links(seat.study.slug, {name: request.GET[name] for name in SLICE if request.GET.get(name)})
+    chosen = chosen_rounds(request, seat, default)
+    asked = replace(asked, version=told_version(seat, number_of(request, "version"), chosen.round))
+    words = {name: request.GET[name] for name in SLICE if request.GET.get(name)} | {"round": chosen.word}
+    return asked, chosen, Links(seat.study.slug, words)
 
 
 @open_to_reader_links
@@ -81,13 +116,18 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Agreement per dimension: the primary number, the trend, what to talk about, matrices, all coefficients."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    asked, round_, links = asked_for(request, seat)
+    asked, found_rounds, links = asked_for(request, seat, WORD)
+    round_, headline = found_rounds.round, found_rounds.headline
     every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
     is_screening = round_ is not None and round_.kind == Round.Kind.SCREENING
     rounds = visible_rounds(seat)
-    chosen = [round_] if round_ else rounds
+    chosen, is_headline = found_rounds.rounds, found_rounds.is_headline
     compared = [] if is_screening else rounds
-    reports = report(seat, compared, chosen, asked, round_number=round_.number if round_ else None) if chosen else []
+    reports = (
+        report(seat, compared, chosen, asked, round_number=found_rounds.number, is_headline=is_headline)
+        if chosen
+        else []
+    )
     apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
     apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.hidden_round_ids]
     machines = against_machines(seat, chosen, asked)
@@ -95,6 +135,8 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     found = [each.across for each in reports]
     raters = with_raters(chosen, found, rater_codes(seat), asked, [{} for _ in found])
     versions = versions_to_tell_in(seat, round_)
+    n_owed = len([pk for pk, _ in seat.arbitrated if pk in {each.pk for each in chosen}])
+    note_results(seat, "agreement", PAGE)  # The trend shows the other rounds, too.
     return _page(
         request,
         seat,
@@ -103,12 +145,16 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         asked=asked,
         only=_only(asked),
         round=round_,
+        chosen=found_rounds,
+        headline=headline,
+        headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         rounds=rounds,
         choosable=sorted([*rounds, *apart], key=lambda each: each.number),
         apart=apart,
         blind=[each for each in every if each.pk in seat.blind_round_ids],
         joinable=[each for each in every if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
-        n_owed=sum(len(seat.owed_in(each)) for each in chosen),
+        n_owed=n_owed,
+        n_repeated=sum(len(seat.withheld_in(each)) for each in chosen) - n_owed,
         live=[each for each in chosen if each.state == Round.State.OPEN],
         filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
         versions=versions if len(versions) > 1 or asked.version else [],
@@ -124,12 +170,20 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         changed_errors=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
         has_units=any(each.units or each.left_out for each in sections),
         trend=trend(reports, compared, chosen, links),
-        json_url=f"{reverse('api_agreement', args=[slug])}?{request.GET.urlencode()}",
-        all_url=links.page(round=""),
+        json_url=_json_url(request, slug, found_rounds.word),
+        all_url=links.page(round=ALL),
         own_versions_url=links.page(version=""),
         wide_url=links.page(),
         whole_url=links.page(repository="", stratum="", raters=""),
     )
+
+
+def _json_url(request: HttpRequest, slug: str, word: str) -> str:
+    query = request.GET.copy()
+    query.pop("round", None)
+    if word != ALL:
+        query["round"] = word
+    return f"{reverse('api_agreement', args=[slug])}?{query.urlencode()}"
 
 
 def _filters(request: HttpRequest, seat: Seat, reports: Sequence[Any]) -> list[dict[str, Any]]:
@@ -183,14 +237,14 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     """The items behind a number of the page of agreement."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    asked, round_, links = asked_for(request, seat)
-    every = [round_] if round_ else visible_rounds(seat)
+    asked, chosen, links = asked_for(request, seat)
+    round_, every = chosen.round, chosen.rounds
     rounds = [each for each in every if each.pk not in seat.sealed_round_ids]
     if every and not rounds:
         seat.require_answers(every[0])
-    note_reading(seat, rounds, "items behind agreement", PAGE)
     behind = Behind.read({name: str(value) for name, value in request.GET.items()})
     found = units_behind(seat, rounds, asked, behind)
+    note_reading(seat, rounds, "items behind agreement", PAGE)
     names = Names(found.across)
     query = request.GET.copy()
     query["after"] = found.next

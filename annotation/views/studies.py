@@ -1,11 +1,13 @@
 """My work, studies, their people, rounds and one item."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -17,6 +19,7 @@ from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.drafts import remove_draft
+from annotation.actions.headline import fix_headline
 from annotation.actions.reading import PAGE, note_reading
 from annotation.calibration_forms import ReasonForm
 from annotation.errors import ConcordError, Forbidden, NotFound
@@ -35,6 +38,7 @@ from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.bulk import job_of
 from annotation.queries.giving import candidates, stuck
+from annotation.queries.headline import fixable_rounds, headline_set
 from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
 from annotation.queries.leaving import offers_of, owner_who_stops
@@ -44,8 +48,10 @@ from annotation.queries.proposals import came_back
 from annotation.queries.screening import kept, reasons_to_offer
 from annotation.queries.training import training_rounds
 from annotation.queries.verdicts import n_open_proposals
+from annotation.registration import in_words, primary_of, with_defaults
 from annotation.reporting.gate import gate
-from annotation.reporting.numbers import headline
+from annotation.reporting.numbers import of_rounds
+from annotation.views.agreement_words import which_rounds
 from annotation.views.calibration import calibration, gate_shown, reason_asked
 from annotation.views.next_step import may_decide, next_step
 from annotation.views.own_invitations import invitation_instead
@@ -108,7 +114,8 @@ def new_study(request: HttpRequest) -> HttpResponse:
     initial: dict[str, str | None] = {name: request.GET.get(name, "") for name in ("title", "slug", "guidelines")}
     initial |= {"taxonomy": first.slug if first else None, "resolve_when": request.GET.get("resolve_when") or "round"}
     form = StudyForm(given, taxonomies=taxonomies, initial=initial)
-    primary = PrimaryForm(given, dimensions=_dimensions(first))
+    dimensions = _dimensions(first)
+    primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of({}, dimensions))
     status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         chosen = form.cleaned_data | {"taxonomy": form.cleaned_data["taxonomy"].slug, "primary": primary.primary}
@@ -147,8 +154,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         n_raters=sum(member.has_role(RATER) for member in members),
         n_samples=seat.study.samples.count(),
     )
-    over = next((line.round for line in lines if _is_over(seat, line.round)), None)
-    numbers = headline(seat, over) if over else []
+    headline = headline_set(seat)
+    if not all(_is_over(seat, each) for each in headline.rounds):
+        headline = replace(headline, rounds=(), unclosed=headline.numbers)
     is_drafted = any(each.round.state == Round.State.DRAFT and each.round.kind == Round.Kind.MAIN for each in lines)
     return study_page(
         request,
@@ -157,16 +165,28 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "overview",
         lines=lines,
         step=step,
-        over=over,
-        headline=numbers,
+        headline=headline,
+        headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
+        numbers=of_rounds(seat, headline.rounds, is_headline=True) if headline.rounds else [],
+        has_opened=any(labels_here(line.round) for line in lines),
         members=members,
         **gate_shown(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
     )
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
-    is_screening = round_.kind == Round.Kind.SCREENING
-    return round_.state in Round.OVER and not is_screening and round_.pk not in seat.blind_round_ids
+    """Whether the overview shows its agreement, before it is closed only to owners and adjudicators.
+
+    Otherwise each visit would count as reading results, after which nobody is a blind third rater.
+    """
+    states = Round.OVER if seat.has_role(OWNER, ADJUDICATOR) else (Round.State.CLOSED,)
+    return round_.state in states
+
+
+def labels_here(round_: Round) -> bool:
+    """Whether a round was opened in which people label."""
+    kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
+    return round_.kind in kinds and round_.state not in (Round.State.DRAFT, Round.State.UNDONE)
 
 
 @login_required
@@ -180,25 +200,33 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     initial: dict[str, object] = {"title": here.title, "guidelines": here.guidelines, "resolve_when": here.resolve_when}
     initial |= {"pseudonymise": here.pseudonymise, "third_rater": here.third_rater, "majority": here.majority}
     initial |= {"names_shown": here.names_shown, "applies": here.applies}
-    form = SettingsForm(given, initial=initial)
+    headline = headline_set(seat)
+    initial["headline"] = [str(number) for number in headline.fixed]
+    form = SettingsForm(given, initial=initial, fixable=fixable_rounds(seat))
     is_fixed = queries.labelling_has_begun(here)
-    dimensions = () if is_fixed else _dimensions(here.taxonomy)
-    primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary))
+    every = _dimensions(here.taxonomy)
+    dimensions = () if is_fixed else every
+    primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary, dimensions))
     status = 0
     if given is not None and form.is_valid() and primary.is_valid():
-        changes = {name: form.cleaned_data[name] for name in form.changed_data}
+        changes = {name: form.cleaned_data[name] for name in form.changed_data if name != "headline"}
+        fixes = "headline" in form.fields and "headline" in form.changed_data
         if not changes.get("applies"):
             changes.pop("applies", None)
         if primary.changed_data:
             changes["primary"] = primary.primary
         try:
-            if changes:
-                study_actions.change_study(seat=seat, changes=changes)
+            with transaction.atomic():
+                if changes:
+                    study_actions.change_study(seat=seat, changes=changes)
+                if fixes:
+                    numbers = [int(each) for each in form.cleaned_data["headline"]]
+                    fix_headline(seat=seat, rounds=numbers)
         except ConcordError as error:
             explain(form, error)
             status = error.status
         else:
-            messages.success(request, "The study is changed." if changes else "Nothing was changed.")
+            messages.success(request, "The study is changed." if changes or fixes else "Nothing was changed.")
             return redirect("study", slug)
     return study_page(
         request,
@@ -209,7 +237,8 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
         form=form,
         primary=primary,
         is_fixed=is_fixed,
-        titles={each.key: each.title for each in _dimensions(here.taxonomy)},
+        titles={each.key: each.title for each in every},
+        registered=with_defaults(here.primary, every),
     )
 
 
@@ -341,6 +370,8 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 is_whole = job_of(made) is None
                 said = "is a draft. Look at it, then open it." if is_whole else "is being prepared."
                 messages.success(request, f"Round {made.number} {said}")
+                for warning in round_actions.warnings_of(made):
+                    messages.warning(request, warning)
                 return redirect("round", slug, made.number)
     return study_page(
         request,
@@ -384,6 +415,7 @@ def _round_page(
         with_days=with_days,
         own=own,
         job=job_of(round_),
+        lacking=_lacking(seat, round_),
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
@@ -391,12 +423,20 @@ def _round_page(
         disagreements=queries.open_disagreements(seat, round_)
         if decides or (is_resolving and seat.has_role(OWNER))
         else None,
-        n_proposals=n_open_proposals(round_, without=seat.owed_in(round_))
+        n_proposals=n_open_proposals(round_, without=seat.withheld_in(round_))
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
-        n_owed=len(seat.owed_in(round_)),
+        n_owed=len(seat.withheld_in(round_)),
         **calibration(seat, round_, reason),
     )
+
+
+def _lacking(seat: Seat, round_: Round) -> list[tuple[TreeDimension, str]]:
+    """For the owner of a draft, the dimensions whose coefficient is only preset, each with what is preset."""
+    if round_.state != Round.State.DRAFT or not seat.has_role(OWNER):
+        return []
+    primary = seat.study.primary
+    return [(each, in_words(primary_of(primary, each.key, each.kind))) for each in queries.lacking_registration(round_)]
 
 
 def _raters(seat: Seat, round_: Round, line: queries.RoundLine) -> dict[str, Any]:
@@ -434,8 +474,12 @@ def _move(request: HttpRequest, slug: str, number: int, move: Callable[[Seat], o
 @login_required
 @form_page
 def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Opens a round; against the advice of the pilot only with a reason."""
+    """Opens a round; against the advice of the pilot only with a reason. `register` registers coefficients first."""
     here = get_seat(me(request), slug)
+    if request.method == "POST" and "register" in request.POST:
+        study_actions.register_primary(seat=here)
+        messages.success(request, "The coefficients and thresholds are registered. You can open the round now.")
+        return redirect("round", slug, get_round(here, number).number)
     reason = reason_asked(request, here, get_round(here, number)) if request.method == "POST" else None
     if reason is not None and not reason.is_valid():
         return _round_page(request, here, get_round(here, number), status=422, reason=reason)
@@ -444,7 +488,9 @@ def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         request,
         slug,
         number,
-        lambda seat: round_actions.open_round(seat=seat, number=number, reason=why),
+        lambda seat: round_actions.open_round(
+            seat=seat, number=number, reason=why, unregistered="unregistered" in request.POST
+        ),
         f"Round {number} is open; its raters find it under “My work”.",
     )
 

@@ -8,8 +8,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from accounts.models import User
+from annotation.actions.reading import PAGE, note_results
 from annotation.errors import NotFound
-from annotation.queries.usage import usage
+from annotation.queries.usage import seats_under, usage
 from taxonomy.access import get_taxonomy, get_version
 
 
@@ -23,7 +24,10 @@ def taxonomy_usage(request: HttpRequest, slug: str) -> HttpResponse:
     number = request.GET.get("version", "")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise NotFound(f"There is no version “{number[:40]}” of {slug}.")
-    found = usage(user, taxonomy, get_version(user, slug, int(number)))
+    version, seats = get_version(user, slug, int(number)), seats_under(user, taxonomy)
+    found = usage(seats, taxonomy, version)
+    for seat in seats:
+        note_results(seat, "counts of categories", PAGE)
     return JsonResponse(
         {
             "version": int(number),

@@ -69,7 +69,7 @@ function unfold(which) {
   if (!folded) return false;
   folded.open = true;
   folded.closest(".room-answer")?.classList.add("is-open");
-  (folded.querySelector("select, input[type=text]") ?? folded.querySelector("summary")).focus();
+  (folded.querySelector("select, input[type=date], input[type=text]") ?? folded.querySelector("summary")).focus();
   return true;
 }
 
@@ -85,6 +85,7 @@ function single(key) {
     return true;
   }
   if (key === "e") return unfold(".resolve-precedents");
+  if (key === "h") return unfold(".resolve-form .resolve-how");
   if (key === "m") return unfold(".resolve-match details");
   if (key === "t" || key === "p") return unfold(key === "t" ? ".resolve-ask" : ".resolve-fault");
   if (key === "r") {

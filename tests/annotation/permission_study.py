@@ -92,7 +92,7 @@ def make_permission_study() -> Study:
     _labelling(study)
     _screening(study)
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
-    choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
+    choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
     make.next_version(study, SECOND + "      - {key: slow, name: Slow}\n")
     plans.preview_plan(seat=make.owner_seat(study), to=2)
     for seat in (make.owner_seat(study), None):
@@ -126,12 +126,10 @@ def _resolving(study: Study) -> None:
     mention = f"@zoe {OF_ROUND_1['remark']}"
     discussing.write_remark(seat=ada, round_=_fresh(round_), item=item, text=mention)
     place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "part": 1, "dimension": "symptom"}
-    made = resolving.resolve(
-        item=item, values=["crash"], method="discussion", rationale=OF_ROUND_1["rationale"], expected=None, **place
-    )
+    made = resolving.resolve(item=item, values=["crash"], rationale=OF_ROUND_1["rationale"], expected=None, **place)
     resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=made.public_id, **place)
     two = get_item(ada, "acme/rocket#2")
-    resolving.resolve(item=two, values=["hang"], method="discussion", rationale="plain", expected=None, **place)
+    resolving.resolve(item=two, values=["hang"], rationale="plain", expected=None, **place)
     rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
 
 
@@ -161,7 +159,6 @@ def _labelling(study: Study) -> None:
         part=1,
         dimension="symptom",
         values=["hang"],
-        method="discussion",
         rationale=OF_OPEN["rationale"],
         expected=None,
         **place,
@@ -177,7 +174,7 @@ def _screening(study: Study) -> None:
         raters_per_item=4,
         issues=["acme/rocket#10", "acme/rocket#11"],
     )
-    round_ = rounds.open_round(seat=owner, number=made.number)
+    round_ = rounds.open_round(seat=owner, number=made.number, unregistered=True)
     labels = {"screening": ["out"], "screening-reason": ["not-a-bug"]}
     make.submit(round_, "bob", 10, labels, memo=OF_OPEN["screened"])
 
@@ -265,6 +262,7 @@ OF_STUDY = {
     "frame": in_study("sample/frame/"),
     "fetch_selection": in_study("sample/fetch/"),
     "screen_sample": in_study("sample/{sample}/screen/"),
+    "discard_sample": in_study("sample/{sample}/discard/"),
     "download_frame": in_study("sample/{sample}/frame.csv", "sample/{sample}/frame.jsonl"),
     "download_flow": in_study("sample/{sample}/flow.csv", "sample/{sample}/flow.tex"),
     "items": in_study("items/", "items/?state=out", "items/?screening=out", "items/?search=rocket"),

@@ -44,7 +44,7 @@ def small() -> Study:
     study = make.study()
     round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
     item = round_.round_items.select_related("item").order_by("position")[0].item
-    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"], "method": "discussion"}
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"]}
     resolving.resolve(
         seat=make.seat(study, "ada"), round_=round_, item=item, rationale="it hangs, says @bob", expected=None, **place
     )
@@ -193,7 +193,7 @@ def of_real_issues() -> Study:
     study = make.study()
     names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
     made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)
-    rounds.open_round(seat=make.owner_seat(study), number=made.number)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
     return study
 
 
@@ -341,16 +341,16 @@ def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_fi
         (check,) = [each for each in answer["checklist"] if each["key"] == "independent"]
         return answer["paragraph"], check["answer"], check["evidence"]
 
-    assert "the software kept it so" in methods("study")[0] and methods("study")[1] == "yes"
+    assert "could not see each other’s labels." in methods("study")[0] and methods("study")[1] == "yes"
     told, verdict, evidence = methods("there")
-    stated = "The file from which round 1 was imported states that raters labeled without seeing what others said"
-    assert stated in told and "the software kept it so" not in told
-    assert verdict == "partly" and stated in evidence and "nobody" not in evidence.lower()
+    stated = "The file from which round 1 was imported states that raters could not see each other’s labels until"
+    assert stated in told and "While" not in told
+    assert verdict == "partly" and stated in evidence and "While" not in evidence
     there = Study.objects.get(slug="there")
     for name in ("bob", "carol"):
         add_member(seat=make.owner_seat(there), username=name, roles=["rater"])
     round_ = make.rate(make.open_round(there, 2, first=11), "item bob carol\n11 crash hang\n12 slow slow")
     assert round_.number == 2
     told, _, evidence = methods("there")
-    assert stated in told and "labelled in round 2 without seeing what others said" in told
-    assert stated in evidence and "While a round that was not imported was open, nobody who rated in it" in evidence
+    assert stated in told and "While round 2 was open, its raters could not see each other’s labels." in told
+    assert stated in evidence and "While round 2 was open, its raters could not see each other’s labels." in evidence

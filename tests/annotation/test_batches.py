@@ -171,7 +171,7 @@ class Busy:
                     asked = {"seat": seat, "round_": round_, "item": each.round_item.item, "part": verdict.part}
                     asked |= {"dimension": verdict.dimension, "rationale": "so", "expected": None}
                     try:
-                        made = resolve(values=given[verdict.dimension], method="discussion", **asked)
+                        made = resolve(values=given[verdict.dimension], **asked)
                         if self.draw.random() < 0.2:
                             reopen(**{**asked, "expected": made.public_id})
                     except ConcordError:

@@ -113,12 +113,14 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
     members.add_member(
         seat=seat, username=make.user("llm").username, roles=["rater"], kind="machine", machine={"name": "m"}
     )
-    sample = choosing.draw_sample(seat=seat, size=30, seed=3, stratify_by="state", at_least_one=True)
+    sample = choosing.draw_sample(
+        seat=seat, size=30, seed=3, stratify_by="state", at_least_one=True, filter={"repository": "acme/rocket"}
+    )
     do()
     common: dict[str, Any] = {"seat": seat, "sample": sample.pk, "mode": mode}
     first = rounds.create_round(**common, raters=["bob", "carol"], n_items=9)
     do()
-    rounds.open_round(seat=seat, number=first.number)
+    rounds.open_round(seat=seat, number=first.number, unregistered=True)
     do()
     drawn = list(sample.drawn.order_by("position").values_list("issue__number", flat=True))
     known = {f"acme/rocket#{number}": {"labels": {"symptom": ["crash"]}} for number in (drawn[11], drawn[29], 40)}
@@ -126,7 +128,7 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
         **common, raters=["bob", "carol", "dave", "llm"], n_items=15, double_share=0.5, seed=7, known=known
     )
     do()
-    rounds.open_round(seat=seat, number=second.number)
+    rounds.open_round(seat=seat, number=second.number, unregistered=True)
     do()
     return study
 
@@ -146,7 +148,7 @@ def test_jobs_write_what_a_request_writes(study: Study, mode: str, monkeypatch: 
 
 def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, large: None) -> None:
     olga, bob = Caller("olga"), Caller("bob", "rate")
-    made = olga.post("studies/study/samples/", {"size": 20})
+    made = olga.post("studies/study/samples/", {"filter": {"repository": "acme/rocket"}, "size": 20})
     assert made.status_code == 201 and made.json()["state"] == "preparing" and "issues" not in made.json()
     row = made.json()["job"]
     assert row == {"id": row["id"], "state": "queued", "done": 0, "total": 20} and row["id"]
@@ -158,12 +160,12 @@ def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, la
     made = olga.post("studies/study/rounds/", body)
     assert made.status_code == 201 and made.json()["number"] == 1 and made.json()["state"] == "preparing"
     assert made.json()["job"]["total"] == 20
-    early = olga.post("studies/study/rounds/1/open/")
+    early = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert (early.status_code, early.json()["code"]) == (409, "preparing")
     work()
     ready = olga.get("studies/study/rounds/1/").json()
     assert (ready["state"], ready["job"], ready["n_items"], ready["n_assignments"]) == ("draft", None, 20, 0)
-    opened = olga.post("studies/study/rounds/1/open/")
+    opened = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert opened.status_code == 202 and opened.json()["state"] == "queued" and opened.json()["total"] == 40
     early = bob.get("studies/study/rounds/1/next/")
     assert (early.status_code, early.json()["code"]) == (409, "preparing")
@@ -176,7 +178,7 @@ def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, la
 
 def test_a_draft_that_a_job_works_on_stays_as_it_is(study: Study, large: None) -> None:
     olga = Caller("olga")
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=20)
+    sample = choosing.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=make.owner_seat(study), sample=sample.pk, raters=["bob", "carol"])
     body = {"screening": "out", "reason": "spam", "items": [sample.drawn.all()[0].issue.identifier]}
@@ -195,7 +197,7 @@ def test_the_same_key_makes_one_sample_and_one_round(study: Study) -> None:
     olga = Caller("olga")
     headers = {"Idempotency-Key": "once"}
     for path, body, other in (
-        ("studies/study/samples/", {"size": 3}, {"size": 4}),
+        ("studies/study/samples/", {"filter": {"repository": "acme/rocket"}, "size": 3}, {"size": 4}),
         ("studies/study/rounds/", {"issues": ["acme/rocket#1"], "raters": ["bob", "carol"]}, {"seed": 2}),
     ):
         first = olga.post(path, body, **headers)
@@ -209,7 +211,7 @@ def test_the_same_key_makes_one_sample_and_one_round(study: Study) -> None:
 
 def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Study, large: None) -> None:
     olga, seat = Caller("olga"), make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=20)
+    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     BulkJob.objects.filter(state="queued").update(n_total=21)  # one more than there are
@@ -217,27 +219,27 @@ def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Stud
     assert job.state == "failed" and "Fewer issues of the sample are left" in job.error
     answer = olga.get("studies/study/rounds/1/").json()
     assert answer["state"] == "draft" and answer["job"]["error"] == job.error
-    refused = olga.post("studies/study/rounds/1/open/")
+    refused = olga.post("studies/study/rounds/1/open/", {"unregistered": True})
     assert (refused.status_code, refused.json()["code"]) == (409, "not_prepared")
     assert olga.client.delete("/api/v1/studies/study/rounds/1/", headers=olga.headers).status_code == 204
 
 
 def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: None) -> None:
     seat = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=20)
+    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     work()
     before = all_rows(study)
-    rounds.open_round(seat=seat, number=1)
+    rounds.open_round(seat=seat, number=1, unregistered=True)
     BulkJob.objects.filter(state="queued").update(asked={"gate": {"round": 1}})
     assert work().state == "failed" and all_rows(study) == before
-    rounds.open_round(seat=seat, number=1)
+    rounds.open_round(seat=seat, number=1, unregistered=True)
     assert work().state == "done" and Round.objects.get().state == "open"
 
 
 def test_a_job_that_was_lost_is_found(study: Study, large: None) -> None:
-    choosing.draw_sample(seat=make.owner_seat(study), size=20)
+    choosing.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     assert bulk_jobs.lost(30) == []
     BulkJob.objects.update(worked_at=timezone.now() - timedelta(seconds=31))
     assert bulk_jobs.lost(30) == [BulkJob.objects.get().pk]
@@ -249,7 +251,7 @@ def test_pages_show_how_far_a_job_is_until_it_is_done(study: Study, large: None)
     client, seat = Client(), make.owner_seat(study)
     client.force_login(make.user("olga"))
     part = {"HX-Request": "true", "HX-Target": "bulk-job"}
-    sample = choosing.draw_sample(seat=seat, size=20)
+    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     page = f"/studies/study/sample/?sample={sample.pk}"
     assert b'<progress class="progress" value="0" max="20"' in client.get(page).content
     assert "HX-Refresh" not in client.get(page, headers=part).headers
@@ -262,8 +264,8 @@ def test_pages_show_how_far_a_job_is_until_it_is_done(study: Study, large: None)
     assert b"Round 1 is being prepared." in made.content and b'max="20"' in made.content, made.content
     assert b"Open round 1" not in made.content
     work()
-    assert b"Open round 1" in client.get("/studies/study/rounds/1/").content
-    opening = client.post("/studies/study/rounds/1/open/", follow=True)
+    assert b"Open anyway" in client.get("/studies/study/rounds/1/").content
+    opening = client.post("/studies/study/rounds/1/open/", {"unregistered": "1"}, follow=True)
     assert b'max="40"' in opening.content and b"is open;" not in opening.content
     work()
     assert client.get("/studies/study/rounds/1/", headers=part).headers["HX-Refresh"] == "true"
@@ -292,9 +294,9 @@ def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatc
     monkeypatch.setattr("annotation.queries.planner.TOLD_FROM", 10)
     seat = make.owner_seat(study)
     with CaptureQueriesContext(connection) as captured:
-        sample = choosing.draw_sample(seat=seat, size=20)
+        sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
         number = rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]).number
-        rounds.open_round(seat=seat, number=number)
+        rounds.open_round(seat=seat, number=number, unregistered=True)
     analyzed = " ".join(each["sql"] for each in captured if each["sql"].startswith("ANALYZE annotation"))
     for table in ("sample", "sampleissue", "item", "rounditem", "assignment", "roundrater"):
         assert f"annotation_{table}" in analyzed, table

@@ -36,9 +36,9 @@ def steps(study: Study) -> list[Callable[[], object]]:
     """What queues a job: a sample, its round, the opening."""
     seat = make.owner_seat(study)
     return [
-        lambda: choosing.draw_sample(seat=seat, size=30, stratify_by="state"),
+        lambda: choosing.draw_sample(seat=seat, size=30, stratify_by="state", filter={"repository": "acme/rocket"}),
         lambda: rounds.create_round(seat=seat, sample=study.samples.get().pk, raters=["bob", "carol"], n_items=24),
-        lambda: rounds.open_round(seat=seat, number=1),
+        lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
     ]
 
 

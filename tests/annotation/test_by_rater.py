@@ -32,7 +32,7 @@ def by_rater(study: Study, dimension: str = "symptom", **words: str) -> dict[str
 def decide(round_: Round, number: int, values: list[Any], dimension: str = "symptom") -> None:
     item = Item.objects.get(identifier=f"acme/rocket#{number}")
     seat = make.owner_seat(round_.study)
-    resolve(seat=seat, round_=round_, item=item, part=1, dimension=dimension, values=values, method="discussion")
+    resolve(seat=seat, round_=round_, item=item, part=1, dimension=dimension, values=values)
 
 
 def test_what_was_decided_tells_who_was_right_and_unanimous_items_agree_by_themselves() -> None:

@@ -64,6 +64,9 @@ def frame_of(response: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))
 
 
+BOTH = {"repository": ["acme/rocket", "acme/boat"]}
+
+
 # Drawing
 
 
@@ -79,7 +82,7 @@ def frame_of(response: Any) -> list[dict[str, str]]:
 )
 def test_a_sample_is_drawn_again_from_its_exported_frame_alone(study: Study, wish: dict[str, Any]) -> None:
     olga = Caller("olga")
-    answer = olga.post("studies/study/samples/", {"filter": {"search": "hangs"}} | wish)
+    answer = olga.post("studies/study/samples/", {"filter": BOTH | {"search": "hangs"}} | wish)
     assert answer.status_code == 201, answer.content
     sample = answer.json()
     rows = frame_of(olga.get(f"studies/study/samples/{sample['id']}/frame/"))
@@ -106,7 +109,7 @@ def test_a_sample_is_drawn_again_from_its_exported_frame_alone(study: Study, wis
 
 
 def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
-    sample = Caller("olga").post("studies/study/samples/", {"confidence": 0.95, "margin": 0.05}).json()
+    sample = Caller("olga").post("studies/study/samples/", {"filter": BOTH, "confidence": 0.95, "margin": 0.05}).json()
     assert (sample["size"], sample["n_frame"], sample["confidence"], sample["margin"]) == (33, 36, 0.95, 0.05)
 
 
@@ -130,30 +133,32 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
     ],
 )
 def test_a_draw_that_cannot_be_is_refused_by_field(study: Study, body: Any, field: str, sentence: str) -> None:
-    answer = Caller("olga").post("studies/study/samples/", body)
+    answer = Caller("olga").post("studies/study/samples/", body | {"filter": BOTH | body.get("filter", {})})
     assert answer.status_code == 422 and sentence in answer.json()["fields"][field][0], answer.content
     assert not Sample.objects.exists()
 
 
 def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
     seat = make.owner_seat(study)
-    first = choosing.draw_sample(seat=seat, size=10)
-    second = choosing.draw_sample(seat=seat, size=10, filter={"exclude_sample": first.pk})
-    third = choosing.draw_sample(seat=seat, size=16, filter={"exclude_sample": "all"})
+    first = choosing.draw_sample(seat=seat, size=10, filter=BOTH)
+    second = choosing.draw_sample(seat=seat, size=10, filter=BOTH | {"exclude_sample": first.pk})
+    third = choosing.draw_sample(seat=seat, size=16, filter=BOTH | {"exclude_sample": "all"})
     drawn = [set(sample.drawn.values_list("issue", flat=True)) for sample in (first, second, third)]
     assert len(drawn[0] | drawn[1] | drawn[2]) == 36
     assert second.counts[-1] == {"step": f"not in sample {first.pk}", "n": 26}
     with pytest.raises(Invalid):
-        choosing.draw_sample(seat=seat, size=1, filter={"exclude_sample": [first.pk, second.pk, third.pk]})
+        choosing.draw_sample(seat=seat, size=1, filter=BOTH | {"exclude_sample": [first.pk, second.pk, third.pk]})
     studies.create_study(user=make.user("olga"), slug="two", title="Two", taxonomy="symptoms")
     with pytest.raises(Invalid, match="filter could not be read"):
         choosing.draw_sample(
-            seat=make.owner_seat(Study.objects.get(slug="two")), size=1, filter={"exclude_sample": first.pk}
+            seat=make.owner_seat(Study.objects.get(slug="two")),
+            size=1,
+            filter=BOTH | {"exclude_sample": first.pk},
         )
 
 
 def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None:
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="state")
+    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="state", filter=BOTH)
     olga = Caller("olga")
     path = f"studies/study/samples/{sample.pk}/frame/?format=jsonl"
     before = b"".join(olga.get(path).streaming_content)
@@ -169,7 +174,7 @@ def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None
 def test_cells_of_a_frame_that_begin_a_formula_are_defused(study: Study) -> None:
     Issue.objects.filter(repository__name="boat", number=1).update(current_snapshot=None)
     make.new_state(1, github_labels=["=HYPERLINK(1)"])
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="label")
+    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="label", filter=BOTH)
     strata = {row["stratum"] for row in frame_of(Caller("olga").get(f"studies/study/samples/{sample.pk}/frame/"))}
     assert "'=HYPERLINK(1)" in strata
 
@@ -177,7 +182,9 @@ def test_cells_of_a_frame_that_begin_a_formula_are_defused(study: Study) -> None
 def test_a_frame_with_private_issues_is_for_those_who_may_see_them(study: Study) -> None:
     make.issues(4, "acme/secret", private=True)
     Repository.objects.get(name="secret").readers.add(make.user("olga"))
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, seed=2)
+    sample = choosing.draw_sample(
+        seat=make.owner_seat(study), size=3, seed=2, filter={"repository": ["acme/rocket", "acme/boat", "acme/secret"]}
+    )
     path = f"studies/study/samples/{sample.pk}/frame/"
     assert Caller("olga").get(path).status_code == 200
     refused = Caller("rea").get(path)
@@ -255,12 +262,12 @@ def test_rounds_pass_over_what_is_screened_out_and_say_how_many(study: Study, sa
 def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled(study: Study, sample: Sample) -> None:
     seat = make.owner_seat(study)
     opened = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=2)
-    rounds.open_round(seat=seat, number=opened.number)
+    rounds.open_round(seat=seat, number=opened.number, unregistered=True)
     draft = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=3)
     done = choosing.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3, 4))
     assert (done.n, done.n_left_rounds) == (3, 2)
     assert opened.round_items.count() == 2 and opened.assignments.count() == 4 and draft.round_items.count() == 1
-    assert rounds.open_round(seat=seat, number=draft.number).assignments.count() == 2
+    assert rounds.open_round(seat=seat, number=draft.number, unregistered=True).assignments.count() == 2
 
 
 @pytest.mark.parametrize(
@@ -311,7 +318,7 @@ def test_who_may_read_and_who_may_change(study: Study, sample: Sample) -> None:
         for path in ("studies/study/samples/", one, one + "frame/", one + "flow/", screening):
             assert caller.get(path).status_code == reading, (name, path)
         assert caller.post(screening, body).status_code == changing, name
-        assert caller.post("studies/study/samples/", {"size": 1}).status_code == drawing, name
+        assert caller.post("studies/study/samples/", {"filter": BOTH, "size": 1}).status_code == drawing, name
     mia = Caller("mia")
     for path in ("studies/study/samples/", one, one + "frame/", one + "flow/", screening):
         assert mia.get(path).status_code == 404 and Client().get(BASE + path).status_code == 401, path
@@ -321,8 +328,8 @@ def test_who_may_read_and_who_may_change(study: Study, sample: Sample) -> None:
     for wrong in ("999999", "x", "9" * 30):
         assert olga.get(f"studies/study/samples/{wrong}/").status_code == 404
         assert olga.get(f"studies/study/samples/{wrong}/frame/").status_code == 404
-    assert olga.get(one + "frame/?format=xlsx").status_code == 404
-    assert olga.get(one + "flow/?format=xlsx").status_code == 404
+    assert olga.get(one + "frame/?format=xlsx").status_code == 422
+    assert olga.get(one + "flow/?format=xlsx").status_code == 422
     assert olga.post(screening, body | {"items": None, "sample": "999999"}).status_code == 404
 
 
@@ -388,7 +395,7 @@ def test_the_frame_is_counted_while_the_form_is_filled_in(study: Study) -> None:
 
 
 def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
-    first = choosing.draw_sample(seat=make.owner_seat(study), size=1)
+    first = choosing.draw_sample(seat=make.owner_seat(study), size=1, filter=BOTH)
     client = Client()
     client.force_login(make.user("olga"))
     sent = {
@@ -465,9 +472,9 @@ def test_lists_cost_the_same_at_any_size(study: Study, sample: Sample) -> None:
         with assert_queries(n):
             assert owner.get(path).status_code == 200, path
     make.issues(300, first=100)
-    large = choosing.draw_sample(seat=make.owner_seat(study), size=250)
+    large = choosing.draw_sample(seat=make.owner_seat(study), size=250, filter=BOTH)
     for n in range(10):
-        choosing.draw_sample(seat=make.owner_seat(study), size=3, seed=n)
+        choosing.draw_sample(seat=make.owner_seat(study), size=3, seed=n, filter=BOTH)
     choosing.screen_items(seat=make.owner_seat(study), screening="in", sample=large)
     for path, n in [(path.replace(f"/{sample.pk}/", f"/{large.pk}/"), n) for path, n in paths]:
         with assert_queries(n):

@@ -6,7 +6,7 @@ from annotation.access import get_round, get_seat
 from annotation.actions.demo import load_demo
 from annotation.models import Annotation, Assignment, Round, RoundRater
 from annotation.queries.verdicts import has_open_disagreements
-from annotation.reporting.numbers import headline
+from annotation.reporting.numbers import of_rounds
 from ingest.models import Issue
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def test_the_demo_has_one_round_closed_one_in_the_middle_and_one_for_the_newcome
 
     seat = get_seat(User.objects.get(username="demo-olga"), "demo")
     assert not has_open_disagreements(get_round(seat, 1))
-    values = {each.dimension: each.value for each in headline(seat, get_round(seat, 1))}
+    values = {each.dimension: each.value for each in of_rounds(seat, [get_round(seat, 1)])}
     assert 0.85 < values["issue-type"] < 0.92 and 0.7 < values["symptom"] < 0.85
 
 

@@ -53,7 +53,7 @@ def test_a_number_is_used_again_only_where_no_later_round_was_made(study: Study)
 
 def test_a_round_that_was_opened_is_never_removed(study: Study) -> None:
     made = draft(study)
-    rounds.open_round(seat=make.owner_seat(study), number=1)
+    rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
     for state in (Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED, Round.State.UNDONE):
         Round.objects.filter(pk=made.pk).update(state=state)
         Script("olga").refused("DELETE", "studies/study/rounds/1/", None, 409)

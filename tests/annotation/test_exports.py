@@ -64,7 +64,6 @@ def decide(study: Study, dimension: str, values: list[str], rationale: str) -> N
         part=1,
         dimension=dimension,
         values=values,
-        method="discussion",
         rationale=rationale,
         expected=None,
     )
@@ -273,8 +272,8 @@ def test_the_command_of_agreement_prints_the_list_of_rest(study: Study) -> None:
 
 def test_the_command_of_agreement_prints_a_table_for_people(study: Study) -> None:
     said = run("agreement", "study", "--round", "1")
-    assert "kind: round 1, before discussion, 2 units by 2 raters, 0 left out" in said
-    assert "* Krippendorff's alpha" in said and "as none was fixed beforehand" in said
+    assert "kind: round 1 (the headline), before discussion, 2 units by 2 raters, 0 left out" in said
+    assert "* Krippendorff's alpha" in said and "(the default, not registered)" in said
     assert "Weighted kappa needs categories in an order" in said
 
 

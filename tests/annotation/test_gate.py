@@ -80,7 +80,7 @@ def test_without_a_pilot_or_a_threshold_there_is_no_advice_and_the_round_opens_a
     round_ = drafted(study, None)
     assert gate(make.owner_seat(study)) is None
     assert "What the pilot says" not in page("olga", study, f"rounds/{round_.number}/").content.decode()
-    assert rounds.open_round(seat=make.owner_seat(study), number=round_.number).gate is None
+    assert rounds.open_round(seat=make.owner_seat(study), number=round_.number, unregistered=True).gate is None
 
 
 def test_without_a_threshold_there_is_no_advice() -> None:
@@ -171,7 +171,7 @@ def test_a_pilot_opens_without_a_gate() -> None:
     pilot = rounds.create_round(
         seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#5"], kind="pilot"
     )
-    assert rounds.open_round(seat=make.owner_seat(study), number=pilot.number).gate is None
+    assert rounds.open_round(seat=make.owner_seat(study), number=pilot.number, unregistered=True).gate is None
 
 
 def test_the_advice_costs_three_queries_where_it_was_read_before() -> None:
@@ -189,6 +189,6 @@ def test_an_undefined_coefficient_speaks_against_opening_with_its_reason() -> No
     round_ = drafted(study, "item bob carol\n1 crash crash\n2 crash crash\n3 crash crash")
     found = gate(make.owner_seat(study))
     assert found is not None and found.is_wait
-    rounds.open_round(seat=make.owner_seat(study), number=round_.number, reason="All crashes.")
+    rounds.open_round(seat=make.owner_seat(study), number=round_.number, reason="All crashes.", unregistered=True)
     text = page("olga", study, f"rounds/{round_.number}/").content.decode()
     assert "Symptom was undefined (threshold 0.80)" in text

@@ -151,7 +151,7 @@ def test_rounds_of_earlier_imports_get_their_labels_from_the_audit_log() -> None
     assert event.detail["rounds"] == {"pilot": 1, "1": 2}
     Round.objects.update(label="")
     with connection.cursor() as cursor:
-        cursor.execute(import_module("annotation.migrations.0032_round_labels").FROM_THE_AUDIT)
+        cursor.execute(import_module("annotation.migrations.0026_round_labels").FROM_THE_AUDIT)
     assert list(Round.objects.values_list("number", "label")) == [(1, "pilot"), (2, "1")]
 
 

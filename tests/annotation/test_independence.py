@@ -89,7 +89,6 @@ def test_staff_who_were_invited_and_did_not_accept_could_read_the_answers_all_th
     replaced(study, "sam")
     invited = Script("olga").send("POST", "studies/study/members/", {"user": "sam", "roles": ["rater"]})
     assert (invited.status_code, invited.json()["state"]) == (201, "invited")
-    assert Script("sam").send("GET", "studies/study/labels/?round=1").status_code == 200
     assert "let them read its answers" in rejected(add("sam"))
     assert add("sam", unblinded=True).json()["unblinded"] is True
 
@@ -124,11 +123,11 @@ def test_answers_of_an_unblinded_rater_count_nowhere_before_discussion_and_every
 def test_methods_and_checklist_name_an_unblinded_rater_by_code_and_claim_no_more() -> None:
     with_an_unblinded_rater()
     found = read_by("olga", "agreement/methods/").json()
-    assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
-    assert "The other raters labelled without seeing" in found["paragraph"]
+    assert "R3 (round 1) could see labels of other raters before labeling" in found["paragraph"]
+    assert "its other raters could not see each other’s labels." in found["paragraph"]
     assert "came from sheets" not in found["paragraph"]
     (check,) = [each for each in found["checklist"] if each["key"] == "independent"]
-    assert check["answer"] == "partly" and "R3 (round 1) could read" in check["evidence"]
+    assert check["answer"] == "partly" and "R3 (round 1) could see labels" in check["evidence"]
 
 
 def test_the_checklist_says_yes_where_nobody_could_read_before_rating() -> None:
@@ -136,7 +135,7 @@ def test_the_checklist_says_yes_where_nobody_could_read_before_rating() -> None:
     make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 crash hang")
     found = read_by("olga", "agreement/methods/").json()
     (check,) = [each for each in found["checklist"] if each["key"] == "independent"]
-    assert check["answer"] == "yes" and "Raters labelled without seeing" in found["paragraph"]
+    assert check["answer"] == "yes" and "its raters could not see each other’s labels." in found["paragraph"]
 
 
 def test_a_role_that_was_given_up_counts_if_there_were_answers_and_not_if_there_were_none() -> None:
@@ -245,7 +244,7 @@ def test_by_hand_somebody_who_could_read_the_answers_is_asked_by_name_and_marked
     given = Assignment.objects.get(round=round_, slot=None)
     assert given.blind is None and given.current is not None
     found = read_by("olga", "agreement/methods/").json()
-    assert "R3 (round 1) could read answers of others before answering" in found["paragraph"]
+    assert "R3 (round 1) could see labels of other raters before labeling" in found["paragraph"]
 
 
 def resolving_with_carol_free() -> Any:
@@ -286,7 +285,7 @@ def test_a_rater_who_read_answers_of_a_round_that_is_resolved_is_no_blind_third_
     make.submit(round_, "carol", int(free.identifier.rpartition("#")[2]), {"symptom": ["hang"]})
     given = Assignment.objects.get(round=round_, item=free, slot=None)
     assert given.blind is None and given.current is not None
-    assert "R2 (round 1) could read answers" in read_by("olga", "agreement/methods/").json()["paragraph"]
+    assert "R2 (round 1) could see labels" in read_by("olga", "agreement/methods/").json()["paragraph"]
 
 
 @pytest.mark.parametrize("path", ["", "ratings/?round=1", "ratings/?format=csv", "rounds/1/"])
@@ -321,7 +320,7 @@ def test_readers_and_staff_read_ratings_of_closed_rounds_only(state: str, status
     assert read_by(name).status_code == status
     assert bool(read_by(name, "ratings/").json()["results"]) == (state == "closed")
     assert read_by(name, "evidence/?round=1").status_code == status
-    assert read_by(name, "labels/?round=1").status_code == 200
+    assert read_by(name, "labels/?round=1").status_code == (403 if state == "open" else 200)
     if name == "stan":
         assert read_by(name, "disagreements/?round=1&state=all").status_code == status
         assert bool(read_by(name, "disagreements/?state=all").json()["results"]) == (state == "closed")
@@ -337,11 +336,16 @@ def test_a_member_who_may_still_join_an_open_round_sees_no_result_of_it(path: st
     there = f"{path}{'&' if '?' in path else '?'}round=1"
     answer = read_by("dan", there)
     assert answer.status_code == 403 and "could still become one of its raters" in answer.json()["message"]
-    assert [read_by(name, there).status_code for name in ("rea", "stan", "ada", "olga", "bob")] == [200] * 4 + [403]
+    assert [read_by(name, there).status_code for name in ("ada", "olga", "bob", "rea", "stan")] == [200] * 2 + [403] * 3
+    part = "&repository=acme/rocket" if path == "agreement/" else ""
+    for name in ("rea", "stan"):
+        refused = read_by(name, f"{there}{part}").json()["message"]
+        assert refused == read_by(name, "ratings/?round=1").json()["message"]
+        assert "Until it is closed, only owners and adjudicators" in refused
     if path == "agreement/":
-        assert read_by("dan", path).json() == [] != read_by("rea", path).json()
+        assert read_by("dan", path).json() == read_by("rea", path).json() == [] != read_by("ada", path).json()
     make.rate(study.rounds.get(), "item carol\n1 hang\n2 hang")
-    assert read_by("dan", there).status_code == 200
+    assert [read_by(name, there).status_code for name in ("dan", "rea", "stan")] == [200] * 3
 
 
 def test_staff_do_not_download_a_file_with_answers_of_an_open_round() -> None:
@@ -365,7 +369,7 @@ def reads() -> list[tuple[str, str, str]]:
     return [(line.user.username, line.detail["door"], line.detail["what"]) for line in lines if line.user]
 
 
-def test_each_reading_of_open_answers_leaves_one_line_for_person_round_door_and_hour() -> None:
+def test_readings_of_open_answers_leave_one_line_for_each_person_round_and_door() -> None:
     study = in_state("open")
     for path in ("ratings/", "ratings/?round=1", "evidence/"):
         assert read_by("ada", path).status_code == 200
@@ -385,6 +389,47 @@ def test_each_reading_of_open_answers_leaves_one_line_for_person_round_door_and_
     exporting.work(export.pk)
     Script("olga").send("GET", f"exports/{export.public_id}/download/")
     assert reads()[4:] == [("olga", "file", f"export {export.number}")]
+
+
+def test_a_reading_after_a_new_or_changed_answer_leaves_another_line() -> None:
+    study = in_state("open")
+    round_ = study.rounds.get()
+    for _ in range(2):
+        read_by("ada", "ratings/")
+    assert len(reads()) == 1
+    make.rate(round_, "item carol\n1 hang")
+    for _ in range(2):
+        read_by("ada", "ratings/")
+    assert len(reads()) == 2
+    make.submit(round_, "carol", 1, {"symptom": ["crash"]})
+    for _ in range(2):
+        read_by("ada", "ratings/")
+    assert len(reads()) == 3
+    hashes = AuditEvent.objects.filter(verb="open answers read").values_list("detail__answers_hash", flat=True)
+    assert len(set(hashes)) == 3
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["ratings/?version=99", "ratings/?cursor=wrong", "evidence/?cursor=wrong", "disagreements/?state=wrong",
+     "remarks/?item=none", "proposals/?cursor=wrong"],
+)  # fmt: skip
+def test_a_request_that_is_rejected_leaves_no_line(path: str) -> None:
+    in_state("open")
+    assert 400 <= read_by("ada", path).status_code < 500
+    assert reads() == []
+
+
+@pytest.mark.parametrize(
+    "path", ["rounds/1/resolve/999999/", "agreement/items/?dimension=none", "exports/ratings.csv?version=99"]
+)
+def test_a_page_that_is_rejected_leaves_no_line(path: str) -> None:
+    study = make.study(resolve_when="item")
+    make.rate(make.open_round(study, 2, kind="main"), "item bob carol\n1 hang crash")
+    ada = Client()
+    ada.force_login(make.user("ada"))
+    assert 400 <= ada.get(f"/studies/study/{path}").status_code < 500
+    assert reads() == []
 
 
 @pytest.mark.parametrize(
@@ -436,7 +481,7 @@ def test_the_title_of_a_saved_analysis_is_hidden_from_who_may_still_join_an_open
     title = "Everything is a hang"
     save_analysis(seat=make.seat(study, "ada"), title=title, kind="counts", question={"dimension": ["symptom"]})
     members.add_member(seat=make.owner_seat(study), username=make.user("yan").username, roles=["rater"])
-    for name, status in (("yan", 403), ("bob", 403), ("rea", 200)):
+    for name, status in (("yan", 403), ("bob", 403), ("rea", 403), ("ada", 200)):
         client = Client()
         client.force_login(make.user(name))
         assert client.get("/studies/study/analysis/1/").status_code == status

@@ -214,7 +214,7 @@ def test_the_first_next_of_an_invited_rater_accepts_and_the_answer_goes_in(study
         "kind": "main", "raters": ["zoe", "YAN"], "raters_per_item": 2, "issues": ["acme/rocket#1", "acme/rocket#2"],
     }  # fmt: skip
     assert olga.send("POST", "studies/study/rounds/", body).status_code == 201
-    assert olga.send("POST", "studies/study/rounds/1/open/", {}).status_code == 200
+    assert olga.send("POST", "studies/study/rounds/1/open/", {"unregistered": True}).status_code == 200
     assert Assignment.objects.filter(round__number=1).count() == 4
     zoe = Script("zoe", "rate")
     given = zoe.send("GET", "studies/study/rounds/1/next/")
@@ -237,7 +237,7 @@ def test_next_accepts_in_every_mode_but_not_for_a_round_that_is_not_open(study: 
     olga.send("POST", "studies/study/rounds/", body)
     assert Script("zoe").send("GET", "studies/study/rounds/1/next/").status_code == 404
     assert Membership.objects.get(study=study, name="zoe").is_invited
-    olga.send("POST", "studies/study/rounds/1/open/", {})
+    olga.send("POST", "studies/study/rounds/1/open/", {"unregistered": True})
     assert Script("zoe").send("GET", "studies/study/rounds/1/next/").status_code == 200
 
 

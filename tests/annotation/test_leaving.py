@@ -289,7 +289,7 @@ def test_every_table_that_names_users_is_asked_but_for_those_that_open_nothing(s
     opens_nothing = {
         "User_groups", "User_user_permissions", "Session", "PasswordLink", "ServerEvent", "Membership", "ReaderLink",
         "Invitation", "Sample", "Item", "AuditEvent", "Round", "Annotation", "Plan", "ProposalOutcome", "Resolution",
-        "Analysis", "BulkJob", "Spelling",
+        "Analysis", "BulkJob", "Meeting", "Spelling",
     }  # fmt: skip
     named = {
         relation.related_model.__name__  # type: ignore[union-attr]

@@ -56,7 +56,7 @@ def whole_export(study: Study, name: str = "olga") -> Export:
 def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
     study = over(make.study(primary={"symptom": {"coefficient": "gwet_ac1", "threshold": 0.7}}, guidelines="Read."))
     change_study(seat=make.owner_seat(study), changes={"majority": True, "names_shown": True})
-    choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=2, seed=1)
+    choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
     made = life.duplicate_study(seat=make.owner_seat(study), slug="twin", with_items=True, with_members=True)
     assert (made.guidelines, made.majority, made.names_shown, made.title) == ("Read.", True, True, "Study")
     assert made.primary["symptom"]["coefficient"] == "gwet_ac1" and made.pseudonym_key != study.pseudonym_key

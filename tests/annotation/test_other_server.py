@@ -18,10 +18,13 @@ from annotation.models import (
     Assignment,
     Draft,
     Item,
+    Meeting,
+    MeetingResolution,
     Membership,
     PartMatch,
     Proposal,
     ProposalOutcome,
+    Resolution,
     Sample,
     Spelling,
     Study,
@@ -66,6 +69,11 @@ def everything() -> Study:
     ProposalOutcome.objects.create(
         proposal=Proposal.objects.order_by("pk")[0], outcome="declined", reason="It is a hang.", decided_by=olga
     )
+    resolved = Resolution.objects.filter(round__study=study).order_by("pk")[0]
+    meeting = Meeting.objects.create(
+        round=resolved.round, held_on="2026-11-20", participants=["R1", "Ada"], stated_by=olga
+    )
+    MeetingResolution.objects.create(meeting=meeting, resolution=resolved)
     true_hashes()
     return study
 

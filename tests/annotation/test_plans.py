@@ -396,7 +396,7 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
     plan.refresh_from_db()
     assert (plan.state, plan.n_done, plan.n_total) == ("running", 2, 3)
     with pytest.raises(Conflict, match="moving the study"):
-        open_round(seat=make.owner_seat(study), number=2)
+        open_round(seat=make.owner_seat(study), number=2, unregistered=True)
     moving.work(plan.pk)
     plan.refresh_from_db()
     assert given_out(plan) == {"2": ["bob", "carol"], "3": ["bob"], "4": ["bob", "carol"]}

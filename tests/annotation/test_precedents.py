@@ -124,7 +124,7 @@ def test_several_of_what_raters_gave_are_decided_at_once() -> None:
     page = f"/studies/study/rounds/1/resolve/{item.pk}/"
     shown = script.client.get(page).content.decode()
     assert 'value="several"' in shown and shown.count('name="several"') == 3
-    filled = {"part": "1", "dimension": "fixes", "expected": "", "method": "discussion", "rationale": ""}
+    filled = {"part": "1", "dimension": "fixes", "expected": "", "rationale": ""}
     script.client.post(page, filled | {"choice": "several", "several": ["config", "code"]})
     assert sorted(v.category.key for v in Resolution.objects.get().decided.all()) == ["code", "config"]
 

@@ -13,7 +13,7 @@ from annotation.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Round, Study
 from annotation.reporting.across import visible_rounds
 from annotation.reporting.gate import gate
-from annotation.reporting.numbers import agreement, headline
+from annotation.reporting.numbers import agreement, of_rounds
 from annotation.reporting.slices import ask
 from tests import builders as make
 
@@ -64,7 +64,7 @@ def test_fixed_weights_and_metric_hold_in_entry_headline_and_gate_unless_others_
     assert (entry["weights"], entry["metric"]) == ("linear", "interval")
     other = entry_of(study, weights="quadratic", metric="nominal")
     assert value(other, "weighted_kappa") == pytest.approx(quadratic) and other["metric"] == "nominal"
-    (line,) = headline(make.owner_seat(study), Round.objects.get())
+    (line,) = of_rounds(make.owner_seat(study), [Round.objects.get()])
     assert line.value == pytest.approx(linear) and line.reason == "Neighbouring severities are near misses."
     Round.objects.update(state=Round.State.RESOLVING)
     judged = gate(make.owner_seat(study))
@@ -179,7 +179,7 @@ def test_what_a_study_says_of_conditions_holds_everywhere_until_asked_otherwise(
     study.refresh_from_db()
     assert symptom() == ("either", 2) and symptom(applies="both") == ("both", 1)
     seat = make.owner_seat(study)
-    assert {each.dimension: each.units for each in headline(seat, round_)}["symptom"] == 2
+    assert {each.dimension: each.units for each in of_rounds(seat, [round_])}["symptom"] == 2
     page = client.get("/studies/study/agreement/").content.decode()
     assert re.search(r'<option value="" selected>asked of either</option><option value="both">', page)
     units = client.get("/studies/study/agreement/items/?dimension=symptom").content.decode()

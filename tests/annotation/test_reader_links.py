@@ -42,7 +42,7 @@ def build_study() -> Study:
     make.rate(first, "item bob carol\n2 crash crash")
     resolve(
         seat=make.seat(study, "ada"), round_=get_round(make.seat(study, "ada"), 1), part=1, dimension="symptom",
-        item=get_item(make.seat(study, "ada"), "acme/rocket#1"), values=["crash"], method="discussion",
+        item=get_item(make.seat(study, "ada"), "acme/rocket#1"), values=["crash"],
         rationale="zqwhy", expected=None,
     )  # fmt: skip
     close_round(seat=make.owner_seat(study), number=1)

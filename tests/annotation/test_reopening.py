@@ -51,7 +51,7 @@ def test_a_reopened_place_is_open_again_and_all_that_was_decided_is_kept(dispute
     ]
     resolve(values=["hang"], expected=None, **place(disputed))
     assert state(disputed) == ("resolved", ("hang",))
-    assert [row.method for row in Resolution.objects.order_by("revision")] == ["discussion", "reopened", "discussion"]
+    assert [row.method for row in Resolution.objects.order_by("revision")] == ["adjudicator", "reopened", "adjudicator"]
 
 
 def test_the_next_decision_may_name_the_reopening_and_nothing_older(disputed) -> None:
@@ -123,7 +123,7 @@ def test_a_script_reopens_and_reads_it_in_the_exports(disputed) -> None:
     first = ada.send("POST", "studies/study/resolutions/", asked | {"values": ["crash"], "expected": None}).json()
     again = {"reopen": True, "rationale": "look again", "expected": first["id"]}
     assert ada.refused("POST", "studies/study/resolutions/", asked | again | {"values": ["hang"]}) == {
-        "values": ["Either decide or reopen; a reopened place has no values."]
+        "values": ["Either decide or reopen; a reopened place has no values and no meeting."]
     }
     made = ada.send("POST", "studies/study/resolutions/", asked | again)
     assert made.status_code == 201

@@ -59,8 +59,8 @@ def test_a_decision_is_one_of_theirs_a_third_value_or_none(disputed, values) -> 
 
 
 def test_a_decision_is_recorded_with_who_why_and_how(disputed) -> None:
-    made = decide(disputed, 1, ["crash"], method="third_rater", rationale="  the log says so  ")
-    assert (made.method, made.rationale, made.decided_by.username) == ("third_rater", "the log says so", "ada")
+    made = decide(disputed, 1, ["crash"], method="adjudicator", rationale="  the log says so  ")
+    assert (made.method, made.rationale, made.decided_by.username) == ("adjudicator", "the log says so", "ada")
     assert AuditEvent.objects.filter(verb="resolved", detail__item="acme/rocket#1").exists()
 
 

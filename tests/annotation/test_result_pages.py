@@ -147,7 +147,7 @@ def test_the_pages_are_for_reading(study: Study) -> None:
 def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study: Study) -> None:
     shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
     # 3 of 6 alike; R1 crash 3, hang 1, slow 2; R2 crash 1, hang 4, slow 1: (0.5 − 9/36) / (1 − 9/36)
-    assert "Symptom Cohen's kappa, fixed on" in shown
+    assert "Symptom Cohen's kappa, registered on" in shown
     assert "0.33" in shown and "threshold 0.80" in shown and "below the threshold of 0.80" in shown
     assert "Rests on 6 units rated by R1 and R2 in round 1 (version 1), before discussion; 1 left out ." in shown
     assert "“fair” on the scale of Landis and Koch" in shown
@@ -202,7 +202,7 @@ def test_a_matrix_of_two_raters_has_the_first_in_rows(study: Study) -> None:
 
 
 def test_the_trend_has_a_line_per_round_and_live_numbers_are_said_to_be_live(study: Study) -> None:
-    shown = words_of(get("olga", AGREEMENT))
+    shown = words_of(get("olga", f"{AGREEMENT}?round=all"))
     assert "Live. Round 2 is open" in shown
     assert re.search(r"Round 1 version 1 0\.33 Round 2 version 1, open no units", shown)
     make.submit(Round.objects.get(number=2), "carol", 8, {"symptom": ["slow"]})
@@ -270,7 +270,7 @@ def test_a_round_under_a_newer_version_stands_in_the_trend(study: Study) -> None
     )
     taxonomy_actions.publish_version(user=make.user("olga"), version=draft)
     make.rate(make.open_round(study, 1, first=20, taxonomy_version=2), "item bob carol\n20 lag lag")
-    shown = words_of(get("olga", AGREEMENT))
+    shown = words_of(get("olga", f"{AGREEMENT}?round=all"))
     assert "in rounds 1 and 3 (versions 1 and 2)" in shown
     assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=slow&b=slow")) == [5]
 
@@ -314,7 +314,7 @@ def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
     make.rate(make.open_round(study, 30, first=30), "item bob carol\n" + lines)
     client = visitor("olga")
     for address, n in (
-        ("/studies/study/agreement/?round={}", 17),
+        ("/studies/study/agreement/?round={}", 19),
         ("/studies/study/agreement/items/?dimension=symptom&round={}", 10),
     ):
         for number in (1, 3):
@@ -373,14 +373,14 @@ LANDIS_KOCH, ALPHA = "on the scale of Landis and Koch", "krippendorff_alpha"
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"se": 0.05}, "The true value reaches it with a probability of 84 %."),
-        ({"value": 0.99, "se": 0.001}, "The true value reaches it with a probability of over 99 %."),
-        ({"value": 0.2}, "The true value reaches it with a probability of under 1 %."),
-        ({"se": None}, ""),
-        ({"threshold": None}, ""),
+        ({"reached_share": 0.84}, "It reaches the threshold in 84% of the bootstrap resamples."),
+        ({"reached_share": 0.999}, "It reaches the threshold in over 99% of the bootstrap resamples."),
+        ({"reached_share": 0.001}, "It reaches the threshold in under 1% of the bootstrap resamples."),
+        ({"reached_share": 1.0}, "It reaches the threshold in 100% of the bootstrap resamples."),
+        ({}, ""),
     ],
 )
-def test_how_probable_it_is_that_a_threshold_is_reached(more: dict[str, Any], words: str) -> None:
+def test_in_which_share_of_the_resamples_a_threshold_is_reached(more: dict[str, Any], words: str) -> None:
     assert threshold_words(line(**more)) == words
 
 
@@ -388,8 +388,13 @@ def test_how_probable_it_is_that_a_threshold_is_reached(more: dict[str, Any], wo
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"value": 0.9}, f"“almost perfect” {LANDIS_KOCH}"),
-        ({"value": 0.82, "se": 0.1}, f"“almost perfect” {LANDIS_KOCH}, but only “substantial” with 95 % certainty"),
+        ({"value": 0.9}, f"“almost perfect” {LANDIS_KOCH}, at least “almost perfect” (95%)"),
+        ({"value": 0.82, "se": 0.1}, f"“almost perfect” {LANDIS_KOCH}, at least “substantial” (95%)"),
+        ({"value": 0.05, "se": 0.2}, f"“slight” {LANDIS_KOCH}"),
+        (
+            {"value": 0.7, "se": 0.08, "coefficient": ALPHA},
+            "“tentative conclusions only” on Krippendorff’s scale",
+        ),
         ({"value": 1.0, "se": 0.0}, f"“almost perfect” {LANDIS_KOCH}"),
         ({"value": 0.7, "coefficient": ALPHA, "se": None}, "“tentative conclusions only” on Krippendorff’s scale"),
         ({"value": -0.3, "se": None}, f"“poor” {LANDIS_KOCH}"),

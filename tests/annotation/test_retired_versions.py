@@ -19,7 +19,7 @@ def test_under_a_retired_version_no_round_is_made_or_opened_and_those_that_run_g
     )
     retire_version(user=study.created_by, version=study.taxonomy.versions.get())
     with pytest.raises(WrongState, match="Version 1 of .* was retired") as caught:
-        rounds.open_round(seat=make.owner_seat(study), number=draft.number)
+        rounds.open_round(seat=make.owner_seat(study), number=draft.number, unregistered=True)
     assert (caught.value.status, caught.value.code) == (409, "version_retired")
     assert Round.objects.get(pk=draft.pk).state == "draft"
     with pytest.raises(Invalid) as refused:

@@ -151,7 +151,7 @@ def test_what_somebody_decided_or_reopened_is_left_to_people() -> None:
     reopen(expected=first.public_id, **place)
     Round.objects.update(ruled_at=None)
     rule_round(round_.pk)
-    assert list(Resolution.objects.values_list("method", flat=True).order_by("revision")) == ["discussion", "reopened"]
+    assert list(Resolution.objects.values_list("method", flat=True).order_by("revision")) == ["adjudicator", "reopened"]
 
 
 def test_what_hangs_on_a_decision_of_a_rule_is_decided_by_it_too() -> None:

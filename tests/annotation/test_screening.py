@@ -12,7 +12,7 @@ from annotation.models import AuditEvent, Item, Round, Study
 from annotation.queries.choosing import flow, sample_lines, unused_of
 from annotation.queries.plans.ground import ground_of
 from annotation.queries.plans.listing import why_not_run
-from annotation.queries.usage import usage
+from annotation.queries.usage import seats_under, usage
 from annotation.screening import (
     NO_REASON,
     USUAL,
@@ -263,7 +263,7 @@ def test_other_rounds_screen_nothing():
 
 def drawn(study: Study, n: int = 4) -> int:
     make.issues(n)
-    return choosing.draw_sample(seat=make.owner_seat(study), filter={}, size=n, seed=1).pk
+    return choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=n, seed=1).pk
 
 
 def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
@@ -274,7 +274,7 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
         seat=owner, kind="screening", raters=["bob", "carol"], sample=sample, n_items=3, reasons=REASONS
     )
     assert unused_of(sample).count() == 4, "a draft holds nothing up"
-    rounds.open_round(seat=owner, number=1)
+    rounds.open_round(seat=owner, number=1, unregistered=True)
     assert unused_of(sample).count() == 1, "three are being screened"
     names = [place.item.identifier for place in made.round_items.select_related("item").order_by("position")]
     first, second, third = (int(name.rpartition("#")[2]) for name in names)
@@ -406,10 +406,10 @@ def test_the_editor_counts_screening_for_the_screening_taxonomy_alone():
     study = mixed()
     version = newest_published(study.taxonomy)
     assert version is not None
-    own = usage(study.created_by, study.taxonomy, version)
+    own = usage(seats_under(study.created_by, study.taxonomy), study.taxonomy, version)
     assert (own.n_ratings, own.n_lost) == (4, 0)
     first = Round.objects.get(study=study, number=1).taxonomy_version
-    assert usage(study.created_by, first.taxonomy, first).counts == {
+    assert usage(seats_under(study.created_by, first.taxonomy), first.taxonomy, first).counts == {
         "screening": {"in": 4, "out": 2},
         "screening-reason": {"spam": 2},
     }

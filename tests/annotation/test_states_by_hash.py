@@ -32,7 +32,7 @@ def build_study() -> Study:
         seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2,
         issues=["acme/rocket#1", "acme/rocket#2"],
     )  # fmt: skip
-    rounds.open_round(seat=make.owner_seat(study), number=1)
+    rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
     assert Item.objects.get(identifier="acme/rocket#1").snapshot == middle and old.pk != middle.pk
     make.new_state(1, title=NEW)
     return study
@@ -95,7 +95,7 @@ def test_a_rater_who_came_later_names_no_state_that_was_pinned_before(study: Stu
     later = rounds.create_round(
         seat=make.owner_seat(study), raters=["dan"], raters_per_item=1, issues=["acme/rocket#1"]
     )
-    rounds.open_round(seat=make.owner_seat(study), number=later.number)
+    rounds.open_round(seat=make.owner_seat(study), number=later.number, unregistered=True)
     asked = {"assignment": make.assignment(later, "dan", 1).public_id, "labels": {"symptom": ["crash"]}}
     assert Script("dan").send("POST", "studies/study/annotations/", asked | {"snapshot": read}).status_code == 422
 

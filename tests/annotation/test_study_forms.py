@@ -97,7 +97,7 @@ def test_settings_change_what_was_changed_and_primary_only_before_labelling() ->
     assert client.post(path, sent | {"title": " "}).status_code == 422
     make.open_round(study)
     fixed = text_of(client.get(path))
-    assert "stay as they were fixed" in fixed and "Symptom" in fixed
+    assert "they stay as they were" in fixed and "Symptom" in fixed
     assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
     study.refresh_from_db()
     assert "symptom" in study.primary
@@ -126,10 +126,12 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     make.issues(12)
     client = signed_in("olga")
     path = address("samples", study.slug)
-    sent = {"state": "open", "labels": "bug, crash", "size": "3", "seed": "7", "stratify_by": ""}
+    sent = {"repository": "acme/rocket", "state": "open", "labels": "bug, crash", "size": "3", "seed": "7"}
     counted = client.post(path, sent | {"count": "1", "size": ""})
     assert counted.status_code == 200 and not Sample.objects.exists()
-    assert re.search(r"all issues 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted))
+    assert re.search(
+        r"all issues 12 repository: acme/rocket 12 state: open 8 GitHub labels: bug, crash 4", text_of(counted)
+    )
     drawn = client.post(path, sent)
     sample = Sample.objects.get()
     assert drawn["Location"] == f"{path}?sample={sample.pk}" and sample.filter["labels"] == ["bug", "crash"]
@@ -169,7 +171,7 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
     preview = client.post(path, round_form(preview="1"))
     assert "2 items × 2 raters = 4 assignments among 2 raters" in text_of(preview) and not Round.objects.exists()
     assert client.post(path, round_form())["Location"] == address("round", study.slug, 1)
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=10)
+    sample = choosing.draw_sample(seat=make.owner_seat(study), size=10, filter={"repository": "acme/rocket"})
     half = round_form(source="sample", sample=sample.pk, share_percent="50", double_percent="40", issues="")
     assert "5 items × 2 raters for 2 of them = 7 assignments" in text_of(client.post(path, half | {"preview": "1"}))
     assert client.post(path, half).status_code == 302

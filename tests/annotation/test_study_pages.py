@@ -12,7 +12,7 @@ from annotation.actions import choosing, members, rounds, studies
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.resolving import resolve
 from annotation.actions.taking import take_next
-from annotation.models import Sample, Study
+from annotation.models import AuditEvent, Sample, Study
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -320,14 +320,20 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Draw a sample" in text_of(client.get(path))
     make.issues(3)
-    choosing.draw_sample(seat=make.owner_seat(study), size=3)
+    choosing.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
     assert "Make the first round" in text_of(client.get(path))
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
 
-def test_the_overview_shows_one_number_per_dimension_of_the_newest_round_that_is_over(study: Study) -> None:
-    seen = text_of(signed_in("bob").get(address("study", study.slug)))
-    assert "Agreement in round 1" in seen and "Krippendorff" in seen
+def test_the_overview_shows_one_number_per_dimension_of_the_finished_main_rounds(study: Study) -> None:
+    page = address("study", study.slug)
+    told = "before discussion in round 1 (version 1): all finished main rounds"
+    seen = text_of(signed_in("olga").get(page))
+    assert told in seen and "Krippendorff" in seen
+    assert told not in text_of(signed_in("bob").get(page))
+    assert not AuditEvent.objects.filter(verb="open answers read").exists()
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert told in text_of(signed_in("bob").get(page))
 
 
 def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> None:
@@ -385,13 +391,13 @@ def _link(response: Any, rel: str) -> str:
 def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     owner, bob = signed_in("olga"), signed_in("bob")
     seat = make.owner_seat(study)
-    choosing.draw_sample(seat=seat, size=2)
+    choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket"})
     pages = [
         (owner, address("items", study.slug), 13),
         (owner, address("rounds", study.slug), 8),
         (owner, address("members", study.slug), 6),
         (owner, address("audit", study.slug), 8),
-        (owner, address("samples", study.slug), 10),
+        (owner, address("samples", study.slug), 11),
         (owner, address("round", study.slug, 2), 14),
         (owner, "/studies/", 7),
         (bob, "/", 11),
@@ -405,7 +411,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
     )
     for n in range(30):
-        choosing.draw_sample(seat=seat, size=5, seed=n)
+        choosing.draw_sample(seat=seat, size=5, seed=n, filter={"repository": "acme/rocket"})
         members.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(

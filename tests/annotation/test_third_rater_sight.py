@@ -40,7 +40,7 @@ def decided(round_: Round, item: Item, own: Membership) -> None:
     ada = make.seat(round_.study, "ada")
     place: dict[str, Any] = {"round_": get_round(ada, 1), "item": item, "part": 1, "dimension": "symptom"}
     newest = Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].public_id
-    resolving.resolve(seat=ada, values=["slow"], method="discussion", rationale="Slow.", expected=newest, **place)
+    resolving.resolve(seat=ada, values=["slow"], rationale="Slow.", expected=newest, **place)
     all_said(round_, item, own, "slow")
 
 
@@ -180,8 +180,8 @@ def test_a_pilot_in_which_an_owner_is_asked_as_third_rater_says_nothing_to_them_
             seat=olga, kind="main", raters=["ann", "ben"], raters_per_item=2, issues=[f"acme/rocket#{first}"]
         )
     with pytest.raises(Blind):
-        rounds.open_round(seat=dora, number=2, reason="")
-    rounds.open_round(seat=olga, number=3, reason="It has to go on.")
+        rounds.open_round(seat=dora, number=2, reason="", unregistered=True)
+    rounds.open_round(seat=olga, number=3, reason="It has to go on.", unregistered=True)
     told = {name: Visitor(name).get(BASE, "studies/third/rounds/3/").json()["gate"] for name in ("olga", "dora")}
     assert told["olga"]["dimensions"][0]["value"] is not None and told["dora"] is None
     page, audit = (words_of(Visitor("dora").get(PAGES, f"studies/third/{path}")) for path in ("rounds/3/", "audit/"))

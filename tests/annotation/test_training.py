@@ -41,7 +41,7 @@ def draft(study: Study, *numbers: int, known: Any = None, **more: Any) -> Round:
 
 def opened(study: Study, *numbers: int, known: Any = None, **more: Any) -> Round:
     made = draft(study, *numbers, known=known, **more)
-    return rounds.open_round(seat=make.owner_seat(study), number=made.number)
+    return rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
 
 
 def order(round_: Round, who: str) -> list[str]:
@@ -81,7 +81,7 @@ def test_in_a_pool_too_every_rater_begins_with_the_training_items(study: Study) 
 def test_a_share_of_double_coded_items_is_a_share_of_those_that_count(study: Study) -> None:
     round_ = draft(study, 1, 2, 3, 4, 5, 6, double_share=0.5)
     training.set_known(seat=make.owner_seat(study), number=round_.number, known={name(1): CRASH, name(2): CRASH})
-    rounds.open_round(seat=make.owner_seat(study), number=round_.number)
+    rounds.open_round(seat=make.owner_seat(study), number=round_.number, unregistered=True)
     counting = RoundItem.objects.counting().filter(round=round_).values_list("n_raters", flat=True)
     assert sorted(counting) == [1, 1, 2, 2]
 
@@ -153,7 +153,7 @@ def test_known_answers_are_given_and_removed_while_the_round_is_a_draft(study: S
     for who in ("bob", "ada", "rea"):
         with pytest.raises(Forbidden):
             training.set_known(seat=make.seat(study, who), number=round_.number, known={name(2): CRASH})
-    rounds.open_round(seat=owner, number=round_.number)
+    rounds.open_round(seat=owner, number=round_.number, unregistered=True)
     with pytest.raises(WrongState):
         training.set_known(seat=owner, number=round_.number, known={name(2): CRASH})
 
@@ -180,7 +180,7 @@ def test_an_owner_who_rates_sees_neither_known_answers_nor_others_results_before
     )
     seat = make.owner_seat(study)
     assert [each.labels for each in training_items(seat, made)] == [None]
-    round_ = rounds.open_round(seat=seat, number=made.number)
+    round_ = rounds.open_round(seat=seat, number=made.number, unregistered=True)
     make.submit(round_, "bob", 8, {"symptom": ["hang"]})
     seat = make.owner_seat(study)
     assert training_results(seat, round_) == []
@@ -288,6 +288,6 @@ def test_an_item_that_is_no_training_item_any_more_has_as_many_raters_as_the_oth
     draft(study, 1, 2, known={name(7): CRASH}, raters_per_item=1)
     item = RoundItem.objects.get(item__identifier=name(7)).item
     training.remove_known(seat=owner, number=1, item=item)
-    round_ = rounds.open_round(seat=owner, number=1)
+    round_ = rounds.open_round(seat=owner, number=1, unregistered=True)
     assert set(RoundItem.objects.filter(round=round_).values_list("n_raters", flat=True)) == {1}
     assert Assignment.objects.filter(round=round_).count() == 3

@@ -58,7 +58,7 @@ def test_only_the_owner_sees_and_changes_training_items(study: Study, name: str,
 def test_training_items_have_no_page_for_who_is_not_signed_in_nor_in_a_round_that_is_not_there(study: Study) -> None:
     assert Client().get(AT).status_code == 302
     assert client("olga").get("/studies/study/rounds/9/training/").status_code == 404
-    rounds.open_round(seat=make.owner_seat(study), number=1)
+    rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
     assert client("olga").get(AT).status_code == 409
 
 
@@ -69,7 +69,7 @@ def results(name: str) -> dict[str, Any]:
 
 
 def test_over_rest_the_owner_reads_all_results_and_a_rater_their_own(study: Study) -> None:
-    round_ = rounds.open_round(seat=make.owner_seat(study), number=1)
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
     make.submit(round_, "bob", 3, {"symptom": ["hang"]})
     make.submit(round_, "carol", 3, {"symptom": ["crash"]})
     found = results("olga")

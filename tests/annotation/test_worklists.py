@@ -126,7 +126,7 @@ def test_two_who_differ_over_what_was_asked_are_a_disagreement_there_alone(study
     decide(worklist, 1, "symptom", ["late"])
     close(worklist)
     row = labels(study)[1, 1, "symptom"]
-    assert (row.values, row.method, row.round) == (["late"], "discussion", 2)
+    assert (row.values, row.method, row.round) == (["late"], "adjudicator", 2)
     assert labels(study)[1, 1, "fixes"].values == ["patch"]
 
 
@@ -140,7 +140,7 @@ def test_a_decision_from_before_stays_a_decision(study: Study) -> None:
         make.submit(worklist, name, 1, {**FAULT, "symptom": ["early"], "fixes": []})
     close(Round.objects.get(pk=worklist.pk))
     row = labels(study)[1, 1, "fixes"]
-    assert (row.values, row.method, row.round) == (["patch", "version"], "discussion", 1)
+    assert (row.values, row.method, row.round) == (["patch", "version"], "adjudicator", 1)
     assert (row.original_values, row.original_version) == (["code", "version"], 1)
     assert row.resolved_at is not None
     assert not list(queue_of(get_round(make.owner_seat(study), 2)).lines)

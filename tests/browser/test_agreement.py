@@ -57,7 +57,7 @@ def test_from_a_difference_to_the_item_and_back(study: Study, go: Any) -> None:
 
 @pytest.mark.slow
 def test_filters_go_into_the_address_and_stay_chosen(study: Study, go: Any) -> None:
-    page = go("rea", "agreement/")
+    page = go("ada", "agreement/?round=all")
     expect(page.get_by_text("Live.")).to_be_visible()
     page.get_by_label("Round", exact=True).select_option("1")
     page.wait_for_url("**round=1*")

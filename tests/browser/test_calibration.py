@@ -31,7 +31,7 @@ def round_() -> Round:
         kind="pilot",
         known=known,
     )
-    return rounds.open_round(seat=make.owner_seat(study), number=made.number)
+    return rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
 
 
 @pytest.mark.slow

@@ -306,9 +306,9 @@ def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
     }
     assert symptoms == {
         same: ("crash", "unanimous"),
-        theirs: ("hang", "discussion"),
-        third: ("slow", "discussion"),
-        skipped: ("crash", "discussion"),
+        theirs: ("hang", "adjudicator"),
+        third: ("slow", "adjudicator"),
+        skipped: ("crash", "adjudicator"),
     }
 
     token = make_a_token(olga)

@@ -57,7 +57,8 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
         olga.keyboard.press("Enter")
     group.locator("[name=name]").fill("")
     olga.keyboard.press("Enter")
-    olga.wait_for_selector("[name=name][aria-invalid=true]:focus")
+    focused = "document.querySelector('[name=name][aria-invalid=true]:focus')"
+    wait_until(olga, f"() => {focused} && !document.querySelector('.htmx-added')")  # what was added is ready
     olga.keyboard.type("Deadlock")
     olga.keyboard.press("Enter")
     wait_until(olga, "() => document.querySelectorAll('[data-done]').length === 2")

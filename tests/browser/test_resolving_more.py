@@ -94,9 +94,9 @@ def test_a_decision_is_reopened_and_taken_again_and_its_history_stays(crossed: R
     at(page, "Symptom", 4)
     assert decided() == {(3, "symptom"): ["hang"]}
     assert list(Resolution.objects.order_by("revision").values_list("method", flat=True)) == [
-        "discussion",
+        "adjudicator",
         "reopened",
-        "discussion",
+        "adjudicator",
     ]
 
 

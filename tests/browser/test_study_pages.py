@@ -117,7 +117,7 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
         rationale="It never ends.",
     )
     make.open_round(study, 3, first=3)
-    sample = choosing.draw_sample(seat=seat, size=3, stratify_by="state")
+    sample = choosing.draw_sample(seat=seat, size=3, stratify_by="state", filter={"repository": "acme/rocket"})
     make.issues(2, first=10)
     rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"])
     studies.create_study(user=make.user("olga"), slug="empty", title="Empty", taxonomy="faults")

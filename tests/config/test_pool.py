@@ -87,7 +87,9 @@ def test_whatever_is_done_through_a_pool_is_done_and_leaves_nothing_on_its_conne
         run = asked("fetches/", {"repository": "o/r"})
         assert becomes(f"fetches/{run['id']}/", "done", "failed", "waiting")["error"] == ""
         wait_until(lambda: servers.query("SELECT count(*) FROM ingest_unsearchable") == [(0,)], "all can be searched")
-    drawn = asked("studies/study/samples/", {"filter": {"search": "hangs"}, "size": 3, "seed": 1})
+    drawn = asked(
+        "studies/study/samples/", {"filter": {"repository": "acme/rocket", "search": "hangs"}, "size": 3, "seed": 1}
+    )
     assert drawn["n_frame"] > 3
 
     servers.run(SHEET)

@@ -354,7 +354,7 @@ def test_refused_rows_come_over_rest_as_pages_and_as_files(refused):
     lines = Client().get(f"{address}?format=jsonl", headers=token("ann")).getvalue().decode().splitlines()
     assert [json.loads(line)["row"] for line in lines] == ['=1+1,"b\nc"', "@x,d"]
     assert Client().get(f"{address}?format=csv", headers=token("ann"))["Content-Type"].startswith("text/csv")
-    assert Client().get(f"{address}?format=parquet", headers=token("ann")).status_code == 404
+    assert Client().get(f"{address}?format=parquet", headers=token("ann")).status_code == 422
 
 
 def test_refused_rows_are_only_for_who_sees_the_run(refused):

@@ -107,6 +107,7 @@ class Site:
         client, headers = self.clients[column]
         asked: dict[str, Any] = {"headers": headers if path.startswith("/api/") else {}}
         if method not in ("get", "head", "options") and path.startswith("/api/"):
+            path = path.partition("?")[0]  # what narrows a list is no parameter of other methods
             asked |= {"data": body, "content_type": "application/json"}
         with taken_back():
             session = client.cookies.copy()

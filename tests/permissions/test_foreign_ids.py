@@ -61,7 +61,7 @@ def ids_of_other() -> dict[str, str]:
     make.submit(make.open_round(study, 1, raters=("eve",)), "eve", 1, {"symptom": ["crash"]})
     round_ = make.open_round(study, 2, first=2, raters=("eve",))
     make.submit(round_, "eve", 2, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
-    sample = choosing.draw_sample(seat=mallory, filter={}, size=2, seed=1)
+    sample = choosing.draw_sample(seat=mallory, filter={"repository": "acme/rocket"}, size=2, seed=1)
     make.next_version(study, SECOND.replace("slug: symptoms", "slug: more") + "      - {key: slow, name: Slow}\n")
     plan = plans.preview_plan(seat=make.owner_seat(study), to=2)
     owner = make.user("mallory")

@@ -9,17 +9,25 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
+from accounts.wording import listed
 from annotation.access import get_round, get_whole_study
+from annotation.actions.primary import newest_dimensions
 from annotation.agreement import TITLES
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
+from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
+from annotation.registration import DEFAULT, is_registered, primary_of
 from annotation.reporting.across import CHOICES, WEIGHTS, visible_rounds
 from annotation.reporting.machines import with_machines
 from annotation.reporting.methods import methods, methods_as_document
-from annotation.reporting.numbers import FALLBACK, agreement_and_raters
+from annotation.reporting.numbers import agreement_and_raters
 from annotation.reporting.slices import ask
 
 SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
+
+
+def _round(given: str) -> int | str:
+    return WORD if given == WORD else int(given)
 
 
 class Command(BaseCommand):
@@ -31,7 +39,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", metavar="STUDY", help="its slug")
-        parser.add_argument("--round", type=int, metavar="N", help="only this round; else all together")
+        parser.add_argument(
+            "--round", type=_round, metavar="N", help="only this round, or `headline`; else all together"
+        )
         parser.add_argument("--dimension", metavar="KEY", help="only this dimension")
         for name, choices in CHOICES.items():
             default = None if name == "applies" else choices[0]
@@ -61,11 +71,14 @@ class Command(BaseCommand):
         words = {name: options[name] or "" for name in (*CHOICES, *SLICING)}
         try:
             seat = get_whole_study(study)
-            number = options["round"]
+            number = options["round"] if isinstance(options["round"], int) else None
+            headline = headline_set(seat)
             round_ = None if number is None else get_round(seat, number)
             rounds = visible_rounds(seat) if round_ is None else [round_]
+            rounds = list(headline.rounds) if options["round"] == WORD else rounds
             asked = replace(ask(seat, words), version=told_version(seat, options["version"], round_))
-            entries = with_machines(seat, rounds, asked, agreement_and_raters(seat, rounds, asked, round_number=number))
+            entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
+            entries = with_machines(seat, rounds, asked, entries)
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
@@ -73,9 +86,13 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(entries, ensure_ascii=False))
             return
         if not entries:
-            self.stdout.write("There is nothing to compare yet: no round has been opened.")
+            none = "no main round is finished, so the study has no headline"
+            why = none if options["round"] == WORD else "no round has been opened"
+            self.stdout.write(f"There is nothing to compare yet: {why}.")
+        kinds = {each.key: each.kind for each in newest_dimensions(seat.study.taxonomy)}
         for entry in entries:
-            self._tell(entry, seat.study.primary.get(entry["dimension"], {}))
+            kind = kinds.get(entry["dimension"], "single")
+            self._tell(entry, primary_of(seat.study.primary, entry["dimension"], kind))
 
     def _write(self, study: str, *, as_json: bool, only_latex: bool) -> None:
         try:
@@ -90,13 +107,16 @@ class Command(BaseCommand):
 
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
+        if entry["headline"]:
+            several = f"rounds {listed([str(number) for number in entry['rounds']])}"
+            where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
             where += f" in terms of version {entry['version']}"
         self.stdout.write(
             f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by {entry['raters']} "
             f"raters, {entry['left_out']} left out"
         )
-        primary = fixed.get("coefficient", FALLBACK)
+        primary = fixed.get("coefficient")
         for each in entry["coefficients"]:
             mark = "*" if each["name"] == primary else " "
             title = f"  {mark} {TITLES[each['name']]:<33}"
@@ -106,11 +126,13 @@ class Command(BaseCommand):
             error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
             interval = "" if each["ci_low"] is None else f"  {each['ci_low']:.3f} to {each['ci_high']:.3f}"
             self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}{interval}")
-        threshold = fixed.get("threshold")
-        self.stdout.write(
-            f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
-            f"{'' if fixed else ', as none was fixed beforehand'}"
-        )
+        if fixed:
+            threshold = fixed.get("threshold")
+            source = "the default, not registered" if fixed is DEFAULT else "not registered"
+            self.stdout.write(
+                f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
+                f"{'' if is_registered(fixed) else f' ({source})'}"
+            )
         for machine in entry["by_machine"]:
             called = " ".join(filter(None, ("machine", machine["name"], machine["version"])))
             for pair in machine["pairs"]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from accounts.wording import counted
-from annotation.analysis.columns import Single
+from annotation.analysis.columns import Multi, Single
 from annotation.analysis.combinations import Combinations
 from annotation.analysis.counts import Counts, Group
 from annotation.analysis.marks import MarkedGroup, Marks
@@ -38,7 +38,7 @@ def tallied(asked: Asked) -> Answer:
         sentences.append(f"The figure shows all {len(found.groups)} groups together; the table has each.")
     return Answer(
         title=title,
-        sentences=[*sentences, *_unused(found, column.title)],
+        sentences=[*sentences, *_unused(found, column)],
         sections=[Section("", figure=_bars_of(asked, told, title, found), table=_table(asked, told, found))],
         choices=[
             Choice("dimension", "Count", asked.choices_of(asked.groups), key),
@@ -51,8 +51,12 @@ def tallied(asked: Asked) -> Answer:
     )
 
 
-def _unused(found: Counts, title: str) -> list[str]:
-    n = sum(not each.share.n for each in found.total.categories)
+def _unused(found: Counts, column: Single | Multi) -> list[str]:
+    """How many categories did not occur: neither themselves nor, of a group of categories, any of those in it."""
+    title = column.title
+    used = {each.category for each in found.total.categories if each.share.n}
+    codes = {column.categories.place[key] for key in used if key in column.categories.place}
+    n = sum(not each.share.n and not column.categories.family(each.category) & codes for each in found.total.categories)
     if not n:
         return []
     are = "is" if n == 1 else "are"

@@ -25,7 +25,7 @@ def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[s
     if waiting:
         out.append(("Items that raters are not done with.", waiting, ""))
     if hidden:
-        out.append(("Items that are hidden until you answered as a third rater.", hidden, ""))
+        out.append(("Items that are hidden until you have rated them.", hidden, ""))
     return out
 
 

@@ -14,12 +14,13 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from annotation import deciding
 from annotation.access import ADJUDICATOR, OWNER, get_item_at
+from annotation.actions.meetings import meeting_of_form
 from annotation.actions.resolving import reopen, resolve
 from annotation.consensus import Values
 from annotation.errors import Invalid, Stale, WrongState
-from annotation.models import Item, Resolution
+from annotation.models import Item
 from annotation.queries.resolving import Queue
-from annotation.views.resolving.here import Here, here_at, may_look
+from annotation.views.resolving.here import Here, here_at, may_look, note_here
 from annotation.views.resolving.room import Filled, room
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -36,6 +37,8 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     here.seat.require_sight_of(here.round, item)
     if request.method == "POST":
         here.seat.require(ADJUDICATOR, OWNER)
+    note_here(here)
+    if request.method == "POST":
         return _decide(request, here, item)
     context = room(here, item, wanted=request.GET.get("place", ""))
     return render(request, "annotation/resolving/item.html", context)
@@ -49,8 +52,10 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
         choice=request.POST.get("choice", ""),
         other=[value for value in request.POST.getlist("other") if value.strip()],
         several=[value for value in request.POST.getlist("several") if value.strip()],
-        method=request.POST.get("method", Resolution.Method.DISCUSSION),
+        method=request.POST.get("method", ""),
         rationale=request.POST.get("rationale", ""),
+        held_on=request.POST.get("held_on", ""),
+        participants=request.POST.get("participants", ""),
     )
     wanted = f"{part}.{key}"
     number = int(part) if part.isascii() and part.isdigit() and len(part) < 5 else 0
@@ -61,7 +66,8 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
             reopen(seat=here.seat, round_=here.round, item=item, **asked)
             return _stay(request, here, item, wanted)
         values = _values(here.tree, key, filled)
-        decided = resolve(seat=here.seat, round_=here.round, item=item, values=values, method=filled.method, **asked)
+        asked |= {"method": filled.method, "meeting": meeting_of_form(filled.held_on, filled.participants)}
+        resolve(seat=here.seat, round_=here.round, item=item, values=values, **asked)
     except Invalid as error:
         filled.errors = error.fields
         return _again(request, here, item, wanted, filled, 422)
@@ -73,7 +79,7 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
         "words": f"{here.tree.by_key[key].title}: {_decided_words(here.tree.by_key[key], filled)}",
         "url": here.item_url(item.pk, place=wanted),
     }
-    return _go_on(request, here, item, decided, just)
+    return _go_on(request, here, item, just)
 
 
 def _stay(request: HttpRequest, here: Here, item: Item, wanted: str) -> HttpResponse:
@@ -132,10 +138,9 @@ def _again(request: HttpRequest, here: Here, item: Item, wanted: str, filled: Fi
     return render(request, template, context, status=status)
 
 
-def _go_on(request: HttpRequest, here: Here, item: Item, decided: Resolution, just: Mapping[str, str]) -> HttpResponse:
+def _go_on(request: HttpRequest, here: Here, item: Item, just: Mapping[str, str]) -> HttpResponse:
     is_part = bool(request.headers.get("HX-Request"))
-    method = Filled(method=decided.method)
-    context = room(here, item, filled=method, just=just, only_decision=True)
+    context = room(here, item, just=just, only_decision=True)
     place = context["place"]
     assert isinstance(place, dict)
     if place["verdict"].state == "open":
@@ -154,7 +159,7 @@ def _go_on(request: HttpRequest, here: Here, item: Item, decided: Resolution, ju
     if not is_part:
         return redirect(address)
     next_item = get_item_at(here.seat, following.item)
-    context = room(here, next_item, filled=Filled(method=decided.method), just=just)
+    context = room(here, next_item, just=just)
     answer = render(request, "annotation/resolving/_next.html", context)
     answer["HX-Retarget"], answer["HX-Reswap"], answer["HX-Push-Url"] = "#room", "outerHTML", address
     return answer

@@ -36,7 +36,7 @@ class Here:
     @property
     def hidden(self) -> frozenset[int]:
         """Items of the round of which nothing is shown, because this person is to answer them as an arbiter."""
-        return self.seat.owed_in(self.round)
+        return self.seat.withheld_in(self.round)
 
     def queue_url(self, **more: str) -> str:
         return with_asked(reverse("resolve", args=[self.seat.study.slug, self.round.number]), self._asked | more)
@@ -72,12 +72,16 @@ def here_at(request: HttpRequest, slug: str, number: int) -> Here:
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_round(seat, number)
     seat.require_discussion(round_)
-    note_reading(seat, [round_], "answers on the resolving pages", PAGE)
     tree = published_version(round_.taxonomy_version_id)
     dimension = request.GET.get("dimension", "")
     narrowed = Narrowed(dimension, request.GET.get("clash", "")) if dimension in tree.by_key else Narrowed()
     walk = request.GET.get("walk", "")
     return Here(seat, round_, tree, narrowed, walk if walk in ("all", "flagged") else "")
+
+
+def note_here(here: Here) -> None:
+    """Records that somebody reads answers of the round; called once it is known that they are shown."""
+    note_reading(here.seat, [here.round], "answers on the resolving pages", PAGE)
 
 
 def may_look(here: Here) -> bool:

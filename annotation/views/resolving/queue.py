@@ -1,20 +1,25 @@
 """The queue of a round: where its raters differ, counted, narrowed, in pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
-from annotation.access import OWNER
+from accounts.wording import counted
+from annotation.access import ADJUDICATOR, OWNER
+from annotation.actions.meetings import meeting_of_form, state_meeting
+from annotation.errors import Invalid, WrongState
 from annotation.models import Round
 from annotation.queries import resolving as queries
 from annotation.queries.discussing import n_flagged
 from annotation.queries.resolving import Line, Narrowed, Queue
-from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, with_asked
+from annotation.queries.ways import without_discussion
+from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, note_here, with_asked
 
 PAGE_SIZE = 50
 MOST_CLASHES = 12
@@ -23,17 +28,44 @@ STATES = ("open", "resolved", "all")
 
 @login_required
 @never_cache
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Where the raters of a round differ: counted, narrowed, in pages; and what to do when there is nothing."""
+    """Where the raters of a round differ: counted, narrowed, in pages; a POST states a meeting for it."""
     here = here_at(request, slug, number)
+    if request.method == "POST":
+        here.seat.require(ADJUDICATOR, OWNER)
+        if not may_look(here):
+            raise WrongState(f"Round {number} is {here.round.state}; a meeting is stated for what was resolved.")
+        return _state_meeting(request, here)
+    return _page_of(request, here)
+
+
+def _state_meeting(request: HttpRequest, here: Here) -> HttpResponse:
+    filled = {name: request.POST.get(name, "") for name in ("held_on", "participants")}
+    try:
+        _, n = state_meeting(seat=here.seat, round_=here.round, meeting=meeting_of_form(**filled))
+    except Invalid as error:
+        return _page_of(request, here, filled=filled, wrong=error.fields.get("meeting", ()), status=422)
+    messages.success(request, f"The meeting was saved for {counted(n, 'resolution')}.")
+    return redirect(here.queue_url())
+
+
+def _page_of(
+    request: HttpRequest,
+    here: Here,
+    *,
+    filled: Mapping[str, str] | None = None,
+    wrong: Sequence[str] = (),
+    status: int = 200,
+) -> HttpResponse:
     round_, study = here.round, here.seat.study
-    context = here.context | {"tab": "rounds", "is_owner": here.seat.has_role(OWNER)}
+    context = here.context | {"tab": "rounds", "is_owner": here.seat.has_role(OWNER), "filled": filled, "wrong": wrong}
     if not may_look(here):
         if round_.state == Round.State.OPEN:
             out = queries.unfinished_by_rater(round_)
             context |= {"out": out, "n_out": sum(n for _, n in out)}
         return render(request, "annotation/resolving/not_yet.html", context)
+    note_here(here)
     waiting = here.queue()
     state = request.GET.get("state", "")
     if state not in STATES:
@@ -52,12 +84,13 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "clashes": _clashes(here, waiting, state),
         "clash": clash_here(here),
         "n_decided": waiting.n_places - waiting.n_open,
+        "n_alone": len(without_discussion(here.seat, round_)) if here.decides and waiting.lines else 0,
         "n_agreed": waiting.n_unanimous + len(waiting.lines),
         "item_by_item": round_.state == Round.State.OPEN,
         "n_flagged": n_flagged(round_, here.hidden),
         "discuss_url": reverse("discuss", args=[study.slug, round_.number]),
     }
-    return render(request, "annotation/resolving/queue.html", context)
+    return render(request, "annotation/resolving/queue.html", context, status=status)
 
 
 def _page(request: HttpRequest, here: Here, selected: Sequence[Line], state: str) -> dict[str, object]:

@@ -5,29 +5,40 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from annotation import deciding
-from annotation.actions.resolving import BY_HAND, LONGEST_RATIONALE
+from annotation.access import OWNER
+from annotation.actions.resolving import LONGEST_RATIONALE
 from annotation.consensus import Decision, Values, Verdict
 from annotation.errors import NotFound, WrongState
-from annotation.models import Item, Resolution
+from annotation.models import Item, Meeting, Resolution
 from annotation.queries import resolving as queries
 from annotation.queries.discussing import AnswersTable
 from annotation.queries.resolving import Narrowed, Queue
 from annotation.queries.verdicts import round_verdicts
+from annotation.queries.ways import arbiters_of
 from annotation.views.resolving.beside import beside, matching
 from annotation.views.resolving.discussion import discussion, walked
 from annotation.views.resolving.here import Here, clash_here
+from annotation.ways import MEETING, majority, third_answers
 from ingest.queries import closing_changes
 from taxonomy.tree import TreeCategory, TreeDimension
 
 BEHIND, AHEAD = 12, 40
-METHODS = {
+METHODS: Mapping[str, str] = {
+    MEETING: "discussed in a meeting",
     Resolution.Method.DISCUSSION: "discussion",
     Resolution.Method.THIRD_RATER: "third rater",
     Resolution.Method.MAJORITY: "majority",
     Resolution.Method.OWNER: "the owner’s decision",
     Resolution.Method.IMPORTED: "imported",
     Resolution.Method.REOPENED: "reopened",
+    Resolution.Method.ADJUDICATOR: "adjudicator",
 }
+STATED = {
+    Resolution.Method.THIRD_RATER: "Third rater’s answer",
+    Resolution.Method.MAJORITY: "Majority of the raters",
+    Resolution.Method.OWNER: "Owner’s decision",
+}
+"""What can be stated of a resolution, where it is so; without it Concord looks at the remarks."""
 
 
 @dataclass
@@ -37,8 +48,10 @@ class Filled:
     choice: str = ""
     other: Sequence[str] = ()
     several: Sequence[str] = ()
-    method: str = Resolution.Method.DISCUSSION
+    method: str = ""
     rationale: str = ""
+    held_on: str = ""
+    participants: str = ""
     errors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_stale: bool = False
 
@@ -60,7 +73,7 @@ def room(
         raise WrongState(f"The raters of {item.identifier} are not done yet.")
     waiting = here.queue()
     heard = queries.voices(here.round, item)
-    told = queries.history(here.round, item)
+    told, met = queries.history(here.round, item)
     place = _place_at(standing.verdicts, here.narrowed, wanted)
     context = here.context | _queue_column(here, waiting, item)
     context |= {
@@ -71,8 +84,7 @@ def room(
         "voices": heard,
         "n_parts": max((verdict.part for verdict in standing.verdicts), default=1),
         "rows": [_row(here, item, verdict, verdict is place) for verdict in standing.verdicts],
-        "place": _place(here, item, place, heard, told, filled or Filled()) if place else None,
-        "methods": [(method, METHODS[method]) for method in BY_HAND],
+        "place": _place(here, item, place, heard, told, met, filled or Filled()) if place else None,
         "longest_rationale": LONGEST_RATIONALE,
         "clash": clash_here(here),
     }
@@ -146,6 +158,7 @@ def _place(
     verdict: Verdict,
     heard: Mapping[str, queries.Voice],
     told: Mapping[tuple[int, str], Sequence[Decision]],
+    met: Mapping[int, Meeting],
     filled: Filled,
 ) -> dict[str, object]:
     """The place to be decided: the answers side by side, what else can be chosen, and what was decided before."""
@@ -168,7 +181,8 @@ def _place(
         "other_text": filled.other[0] if filled.other and not dimension.has_categories else "",
         "other_keys": filled.other or _shared(columns) if dimension.kind == "multi" else filled.other,
         "filled": filled,
-        "told": [_told(dimension, decision) for decision in earlier],
+        "told": [_told(dimension, decision, met) for decision in earlier],
+        "methods": _methods(here, item, verdict) if here.decides else [],
         "expected": Resolution.public_id_of(earlier[0].id) if earlier else "",
         "action": here.item_url(item.pk),
         "several": _several(columns) if dimension.kind == "multi" else [],
@@ -195,12 +209,24 @@ def _as_chosen(columns: Sequence[deciding.Option], values: Values) -> tuple[str,
     return "other", [f"{each:g}" if isinstance(each, float) else str(each) for each in values]
 
 
-def _told(dimension: TreeDimension, decision: Decision) -> dict[str, object]:
+def _methods(here: Here, item: Item, verdict: Verdict) -> list[tuple[str, str]]:
+    """What can be stated of a resolution at this place: what its answers and the person's roles bear out; one query."""
+    arbiters = arbiters_of(here.round, [item.pk]).get(item.pk, set())
+    fits = {
+        Resolution.Method.THIRD_RATER: bool(third_answers(verdict.ratings, arbiters)),
+        Resolution.Method.MAJORITY: majority(verdict.ratings) is not None,
+        Resolution.Method.OWNER: here.seat.has_role(OWNER),
+    }
+    return [(method, words) for method, words in STATED.items() if fits[method]]
+
+
+def _told(dimension: TreeDimension, decision: Decision, met: Mapping[int, Meeting]) -> dict[str, object]:
     is_reopened = decision.method == Resolution.Method.REOPENED
     return {
         "words": "Reopened" if is_reopened else deciding.value_words(dimension, decision.values),
         "is_reopened": is_reopened,
-        "method": METHODS[Resolution.Method(decision.method)],
+        "method": METHODS[decision.method],
+        "meeting": met.get(decision.id),
         "rationale": decision.rationale,
         "by": deciding.decided_by(decision.method, decision.decided_by),
         "at": decision.decided_at,

@@ -19,7 +19,7 @@ WHERE round.study_id = told.study_id AND round.number::text = told.number AND ro
 
 class Migration(migrations.Migration):
 
-    dependencies = [("annotation", "0022_earlier_pins")]
+    dependencies = [("annotation", "0025_samples_are_discarded")]
 
     operations = [
         migrations.AddField(

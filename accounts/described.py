@@ -1,0 +1,134 @@
+"""Parameters and fields of requests, held against the API's description: what it does not name is refused (422).
+
+The decorators that describe an operation (`extend_schema`) are the one list of what a request may have, so a misspelled
+parameter never answers with something else than what was asked for.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from drf_spectacular.utils import OpenApiParameter
+from rapidfuzz import fuzz, process
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from accounts.errors import Invalid
+
+LIKENESS_MIN = 60
+LONGEST_NAME = 60
+
+
+class Fields(NamedTuple):
+    """What an object of a body may have: by name the fields of the object inside it, where there is one.
+
+    `each`: a list of such objects, or objects by keys that are free.
+    """
+
+    names: Mapping[str, "Fields | None"]
+    each: bool = False
+
+
+class Operation(NamedTuple):
+    """What one method of one address takes. `body`: None where the description gives no fields."""
+
+    parameters: Mapping[str, OpenApiParameter]
+    body: Fields | None
+
+
+def require_described(request: Request, view: Any) -> None:
+    """Raises Invalid for a parameter, a parameter's value or a field of a JSON body that the description rules out."""
+    if request.method in (None, "OPTIONS") or not hasattr(view, str(request.method).lower()):
+        return
+    operation = operation_of(view.__class__, "GET" if request.method == "HEAD" else str(request.method))
+    if fields := wrong_parameters(operation.parameters, request.query_params):
+        raise Invalid("The address can't be read.", fields=fields)
+    if operation.body is not None and (request.content_type or "").split(";")[0].strip() == "application/json":
+        sent: Any = request.data
+        if fields := dict(unknown_fields(operation.body, sent)):
+            raise Invalid("Some fields are not known.", fields=fields)
+
+
+@cache
+def operation_of(view: type[Any], method: str) -> Operation:
+    """What the description of a view's method names."""
+    described = getattr(getattr(view, method.lower()), "kwargs", {}).get("schema")
+    parameters: dict[str, OpenApiParameter] = {}
+    body = None
+    if described is not None:
+        schema = described()
+        schema.view, schema.method = view(request=None, args=(), kwargs={}, format_kwarg=None), method
+        named = [each for each in schema.get_override_parameters() if isinstance(each, OpenApiParameter)]
+        parameters = {each.name: each for each in named if each.location == OpenApiParameter.QUERY}
+        body = None if method == "GET" else _body_of(schema.get_request_serializer())
+    pages = getattr(view, "pagination_class", None)
+    if method == "GET" and hasattr(view, "list") and pages is not None:
+        for each in pages().get_schema_operation_parameters(view):
+            parameters.setdefault(each["name"], OpenApiParameter(each["name"], str))
+    return Operation(parameters, body)
+
+
+def _body_of(described: Any) -> Fields | None:
+    if isinstance(described, Mapping):
+        described = described.get("application/json")
+    if isinstance(described, type) and issubclass(described, serializers.BaseSerializer):
+        described = described()
+    return _fields_of(described)
+
+
+def _fields_of(field: Any) -> Fields | None:
+    """The names inside a field that holds objects; None where it holds anything else."""
+    match field:
+        case serializers.Serializer():
+            return Fields({name: _fields_of(each) for name, each in field.fields.items() if not each.read_only})
+        case serializers.ListSerializer() | serializers.ListField() | serializers.DictField():
+            inner = _fields_of(field.child)
+            return inner and Fields(inner.names, each=True)
+    return None
+
+
+def wrong_parameters(known: Mapping[str, OpenApiParameter], given: Any) -> dict[str, list[str]]:
+    """Sentences by name for parameters that are not known, and for values that are none of the parameter's."""
+    found: dict[str, list[str]] = {}
+    for name in given:
+        if name not in known:
+            found[name[:LONGEST_NAME]] = [f"There is no parameter “{name[:LONGEST_NAME]}”.{meant(name, known)}"]
+        elif sentence := next(filter(None, (_wrong_value(known[name], value) for value in given.getlist(name))), ""):
+            found[name] = [sentence]
+    return found
+
+
+def _wrong_value(parameter: OpenApiParameter, value: str) -> str:
+    if value == "":
+        return ""
+    if parameter.enum and value not in parameter.enum:
+        return f"Write one of {', '.join(map(str, parameter.enum))}."
+    if parameter.type is int and not (value.isascii() and value.isdigit()):
+        return "Write a whole number."
+    if parameter.type is bool and value not in ("true", "false", "1", "0"):
+        return "Write true or false."
+    return ""
+
+
+def unknown_fields(known: Fields, given: Any, path: str = "") -> Iterable[tuple[str, list[str]]]:
+    """(path, sentences) of each field of a body that no description names."""
+    if known.each:
+        inner = given.items() if isinstance(given, Mapping) else enumerate(given) if isinstance(given, list) else ()
+        for key, each in inner:
+            yield from unknown_fields(Fields(known.names), each, f"{path}{key}.")
+    elif isinstance(given, Mapping):
+        for name, value in given.items():
+            if name not in known.names:
+                shown = str(name)[:LONGEST_NAME]
+                yield f"{path}{shown}", [f"There is no field “{shown}”.{meant(str(name), known.names)}"]
+            elif (inside := known.names[name]) is not None:
+                yield from unknown_fields(inside, value, f"{path}{name}.")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """“ Did you mean …?”, or what there is where no name is like it."""
+    names = list(known)
+    close = process.extractOne(name[:LONGEST_NAME], names, scorer=fuzz.ratio, score_cutoff=LIKENESS_MIN)
+    if close:
+        return f" Did you mean “{close[0]}”?"
+    return f" There are {', '.join(names)}." if names else " There are none."

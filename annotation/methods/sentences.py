@@ -1,0 +1,409 @@
+"""The sentences of the methods paragraph: one function for each, which states what it is given and nothing else.
+
+Every sentence has one pattern, so that a script can read it back. A number that begins a sentence is spelled out up to
+ninety-nine; inside a sentence it is written in digits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from accounts.wording import counted, listed
+
+from .facts import Decided, Dimension, Drawn, Facts, Gate, Number, Wave, day, decimals, numbered, share
+
+# fmt: off
+ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)
+# fmt: on
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+ROUND_KINDS = {"pilot": "pilot round", "main": "main round"}
+EXCLUDED = {
+    "one_sided": "only one rater labeled the unit",
+    "skipped": "the other rater skipped the item",
+    "not_asked": "the dimension did not apply for the other rater",
+    "other_raters": "other raters labeled the unit",
+    "parts": "the item has several parts",
+    "pending": "a rater proposed a new category",
+    "unmapped": "a label has no counterpart in the version compared",
+    "": "there were fewer than two labels to compare",
+}
+"""Why a unit is not compared, by the codes of `annotation.queries.left_out`."""
+CI_METHODS = {
+    "bootstrap": "percentile bootstrap intervals over units ({resamples:,} resamples, seed {seed}; {software})",
+    "cluster_bootstrap": "percentile bootstrap intervals over units, an item labeled in several rounds being one "
+    "cluster ({resamples:,} resamples, seed {seed}; {software})",
+}
+WAYS = {
+    "meeting": "discussed in meetings, as reported by the adjudicator",
+    "discussion": "discussed in writing",
+    "adjudicator": "by the adjudicator",
+    "third_rater": "by a third rater",
+    "majority": "by the majority of the raters",
+    "owner": "by the owner of the study",
+}
+"""How disagreements were resolved, in the order in which it is reported."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence; or, when it is missing, what only the authors can add in its place."""
+
+    text: str
+    is_missing: bool = False
+
+    @property
+    def marked(self) -> str:
+        return f"[missing: {self.text}]" if self.is_missing else self.text
+
+
+def missing(text: str) -> Sentence:
+    return Sentence(text, is_missing=True)
+
+
+def spelled(n: int) -> str:
+    """`Forty-four`, for the beginning of a sentence; digits from 100 on."""
+    if n >= 100:
+        return f"{n:,}"
+    tens, ones = divmod(n, 10)
+    words = ONES[n] if n < 20 else TENS[tens - 2] + (f"-{ONES[ones]}" if ones else "")
+    return words.capitalize()
+
+
+def opening(n: int, one: str, several: str = "") -> str:
+    """`Two raters`, `One issue`, `In total, 120 issues`: a count that begins a sentence."""
+    noun = one if n == 1 else several or one + "s"
+    return f"In total, {n:,} {noun}" if n >= 100 else f"{spelled(n)} {noun}"
+
+
+def was(n: int) -> str:
+    return "was" if n == 1 else "were"
+
+
+def decimal(value: float, *, apart_from: float | None = None) -> str:
+    """`0.81`, `−0.04`: two decimals, more where two would put the value on the other side of a threshold."""
+    places = 2
+    while apart_from is not None and places < 6 and (value < apart_from) != (round(value, places) < apart_from):
+        places += 1
+    return decimals(value, places)
+
+
+def statistic(name: str, number: Number, *, threshold: float | None = None) -> str:
+    """The one pattern of a statistic: `Cohen's κ = 0.81, 95% CI [0.77, 0.85], n = 120 units, 2 raters`."""
+    n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+    assert number.value is not None
+    value = decimal(number.value, apart_from=threshold)
+    if number.low is None or number.high is None:
+        return f"{name} = {value}, {n}"
+    low, high = (decimal(each, apart_from=threshold) for each in (number.low, number.high))
+    return f"{name} = {value}, 95% CI [{low}, {high}], {n}"
+
+
+def nothing_yet() -> Sentence:
+    return missing("how labels came about; no round is open to you yet")
+
+
+def hidden(rounds: Sequence[int]) -> Sentence:
+    return missing(f"{numbered('round', rounds)}; you rate there, so this text excludes it until it is over")
+
+
+def drawn(each: Drawn) -> list[Sentence]:
+    frame = f" from a frame of {counted(each.n_frame, 'issue')}" if each.n_frame is not None else ""
+    found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]
+    if each.n_found is not None:
+        found.append(Sentence(f"The frame was filtered from {counted(each.n_found, 'stored issue')}."))
+    if each.stratify_by:
+        how = {"equal": "equal"}.get(each.allocation, "proportional")
+        found.append(Sentence(f"The draw was stratified by {each.stratify_by} with {how} allocation."))
+    if n := each.n_screened_out:
+        found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening."))
+    return found
+
+
+def by_hand(n_items: int) -> Sentence:
+    return missing(
+        f"how the {counted(n_items, 'item')} that {was(n_items)} not drawn from a sample {was(n_items)} chosen"
+    )
+
+
+def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension]) -> Sentence:
+    properties = "; ".join(f"{each.title}, {each.answers}" for each in dimensions)
+    on = f" on {counted(len(dimensions), 'dimension')} ({properties})" if dimensions else ""
+    return Sentence(f"Items were labeled against {numbered('version', versions)} of the taxonomy “{title}”{on}.")
+
+
+def unit() -> Sentence:
+    return Sentence("The unit of analysis was an item in a round, or each part of an item that raters divided.")
+
+
+def conditional(titles: Sequence[str], applies: str) -> Sentence:
+    where = "both raters" if applies == "both" else "at least one of two raters"
+    n = len(titles)
+    also = "" if applies == "both" else ", “does not apply” being the other rater’s label"
+    return Sentence(
+        f"{listed(titles)} {was(n)} asked only where an earlier answer called for {'it' if n == 1 else 'them'}, and "
+        f"compared where {where} reached {'it' if n == 1 else 'them'}{also}."
+    )
+
+
+def labeled(raters: Sequence[str], n_items: int, waves: Sequence[Wave]) -> Sentence:
+    """Who labeled how many items, in which rounds: those with labels alone."""
+    rounds = []
+    for kind, name in ROUND_KINDS.items():
+        those = [wave for wave in waves if wave.kind == kind]
+        if those:
+            sizes = listed([f"{wave.n_items:,}" for wave in those])
+            noun = "item" if those[-1].n_items == 1 and len(those) == 1 else "items"
+            rounds.append(f"{counted(len(those), name)} ({sizes} {noun})")
+    return Sentence(
+        f"{opening(len(raters), 'rater')} ({listed(raters)}) labeled {counted(n_items, 'item')} in {listed(rounds)}."
+    )
+
+
+def no_labels() -> Sentence:
+    return missing("who labeled what; there are no labels yet")
+
+
+def outstanding(wave: Wave) -> Sentence:
+    """Of a round that is open, how much of what was asked for is not in; all of it may change."""
+    n, whole = wave.n_outstanding, wave.n_outstanding + wave.n_answers + wave.n_skipped
+    left = f"{n:,} of {counted(whole, 'assignment')} {'is' if n == 1 else 'are'} outstanding"
+    return missing(f"the end of round {wave.number}, which is open; {left}, and the numbers above and below may change")
+
+
+def double_coded(n_double: int, n_items: int) -> Sentence:
+    return Sentence(f"Two or more raters labeled {share(n_double, n_items, 'item')}.")
+
+
+def model_raters(codes: Sequence[str]) -> Sentence:
+    what = "is a model rater" if len(codes) == 1 else "are model raters"
+    whose = "its labels are" if len(codes) == 1 else "their labels are"
+    return Sentence(f"{listed(codes)} {what}, and {whose} in none of these numbers.")
+
+
+def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
+    """That raters could not see each other's labels in `rounds`, which are named unless they are `every` round.
+
+    `others`: it follows a sentence that names raters for whom it does not hold.
+    """
+    when = "a round was" if every else f"{numbered('round', rounds)} {was(len(rounds))}"
+    whose = "its" if every or len(rounds) == 1 else "their"
+    return Sentence(f"While {when} open, {whose} {'other ' if others else ''}raters could not see each other’s labels.")
+
+
+def labeled_before(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'item')} had been labeled by the same raters in an earlier round.")
+
+
+def unblinded(who: str) -> Sentence:
+    return Sentence(
+        f"{who} could see labels of other raters before labeling; the labels given after that are excluded from "
+        "agreement before discussion."
+    )
+
+
+def stated_blind(rounds: Sequence[int], *, others: bool) -> Sentence:
+    """What the file of a study from another server states of who was blind."""
+    over = "the round was" if len(rounds) == 1 else "each round was"
+    who = "the other raters" if others else "raters"
+    return Sentence(
+        f"The file from which {numbered('round', rounds)} {was(len(rounds))} imported states that {who} could not see "
+        f"each other’s labels until {over} over."
+    )
+
+
+def from_sheets(rounds: Sequence[int]) -> Sentence:
+    return missing(f"whether raters worked independently in {numbered('round', rounds)}, imported from sheets")
+
+
+def training(n_items: int) -> Sentence:
+    return Sentence(f"Raters were trained on {counted(n_items, 'item')} with known labels.")
+
+
+def no_training() -> Sentence:
+    return missing("how raters were trained")
+
+
+def fixed(titles: str, one: Dimension) -> Sentence:
+    threshold = f" with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
+    when = f" on {day(one.fixed_on)}" if one.fixed_on else ""
+    done = "registered" if one.is_fixed_before else "chosen"
+    before = "before labeling began" if one.is_fixed_before else "after labeling had begun"
+    return Sentence(f"For {titles}, {one.statistic}{threshold} was {done}{when}, {before}.")
+
+
+def not_fixed(titles: str, one: Dimension) -> list[Sentence]:
+    threshold = f" with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
+    source = ", the default of the software" if one.is_default else ""
+    return [
+        Sentence(f"For {titles}, {one.statistic}{threshold} is reported{source}; it was not registered beforehand."),
+        missing(f"why {one.statistic} suits {titles}"),
+    ]
+
+
+def headline(rounds: Sequence[int], version: int, fixed_on: date | None) -> Sentence:
+    """Which rounds the reported agreement is of, and who chose them."""
+    which = numbered("round", rounds)
+    if fixed_on is not None:
+        were = "it was" if len(rounds) == 1 else "the first of them was"
+        chosen = f"chosen by an owner of the study on {day(fixed_on)}, before {were} opened"
+    elif len(rounds) == 1:
+        chosen = f"the only finished main round under version {version} of the taxonomy"
+    else:
+        chosen = f"all finished main rounds under version {version} of the taxonomy"
+    return Sentence(f"Agreement is reported for {which}, {chosen}.")
+
+
+def no_headline() -> Sentence:
+    return missing("the agreement of the study; no main round is finished")
+
+
+def reason(titles: str, one: Dimension) -> Sentence:
+    if not one.reason:
+        return missing(f"why {one.statistic} suits {titles}")
+    return Sentence(f"The reason given for {titles} was “{one.reason.strip().rstrip('.')}”.")
+
+
+def agreement(each: Dimension, *, when: str = "before") -> Sentence:
+    """Agreement on a dimension before or after discussion, in the rounds of the headline."""
+    number = each.before if when == "before" else each.after
+    assert number is not None
+    n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+    if number.value is None:
+        why = f": {number.undefined}" if number.undefined else "."
+        return Sentence(f"{each.symbol} on {each.title} {when} discussion is undefined ({n}){why}")
+    told = statistic(each.symbol, number, threshold=each.threshold if when == "before" else None)
+    apart = ", which is no measure of reliability" if when == "after" else ""
+    return Sentence(f"Agreement on {each.title} {when} discussion was {told}{apart}.")
+
+
+def nothing_compared(each: Dimension) -> Sentence:
+    return missing(f"agreement on {each.title}; no unit was labeled by two raters")
+
+
+def threshold(each: Dimension) -> Sentence | None:
+    """Where the value is to the threshold; none where there is no threshold or no value."""
+    return Sentence(f"This {each.standing}.") if each.standing else None
+
+
+def by_round(each: Dimension, pilots: Sequence[int]) -> Sentence | None:
+    """The values of rounds in which something was compared, where there are several; pilots by name."""
+    found = [(number, one) for number, one in sorted(each.by_round.items()) if one.units]
+    if len(found) < 2:
+        return None
+    told = listed(
+        [
+            f"{'undefined' if one.value is None else decimal(one.value)} "
+            f"({'pilot round' if number in pilots else 'round'} {number}, "
+            f"n = {counted(one.units, 'unit')})"
+            for number, one in found
+        ]
+    )
+    return Sentence(f"By round, {each.symbol} on {each.title} was {told}.")
+
+
+def excluded(each: Dimension, because: str, n: int) -> Sentence:
+    why = EXCLUDED.get(because, because)
+    return Sentence(f"For {each.title}, {counted(n, 'unit')} {was(n)} excluded because {why}.")
+
+
+def skipped(n: int) -> Sentence:
+    return Sentence(f"Raters skipped {counted(n, 'assignment')}.")
+
+
+def revised(n: int, whole: int) -> Sentence:
+    return Sentence(
+        f"{opening(n, 'submission')} of {whole:,} {was(n)} revised after raters could see each other’s labels."
+    )
+
+
+def computed(facts: Facts) -> list[Sentence]:
+    """How the intervals were computed, and with which software: one sentence for each method."""
+    given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
+    if len(facts.ci_methods) == 1:
+        return [Sentence(f"Confidence intervals are {CI_METHODS[each].format(**given)}.") for each in facts.ci_methods]
+    if facts.ci_methods:
+        by_method = {
+            method: [each.title for each in facts.measured if each.ci_method == method] for method in facts.ci_methods
+        }
+        return [
+            Sentence(f"Confidence intervals for {listed(titles)} are {CI_METHODS[method].format(**given)}.")
+            for method, titles in by_method.items()
+        ]
+    some = any(each.before.units for each in facts.dimensions)
+    return [Sentence(f"Agreement was computed with {facts.software}.")] if some else []
+
+
+def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:
+    """The same of a table, by the names of its rows where they are not all of one method."""
+    given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
+    return [
+        Sentence(
+            f"Confidence intervals{f' in rows {listed(rows)}' if len(methods) > 1 else ''} are "
+            f"{CI_METHODS[method].format(**given)}."
+        )
+        for method, rows in sorted(methods.items())
+    ]
+
+
+def resolved(decided: Sequence[Decided]) -> Sentence:
+    """How many disagreements were resolved, and how; those from sheets apart."""
+    by_way = {each.method: each.n for each in decided}
+    ways = [f"{by_way[way]:,} {words}" for way, words in WAYS.items() if by_way.get(way)]
+    if by_way.get("meeting") and by_way.get("discussion"):
+        ways[1] = f"{by_way['discussion']:,} in writing"
+    n = sum(each.n for each in decided)
+    return Sentence(f"{opening(n, 'disagreement')} {was(n)} resolved: {'; '.join(ways)}.")
+
+
+def overruled(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'label')} on which raters agreed {was(n)} replaced by resolution.")
+
+
+def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
+    """Who entered resolutions: raters by code, people without a label of their own counted."""
+    who = [*codes, *([f"{counted(n_others, 'person', 'people')} who did not label"] if n_others else [])]
+    return Sentence(f"Resolutions were entered by {listed(who)}.")
+
+
+def not_resolved() -> Sentence:
+    return missing("how disagreements were resolved; none is resolved in Concord yet")
+
+
+def final_values(n: int) -> list[Sentence]:
+    return [
+        Sentence(f"{opening(n, 'final label')} {was(n)} imported from sheets."),
+        missing("how disagreements in the sheets were resolved"),
+    ]
+
+
+def still_resolving(rounds: Sequence[int]) -> Sentence:
+    return missing(f"the end of {numbered('round', rounds)}, where disagreements are still being resolved")
+
+
+def proposals(n: int) -> Sentence:
+    each = "which was" if n == 1 else "each"
+    return Sentence(
+        f"Raters made {counted(n, 'proposal')} for a new category, {each} treated as a category of its own."
+    )
+
+
+def versions(by_version: Mapping[int, Sequence[int]]) -> Sentence:
+    """Which rounds used which version, where there are several."""
+    told = [f"{numbered('round', rounds)} used version {version}" for version, rounds in sorted(by_version.items())]
+    first = told[0][0].upper() + told[0][1:]
+    return Sentence(f"{listed([first, *told[1:]])} of the taxonomy.")
+
+
+def gate(number: int, each: Gate) -> Sentence:
+    """On which evidence of the pilot a main round was opened."""
+    pilot = f"the pilot (round {each.pilot})"
+    if not each.short_of:
+        reached = "the threshold" if each.n == 1 else f"all {each.n} thresholds"
+        return Sentence(f"Round {number} was opened after {pilot} had reached {reached}.")
+    why = f" for the stated reason “{each.reason.strip().rstrip('.')}”" if each.reason else ""
+    return Sentence(
+        f"Round {number} was opened although {pilot} had not reached the threshold for {listed(each.short_of)}{why}."
+    )

@@ -1,0 +1,1012 @@
+# ruff: noqa: E501 (a pattern stays on one line)
+"""The checker: reads a methods paragraph, a checklist and a table back, and holds every claim against exported rows.
+
+A sentence that no pattern reads, and a number, name, date or adverb that the rows do not bear out, is a complaint.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tests.annotation.claims import statistics
+from tests.annotation.claims.rows import Exported
+
+ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+SPELLED = {word: n for n, word in enumerate(ONES)}
+SPELLED |= {word: 20 + 10 * n for n, word in enumerate(TENS)}
+SPELLED |= {f"{ten}-{ONES[one]}": 20 + 10 * n + one for n, ten in enumerate(TENS) for one in range(1, 10)}
+WAYS = {
+    "discussed in meetings, as reported by the adjudicator": "meeting",
+    "discussed in writing": "discussion",
+    "in writing": "discussion",
+    "by the adjudicator": "adjudicator",
+    "by a third rater": "third_rater",
+    "by the majority of the raters": "majority",
+    "by the owner of the study": "owner",
+}
+ANSWERS = {
+    "single": "one of {n} categories",
+    "multi": "any of {n} categories",
+    "ordinal": "one of {n} levels in an order",
+    "boolean": "yes or no",
+    "number": "a number",
+    "text": "a text",
+}
+SCALES = {
+    "single": "nominal",
+    "multi": "nominal, several values",
+    "ordinal": "ordinal",
+    "boolean": "nominal, two values",
+    "number": "interval",
+    "text": "nominal",
+}
+PHRASES = {
+    "percentile bootstrap intervals over units": False,
+    "percentile bootstrap intervals over units, an item labeled in several rounds being one cluster": True,
+}
+"""How intervals are computed, where this checker computes them as well: whether with clusters."""
+DEFAULT = ("Krippendorff’s α", 0.8)
+BENCHMARKS = {
+    "Krippendorff": [(0.8, "reliable"), (0.667, "tentative conclusions only"), (-1, "not reliable")],
+    "Landis and Koch": [
+        (0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"), (-1, "poor"),
+    ],
+}  # fmt: skip
+NUMBER = r"(−?\d+\.\d+|undefined)"
+COUNT = r"(\d[\d,]*|[A-Z][a-z]+(?:-[a-z]+)?)"
+ROUNDS = r"(rounds? [\d, and to]+?)"
+
+
+def number(word: str) -> int:
+    lower = word.replace(",", "").lower()
+    return SPELLED[lower] if lower in SPELLED else int(lower)
+
+
+def decimal(word: str) -> tuple[float, int]:
+    """A number as printed, and its decimals."""
+    return (math.nan, 0) if word == "undefined" else (float(word.replace("−", "-")), len(word.partition(".")[2]))
+
+
+def several(words: str) -> list[str]:
+    return [each for each in re.split(r", | and ", words) if each]
+
+
+def rounds_in(words: str) -> list[int]:
+    """`round 2`, `rounds 1 to 5`, `rounds 1 and 3`."""
+    words = words.partition(" ")[2]
+    if " to " in words:
+        first, last = words.split(" to ")
+        return list(range(int(first), int(last) + 1))
+    return [int(each) for each in several(words)]
+
+
+def is_printed(value: float | None, word: str) -> bool:
+    """Whether a value rounds to what is printed."""
+    printed, places = decimal(word)
+    if value is None or math.isnan(value):
+        return math.isnan(printed)
+    return not math.isnan(printed) and abs(value - printed) <= 0.5 * 10.0**-places + 1e-9
+
+
+def day(words: str) -> str:
+    return datetime.strptime(words, "%d %B %Y").date().isoformat()
+
+
+def wilson(n: int, whole: int) -> tuple[float, float]:
+    """Wilson 1927: the 95% score interval of a share."""
+    z, p = 1.959963984540054, n / whole
+    middle, half = p + z * z / (2 * whole), z * math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
+    return (middle - half) / (1 + z * z / whole), (middle + half) / (1 + z * z / whole)
+
+
+class Checker:
+    """Holds texts against rows; `complaints` are what it could not trace."""
+
+    def __init__(self, rows: Exported) -> None:
+        self.rows = rows
+        self.complaints: list[str] = []
+        self.seen: dict[str, list[Any]] = {}
+        self.tables = rows.tables_made
+        titles = sorted((row["title"] for row in rows.dimensions.values()), key=len, reverse=True)
+        one = "|".join(re.escape(title) for title in titles)
+        self.title = f"({one})"
+        self.titles = f"((?:{one})(?:(?:, | and )(?:{one}))*|every dimension)"
+
+    # What the rows give
+
+    def table(self, key: str, rounds: list[int], when: str = "before") -> statistics.Table:
+        place = (key, tuple(rounds), when)
+        if place not in self.tables:
+            self.tables[place] = self.rows.table(key, rounds, when)
+        return self.tables[place]
+
+    def of(self, title: str) -> str:
+        key = self.rows.key_of(title)
+        assert key is not None
+        return key
+
+    def those(self, titles: str) -> list[str]:
+        if titles == "every dimension":
+            return list(self.rows.measured)
+        found = [
+            (titles.find(row["title"]), key) for key, row in self.rows.dimensions.items() if row["title"] in titles
+        ]
+        return [key for _, key in sorted(found)]
+
+    def expect(self, is_so: bool, claim: str, truth: object = "") -> None:
+        if not is_so:
+            self.complaints.append(f"{claim!r} is not borne out{f': {truth}' if truth != '' else ''}")
+
+    def same(self, claim: str, said: object, truth: object) -> None:
+        self.expect(said == truth, claim, f"{said} said, {truth} found")
+
+    # Reading
+
+    def paragraph(self, text: str) -> list[str]:
+        """Complaints about a methods paragraph."""
+        for part in text.strip().split("\n\n"):
+            self.sentences(part)
+        self._whole()
+        return self.complaints
+
+    def sentences(self, text: str) -> None:
+        text = " ".join(text.split())
+        while text:
+            for pattern, check in self.patterns:
+                if found := pattern.match(text):
+                    try:
+                        check(self, found[0], *found.groups())
+                    except (KeyError, ValueError, AssertionError, IndexError, StopIteration) as error:
+                        self.complaints.append(f"{found[0]!r} can't be traced: {error!r}")
+                    text = text[found.end() :].lstrip()
+                    break
+            else:
+                unknown, _, text = text.partition(". ")
+                self.complaints.append(f"no pattern reads {unknown!r}")
+
+    @property
+    def patterns(self) -> list[tuple[re.Pattern[str], Callable[..., None]]]:
+        if not hasattr(self, "_patterns"):
+            filled = [
+                (pattern.replace("<TITLES>", self.titles).replace("<TITLE>", self.title), check)
+                for pattern, check in SENTENCES
+            ]
+            self._patterns = [(re.compile(pattern), check) for pattern, check in filled]
+        return self._patterns
+
+    def _whole(self) -> None:
+        """What has to be there once the sentences are read."""
+        rows = self.rows
+        for key in rows.measured if rows.headline else ():
+            said = sum(n for of, n in self.seen.get("excluded", []) if of == key)
+            table = self.table(key, rows.headline)
+            if table.n_units:
+                self.same(f"units excluded from {rows.dimensions[key]['title']}", said, table.n_single)
+        if rows.submitted():
+            for what in ("labeled", "headline"):
+                self.expect(what in self.seen, f"a sentence on {what}")
+
+    # Sentences: sampling and taxonomy
+
+    def drawn(self, claim: str, n: str, seed: str, frame: str | None) -> None:
+        line = next(each for each in self.rows.samples if (each["size"], each["seed"]) == (number(n), int(seed)))
+        if frame is not None:
+            self.same(claim, number(frame), line["n_frame"])
+
+    def filtered(self, claim: str, n: str) -> None:
+        self.expect(any(line["counts"][0]["n"] == number(n) for line in self.rows.samples), claim)
+
+    def stratified(self, claim: str, by: str, how: str) -> None:
+        wanted = {"stratify_by": by, "allocation": how}
+        self.expect(any(all(line[name] == word for name, word in wanted.items()) for line in self.rows.samples), claim)
+
+    def by_hand(self, claim: str, n: str) -> None:
+        without = {number_ for number_, row in self.rows.rounds.items() if not row["sample"]}
+        self.same(claim, number(n), len({item for of, item, _ in self.rows.submitted() if of in without}))
+
+    def taxonomy(self, claim: str, versions: str, title: str, n: str, inner: str) -> None:
+        self.same(claim, rounds_in(versions), self.rows.versions)
+        self.same(claim, title, self.rows.study["taxonomy_title"])
+        self.same(claim, number(n), len(self.rows.dimensions))
+        told = [
+            f"{row['title']}, {ANSWERS[row['kind']].format(n=len(self.rows.categories(key)))}"
+            for key, row in self.rows.dimensions.items()
+        ]
+        self.same(claim, inner.split("; "), told)
+
+    def conditional(self, claim: str, titles: str, where: str) -> None:
+        asked = [key for key, row in self.rows.dimensions.items() if row["applies_when"]]
+        self.same(claim, self.those(titles), asked)
+        self.same(
+            claim, where, {"both": "both raters", "either": "at least one of two raters"}[self.rows.study["applies"]]
+        )
+
+    def nothing(self, claim: str, *groups: str) -> None:
+        """A sentence on the method itself, or a request to the authors, which claims nothing of this study."""
+
+    # Raters
+
+    def labeled(self, claim: str, n: str, codes: str, n_items: str, rounds: str) -> None:
+        self.seen["labeled"] = [claim]
+        places = self.rows.submitted()
+        raters = sorted({rater for *_, rater in places}, key=lambda code: (len(code), code))
+        self.same(claim, (number(n), several(codes)), (len(raters), raters))
+        self.same(claim, number(n_items), len({item for _, item, _ in places}))
+        told = re.findall(r"(\d+) (pilot|main) rounds? \(([\d, and]+) items?\)", rounds)
+        truth = []
+        for kind in ("pilot", "main"):
+            sizes = [
+                str(len({item for _, item, _ in self.rows.submitted(each)}))
+                for each, row in self.rows.rounds.items()
+                if row["kind"] == kind and self.rows.submitted(each)
+            ]
+            truth += [(str(len(sizes)), kind, sizes)] if sizes else []
+        self.same(claim, [(n_, kind, several(sizes)) for n_, kind, sizes in told], truth)
+
+    def double(self, claim: str, n: str, whole: str, percent: str) -> None:
+        by: dict[tuple[int, str], int] = {}
+        for number_, item, _ in self.rows.submitted():
+            by[number_, item] = by.get((number_, item), 0) + 1
+        items = {item for _, item in by}
+        two = {item for (_, item), n_ in by.items() if n_ > 1}
+        self.same(claim, (number(n), number(whole)), (len(two), len(items)))
+        share = 100 * len(two) / len(items)
+        self.expect(abs(share - float(percent)) < 0.1 and (percent == "100") == (two == items), claim, share)
+
+    def outstanding(self, claim: str, of: str, n: str, whole: str) -> None:
+        here = [each for (number_, *_), each in self.rows.answers.items() if number_ == int(of)]
+        left = sum(each.state in ("waiting", "leased") for each in here)
+        self.same(claim, (self.rows.rounds[int(of)]["state"], number(n), number(whole)), ("open", left, len(here)))
+
+    def skipped(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), sum(each.state == "skipped" for each in self.rows.answers.values()))
+
+    def blind(self, claim: str, when: str, other: str | None) -> None:
+        labeled = sorted({number_ for number_, *_ in self.rows.submitted()} - set(self.sheets))
+        rounds = labeled if when.startswith("a round") else rounds_in(when.removesuffix(" was").removesuffix(" were"))
+        self.same(claim, rounds, labeled)
+        unblinded = {place for place, each in self.rows.answers.items() if each.state == "submitted" and not each.blind}
+        self.same(claim, bool(other), bool(unblinded))
+        members = {member["user"]: member["code"] for member in self.rows.members if member["code"]}
+        for line in self.rows.audit:
+            if line["what"] == "answers of an open round read":
+                code, of = members.get(line["who"]), line["detail"]["round"]
+                reads = of in rounds and any(place[0] == of and place[2] == code for place in self.rows.submitted())
+                self.expect(not reads or bool(other), claim, f"{line['who']} read answers of round {of}")
+        self.expect(not set(rounds) & set(self.sheets), claim, "answers were imported")
+
+    @property
+    def sheets(self) -> list[int]:
+        """The rounds whose answers came from sheets."""
+        lines = [line["detail"]["rounds"] for line in self.rows.audit if line["what"] == "ratings imported"]
+        numbers = [list(each.values()) if isinstance(each, dict) else each for each in lines]
+        return sorted({number_ for each in numbers for number_ in each} & set(self.rows.rounds))
+
+    def from_sheets(self, claim: str, rounds: str) -> None:
+        self.same(claim, rounds_in(rounds), self.sheets)
+
+    def final(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), self.disputed.get("imported", 0))
+
+    def model_raters(self, claim: str, codes: str) -> None:
+        truth = sorted({row["rater"] for row in self.rows.tables["raters"] if row["kind"] == "machine"})
+        self.same(claim, several(codes), truth)
+
+    def unblinded(self, claim: str, who: str) -> None:
+        found: dict[str, list[int]] = {}
+        for (of, _, rater), each in self.rows.answers.items():
+            if each.state == "submitted" and not each.blind and of not in found.get(rater, []):
+                found.setdefault(rater, []).append(of)
+        told = {code: rounds_in(rounds) for code, rounds in re.findall(rf"(R\d+) \({ROUNDS}\)", who)}
+        self.same(claim, told, {rater: sorted(rounds) for rater, rounds in found.items()})
+
+    def trained(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), len(self.rows.training))
+
+    def untrained(self, claim: str) -> None:
+        self.expect(not self.rows.training, claim)
+
+    # Agreement
+
+    def headline(self, claim: str, rounds: str, chosen: str) -> None:
+        self.seen["headline"] = [claim]
+        self.same(claim, rounds_in(rounds), self.rows.headline)
+        fixed = next((line for line in self.rows.audit if line["what"] == "headline fixed"), None)
+        if found := re.fullmatch(
+            r"chosen by an owner of the study on (.+), before (?:it was|the first of them was) opened", chosen
+        ):
+            assert fixed is not None
+            self.same(claim, day(found[1]), fixed["at"][:10])
+            opened = [line["at"] for line in self.rows.audit if line["what"] == "round opened"
+                      and line["detail"]["round"] in self.rows.headline]  # fmt: skip
+            self.expect(fixed["at"] < min(opened), claim)
+            return
+        found = re.fullmatch(r"(the only|all) finished main rounds? under version (\d+) of the taxonomy", chosen)
+        assert found is not None
+        self.expect(fixed is None, claim)
+        self.same(claim, found[1], "the only" if len(self.rows.headline) == 1 else "all")
+        self.same(claim, {found[2]}, {self.rows.rounds[each]["taxonomy_version"] for each in self.rows.headline})
+
+    def no_headline(self, claim: str) -> None:
+        self.seen["headline"] = [claim]
+        self.same(claim, [], self.rows.headline)
+
+    def chosen(self, titles: str, name: str, threshold: str | None, claim: str) -> None:
+        """A coefficient is that of the study's settings, and the threshold too."""
+        for key in self.those(titles):
+            entry = self.rows.study["primary"].get(key, {})
+            self.same(claim, name, self.name_of(key))
+            self.same(claim, None if threshold is None else float(threshold), entry.get("threshold"))
+
+    def name_of(self, key: str) -> str:
+        entry = self.rows.study["primary"][key]
+        kind = self.rows.dimensions[key]["kind"]
+        metric = {"multi": "MASI distance", "ordinal": "ordinal metric", "number": "interval metric"}.get(
+            kind, "nominal metric"
+        )
+        return {
+            "krippendorff_alpha": f"Krippendorff’s α ({metric})",
+            "cohen_kappa": "Cohen’s κ",
+            "fleiss_kappa": "Fleiss’ κ",
+            "gwet_ac1": "Gwet’s AC1",
+            "percent_agreement": "percent agreement",
+        }[entry["coefficient"]]
+
+    def registered(self, claim: str, titles: str, name: str, threshold: str | None, when: str) -> None:
+        self.chosen(titles, name, threshold, claim)
+        for key in self.those(titles):
+            self.expect(self.is_registered(key, day(when)), claim, f"nothing registers {key} on that day")
+
+    def is_registered(self, key: str, on: str | None = None) -> bool:
+        """Whether the audit log has a confirmation of a dimension's coefficient from before the first opening."""
+        opened = [
+            line["at"]
+            for line in self.rows.audit
+            if line["what"] == "round opened" and line["detail"]["round"] in self.rows.rounds
+        ]
+        for line in self.rows.audit:
+            detail = line["detail"]
+            named = (
+                (line["what"] == "study created" and key in detail.get("registered", []))
+                or (line["what"] == "coefficients registered" and key in detail.get("dimensions", []))
+                or (line["what"] == "study changed" and "primary" in detail.get("fields", []))
+            )
+            is_early = not opened or line["at"] <= min(opened)
+            if named and is_early and on in (None, line["at"][:10]):
+                return bool(self.rows.study["primary"].get(key, {}).get("registered"))
+        return False
+
+    def unregistered(self, claim: str, titles: str, name: str, threshold: str | None, default: str | None) -> None:
+        self.chosen(titles, name, threshold, claim)
+        for key in self.those(titles):
+            self.expect(not self.is_registered(key), claim, f"{key} was registered")
+            is_default = (self.name_of(key).startswith(DEFAULT[0]), threshold and float(threshold)) == (
+                True,
+                DEFAULT[1],
+            )
+            self.same(claim, bool(default), is_default)
+
+    def reason(self, claim: str, titles: str, words: str) -> None:
+        for key in self.those(titles):
+            given = self.rows.study["primary"][key].get("reason", "").strip().rstrip(".")
+            self.same(claim, words, given)
+
+    def agreement(
+        self, claim: str, title: str, when: str, name: str, value: str, low: str | None, high: str | None, n: str,
+        raters: str, apart: str | None,
+    ) -> None:  # fmt: skip
+        key = self.of(title)
+        table = self.table(key, self.rows.headline, when)
+        full = self.name_of(key)
+        self.expect(full.startswith(name), claim, full)
+        self.expect(is_printed(statistics.value_of(full, table), value), claim, statistics.value_of(full, table))
+        self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
+        self.same(claim, bool(apart), when == "after")
+        self.seen.setdefault("agreement", []).append((key, when, low, high, claim))
+
+    def undefined(self, claim: str, name: str, title: str, when: str, n: str, raters: str) -> None:
+        key = self.of(title)
+        table = self.table(key, self.rows.headline, when)
+        self.expect(math.isnan(statistics.value_of(self.name_of(key), table)), claim)
+        self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
+
+    def threshold(self, claim: str, stands: str, at: str, part: str | None) -> None:
+        key, when, low, high, _ = self.seen["agreement"][-1]
+        value = statistics.value_of(self.name_of(key), self.table(key, self.rows.headline, when))
+        self.same(claim, float(at), self.rows.study["primary"][key].get("threshold"))
+        self.same(claim, stands, "reaches" if value >= float(at) - 1e-9 else "is below")
+        edges = [decimal(each)[0] for each in (low, high) if each]
+        includes = bool(edges) and (edges[0] < float(at) if stands == "reaches" else edges[1] >= float(at))
+        wanted = (" lower values" if stands == "reaches" else " it") if includes else None
+        close = edges and min(abs(edge - float(at)) for edge in edges) < 0.006
+        self.expect(part == wanted or bool(close), claim)
+
+    def by_round(self, claim: str, name: str, title: str, inner: str) -> None:
+        key = self.of(title)
+        told = re.findall(rf"{NUMBER} \((pilot )?round (\d+), n = ([\d,]+) units?\)", inner)
+        having = []
+        for of, row in self.rows.rounds.items():
+            table = self.table(key, [of])
+            if table.n_units:
+                having.append((of, row["kind"] == "pilot", table.n_units))
+        self.same(claim, [(int(of), bool(pilot), number(n)) for _, pilot, of, n in told], having)
+        self.expect(self.name_of(key).startswith(name), claim)
+        for value, _, of, _ in told:
+            found = statistics.value_of(self.name_of(key), self.table(key, [int(of)]))
+            self.expect(is_printed(found, value), claim, found)
+
+    def excluded(self, claim: str, title: str, n: str, why: str) -> None:
+        key = self.of(title)
+        found = self.rows.excluded(key, self.rows.headline)
+        most = {
+            "only one rater labeled the unit": found["all"],
+            "the other rater skipped the item": found["skipped"],
+            "the dimension did not apply for the other rater": found["submitted"],
+        }[why]
+        self.expect(0 < number(n) <= most, claim, most)
+        self.seen.setdefault("excluded", []).append((key, number(n)))
+
+    def computed(self, claim: str, titles: str | None, how: str, resamples: str, seed: str, software: str) -> None:
+        self.same(claim, (number(resamples), int(seed)), (statistics.RESAMPLES, statistics.SEED))
+        self.same(claim, software, self.rows.software)
+        self.expect(how in PHRASES, claim, "a method that this checker does not compute")
+        for key, when, low, high, of in self.seen.get("agreement", []):
+            if titles is not None and key not in self.those(titles):
+                continue
+            table = self.table(key, self.rows.headline, when)
+            if when == "before" and low is not None:
+                self.same(f"{claim} of {key}", PHRASES.get(how, bool(table.clusters)), bool(table.clusters))
+            self.interval(key, table, low, high, of, clustered=bool(table.clusters), is_known=how in PHRASES)
+
+    def interval(
+        self, key: str, table: statistics.Table, low: str | None, high: str | None, claim: str, *, clustered: bool,
+        is_known: bool = True,
+    ) -> None:  # fmt: skip
+        if low is None or high is None or not is_known:
+            return
+        found = statistics.interval(self.name_of(key), table, clustered=clustered)
+        self.expect(
+            found is not None and is_printed(found[0], low) and is_printed(found[1], high), claim, f"interval {found}"
+        )
+
+    def no_interval(self, claim: str, software: str) -> None:
+        self.same(claim, software, self.rows.software)
+
+    # Disagreements
+
+    def revised(self, claim: str, n: str, whole: str) -> None:
+        those = [self.rows.answers[place] for place in self.rows.submitted()]
+        changed = sum(0 < each.blind < each.current for each in those)
+        self.same(claim, (number(n), number(whole)), (changed, len(those)))
+
+    @property
+    def disputed(self) -> Mapping[str, int]:
+        """Resolutions by way: those of places on which raters agreed are overruled labels."""
+        found: dict[str, int] = {}
+        for place, row in self.rows.resolutions.items():
+            number_, item, part, key = place
+            given = self.rows.units(key, [number_], "after").get((number_, item, part), {})
+            of_raters = {rater for of, at, rater in self.rows.submitted(number_) if at == item}
+            values = list(given.values())
+            agreed = len(values) > 1 and len(set(map(repr, values))) == 1 and len(values) == len(of_raters)
+            skipped = any(
+                each.state == "skipped"
+                for (of, at, _), each in self.rows.answers.items()
+                if (of, at) == (number_, item)
+            )
+            way = row.get("reported_as") or row["method"]
+            is_agreed = agreed and not skipped and way != "imported" and "PENDING" not in repr(values)
+            found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
+        return found
+
+    def resolved(self, claim: str, n: str, inner: str) -> None:
+        self.seen["resolved"] = [claim]
+        told = {WAYS[words]: number(n_) for n_, words in (each.split(" ", 1) for each in inner.split("; "))}
+        self.same(claim, number(n), sum(told.values()))
+        truth = {way: n_ for way, n_ in self.disputed.items() if way not in ("overruled", "imported")}
+        self.same(claim, told, truth)
+
+    def overruled(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), self.disputed.get("overruled", 0))
+
+    def entered(self, claim: str, who: str) -> None:
+        by = {
+            row["decided_by"]
+            for row in self.rows.resolutions.values()
+            if row["method"] != "imported" and row["decided_by"]
+        }
+        codes = {code for code in by if re.fullmatch(r"R\d+", code)}
+        others = re.search(r"(\d+) (?:person|people) who did not label", who)
+        self.same(claim, set(re.findall(r"R\d+", who)), codes)
+        self.same(claim, int(others[1]) if others else 0, len(by - codes))
+
+    def not_resolved(self, claim: str) -> None:
+        self.expect(not {way for way in self.disputed if way not in ("overruled", "imported")}, claim)
+
+    def resolving(self, claim: str, rounds: str) -> None:
+        truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
+        self.same(claim, rounds_in(rounds), truth)
+
+    def proposals(self, claim: str, n: str) -> None:
+        those = {
+            (row["round"], row["item"], row["rater"], row["revision"], row["part"], row["dimension"], row["proposal"])
+            for row in self.rows.tables["ratings"]
+            if row["proposal"]
+        }
+        self.same(claim, number(n), len(those))
+
+    def versions(self, claim: str, inner: str) -> None:
+        told = {
+            number_: version
+            for words, version in re.findall(r"([Rr]ounds? [\d, and to]+?) used version (\d+)", inner)
+            for number_ in rounds_in(words)
+        }
+        truth = {number_: self.rows.rounds[number_]["taxonomy_version"] for number_, *_ in self.rows.submitted()}
+        self.same(claim, told, truth)
+
+    def gate(self, claim: str, of: str, how: str, pilot: str, rest: str) -> None:
+        line = next(
+            each for each in self.rows.audit
+            if each["what"] == "round opened" and each["detail"]["round"] == int(of)
+        )  # fmt: skip
+        detail = line["detail"]
+        self.same(claim, int(pilot), detail.get("pilot"))
+        self.same(claim, how == "after", detail.get("advice") == "open")
+        fixed = {
+            key: entry["threshold"]
+            for key, entry in self.rows.study["primary"].items()
+            if entry["registered"] and entry.get("threshold") is not None and key in self.rows.dimensions
+        }
+        missed = []
+        for key in self.rows.measured:
+            if key in fixed:
+                value = statistics.value_of(self.name_of(key), self.table(key, [int(pilot)]))
+                if math.isnan(value) or value < fixed[key] - 1e-9:
+                    missed.append(self.rows.dimensions[key]["title"])
+        if how == "after":
+            self.expect(not missed, claim, missed)
+            n = re.fullmatch(r"the threshold|all (\d+) thresholds", rest)
+            assert n is not None
+            self.same(claim, int(n[1] or 1), len(fixed))
+            return
+        names, _, why = rest.partition(" for the stated reason ")
+        self.same(claim, [self.rows.dimensions[key]["title"] for key in self.those(names)], missed)
+        if why:
+            self.same(claim, why.strip("“”"), detail.get("reason", "").strip().rstrip("."))
+
+    # Checklist
+
+    def checklist(self, found: Sequence[Mapping[str, str]]) -> list[str]:
+        """Complaints about a checklist: entries with key, answer and evidence. What to mend is advice."""
+        for each in found:
+            key, evidence, answer = each["key"], each["evidence"], each["answer"]
+            try:
+                getattr(self, f"check_{key}")(evidence, answer)
+            except (AttributeError, AssertionError, KeyError, ValueError, TypeError) as error:
+                self.complaints.append(f"{key}: {evidence!r} can't be traced: {error!r}")
+        return self.complaints
+
+    def check_properties(self, text: str, answer: str) -> None:
+        told = [
+            f"{row['title']} ({ANSWERS[row['kind']].format(n=len(self.rows.categories(key)))})"
+            for key, row in self.rows.dimensions.items()
+        ]
+        self.same(text, text, f"{len(told)} dimension{'s' if len(told) != 1 else ''}: {'; '.join(told)}.")
+
+    def check_unit(self, text: str, answer: str) -> None:
+        n = len({item for _, item, _ in self.rows.submitted()})
+        self.same(text, text, f"An item in a round, or each of its parts. {n} item{'s' if n != 1 else ''} in total.")
+
+    def check_raters(self, text: str, answer: str) -> None:
+        if not self.rows.headline:
+            self.same(text, answer, "missing")
+            return
+        said, _, double = text.partition(". ")
+        self.sentences(double)
+        for titles, n, codes in re.findall(rf"{self.titles}: (\d+) raters? \((R[\dR, and]+)\)", said, re.IGNORECASE):
+            for key in self.those(titles if titles != "Every dimension" else "every dimension"):
+                raters = self.table(key, self.rows.headline).raters
+                if raters or titles.lower() != "every dimension":
+                    self.same(text, (int(n), several(codes)), (len(raters), raters))
+
+    def check_single_rater(self, text: str, answer: str) -> None:
+        by: dict[str, dict[int, int]] = {}
+        for number_, item, _ in self.rows.submitted():
+            by.setdefault(item, {}).setdefault(number_, 0)
+            by[item][number_] += 1
+        n = sum(max(found.values()) < 2 for found in by.values())
+        told = re.fullmatch(r"(\d+) items? had a single rater\.", text)
+        self.same(text, int(told[1]) if told else text, n or "Two or more raters labeled every item.")
+
+    def check_independent(self, text: str, answer: str) -> None:
+        of_all = re.match(
+            r"All (\d+) submissions? came from sheets, which do not show whether raters worked independently\.$", text
+        )
+        if of_all is not None:
+            n = sum(place[0] in self.sheets for place in self.rows.submitted())
+            self.same(text, (int(of_all[1]), answer), (n, "missing"))
+            self.same(text, n, len(self.rows.submitted()))
+            return
+        some = re.search(r" ?(\d+) of (\d+) submissions? came from sheets\.", text)
+        if some is not None:
+            n = sum(place[0] in self.sheets for place in self.rows.submitted())
+            self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted())))
+        self.sentences(text.replace(some[0], "") if some else text)
+        self.same(text, answer, "partly" if some else "yes")
+
+    def check_resolved(self, text: str, answer: str) -> None:
+        waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
+        truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
+        self.same(text, rounds_in(waiting[1]) if waiting else [], truth)
+        said = text[: waiting.start()].strip() if waiting else text
+        if brought := re.search(rf" ?(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", said):
+            self.final(brought[0], brought[1])
+            said = said.replace(brought[0], "").strip()
+        if said in ("No disagreement was resolved in Concord.", "No disagreement is resolved in Concord."):
+            self.not_resolved(text)
+        else:
+            self.sentences(said)
+
+    def check_scale(self, text: str, answer: str) -> None:
+        told = [f"{row['title']}: {SCALES[row['kind']]}" for row in self.rows.dimensions.values()]
+        self.same(text, text, "; ".join(told) + ".")
+
+    def check_statistic(self, text: str, answer: str) -> None:
+        if not self.rows.headline:
+            self.same(text, text, "No main round is finished.")
+            return
+        keys = []
+        for title, name, value, low, high in re.findall(
+            rf"{self.title}: ([^:;]*?) {NUMBER}(?: \(\[{NUMBER}, {NUMBER}\]\))?(?=[;.])", text
+        ):
+            key = self.of(title)
+            keys.append(key)
+            table = self.table(key, self.rows.headline)
+            self.same(text, name, self.name_of(key))
+            self.expect(is_printed(statistics.value_of(name, table), value), f"{title}: {value}")
+            self.interval(key, table, low or None, high or None, f"{title}: {low}", clustered=bool(table.clusters))
+        self.same(text, keys, self.rows.measured)
+
+    def check_materials(self, text: str, answer: str) -> None:
+        found = re.fullmatch(
+            r"The rating scheme is (versions? [\d, and to]+) of “(.*)”, with its definitions; disagreements are listed "
+            r"with both answers; values stand by dimension and round in the table\.( The guidelines hold the decision rules\.)?",
+            text,
+        )
+        assert found is not None
+        self.same(text, (rounds_in(found[1]), found[2]), (self.rows.versions, self.rows.study["taxonomy_title"]))
+        self.same(text, bool(found[3]), bool(self.rows.study["guidelines"].strip()))
+
+    def check_justified(self, text: str, answer: str) -> None:
+        reasons = {
+            self.rows.dimensions[key]["title"]: entry["reason"].strip().rstrip(".")
+            for key, entry in self.rows.study["primary"].items()
+            if entry.get("reason")
+        }
+        told = [
+            f"{row['title']}: {reasons[row['title']]}"
+            for row in self.rows.dimensions.values()
+            if row["title"] in reasons
+        ]
+        self.same(text, text, "; ".join(told) + "." if told else "It is written down for no dimension.")
+
+    def check_thresholds(self, text: str, answer: str) -> None:
+        pieces = re.split(rf"; (?={self.title}: )", text.rstrip("."))
+        pieces = [piece for piece in pieces if ": " in piece]
+        for piece in pieces:
+            found = re.fullmatch(
+                rf"{self.title}: {NUMBER} against (-?\d\.\d\d)(?:, (reaches|is below) the threshold of (-?\d\.\d\d)"
+                r"(, but the 95% CI includes (?:lower values|it))?)?((?:, “[^”]+” on the scale of [A-Z][\w ]+?(?: \(at least “[^”]+”, 95%\))?)*)",
+                piece,
+            )
+            assert found is not None, piece
+            title, value, at, stands, again, _, words = found.groups()
+            key = self.of(title)
+            truth = (
+                statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+                if self.rows.headline
+                else math.nan
+            )
+            self.expect(is_printed(truth, value), piece, truth)
+            self.same(piece, float(at), self.rows.study["primary"][key].get("threshold"))
+            self.same(piece, again, at if stands else None)
+            if stands:
+                self.same(piece, stands, "reaches" if truth >= float(at) - 1e-9 else "is below")
+            for word, scale, earned in re.findall(
+                r"“([^”]+)” on the scale of ([A-Z][\w ]+?)(?: \(at least “([^”]+)”, 95%\))?(?=, “|$)", words
+            ):
+                classes = BENCHMARKS[scale]
+                mine = next((name for bound, name in classes if truth >= bound - 1e-9), classes[-1][1])
+                names = [name for _, name in classes]
+                self.same(piece, word, mine)
+                self.expect(not earned or names.index(mine) <= names.index(earned) < len(names) - 1, piece, earned)
+
+    def check_anomalies(self, text: str, answer: str) -> None:
+        """Warnings of the values: their counts are held against the table, other words are not claims of a number."""
+        for title, n in re.findall(rf"{self.title}: Only (\d+) units? carr(?:y|ies)", text):
+            self.same(text[:60], int(n), self.table(self.of(title), self.rows.headline).n_units)
+        for title, share in re.findall(rf"{self.title}: Raters agree on (\d+)%", text):
+            table = self.table(self.of(title), self.rows.headline)
+            self.expect(is_printed(100 * statistics.percent(table, table.counts), share + ".0") or abs(
+                100 * statistics.percent(table, table.counts) - int(share)) <= 0.5, f"{title}: {share}%")  # fmt: skip
+
+    def check_training(self, text: str, answer: str) -> None:
+        pilots = [number_ for number_, row in self.rows.rounds.items() if row["kind"] == "pilot"]
+        told = re.search(rf"A pilot was labeled \({ROUNDS}\)\.", text)
+        trained = re.search(r"(\d+) training items? with known labels", text)
+        self.same(text, rounds_in(told[1]) if told else [], pilots)
+        self.same(text, int(trained[1]) if trained else 0, len(self.rows.training))
+        if not told and not trained:
+            self.same(text, text, "There was no pilot round, and there were no training items.")
+
+    def check_discussed(self, text: str, answer: str) -> None:
+        way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
+        known, met, written = sum(way.values()), way.get("meeting", 0), way.get("discussion", 0)
+        if not known:
+            self.same(text, text, "No disagreement was resolved in Concord.")
+            return
+        found = re.fullmatch(
+            r"(\d+) of (\d+) resolved disagreements? (?:was|were) discussed(?:: (?:(\d+) in meetings, as reported by the "
+            r"adjudicator)?(?:; )?(?:(\d+) in writing)?)?\.",
+            text,
+        )
+        assert found is not None
+        self.same(text, [int(each or 0) for each in found.groups()], [met + written, known, met, written])
+        self.same(text, answer == "yes", met + written == known)
+
+    def check_more_raters(self, text: str, answer: str) -> None:
+        most = max((len(self.table(key, self.rows.headline).raters) for key in self.rows.measured), default=0)
+        found = re.match(r"(\d+) raters? at most rated a dimension\.", text)
+        assert found is not None
+        self.same(
+            text,
+            (int(found[1]), answer == "yes"),
+            (most if self.rows.headline else 0, most > 3 and bool(self.rows.headline)),
+        )
+
+    def check_cycles(self, text: str, answer: str) -> None:
+        n = len({number_ for number_, *_ in self.rows.submitted()})
+        if n < 2:
+            self.same(text, text, f"There {'is one round' if n else 'is no round'} with answers.")
+            return
+        found = re.match(r"(\d+) rounds under (versions? [\d, and to]+?); by round, (.*)\.$", text)
+        assert found is not None
+        self.same(text, (int(found[1]), rounds_in(found[2])), (n, self.rows.versions))
+        for title, values in re.findall(rf"{self.title}: ([^;]+)", found[3]):
+            key = self.of(title)
+            tables = [table for of in self.rows.rounds if (table := self.table(key, [of])).n_units]
+            self.same(text, len(several(values)), len(tables))
+            for word, table in zip(several(values), tables, strict=False):
+                self.expect(is_printed(statistics.value_of(self.name_of(key), table), word), f"{title}: {word}")
+
+    def check_fixed(self, text: str, answer: str) -> None:
+        early = {key for key in self.rows.measured if self.is_registered(key)}
+        known = r"(Registered before labeling began: .*? on .*?\.|No coefficient was registered beforehand\.)"
+        assert re.fullmatch(known + r"( Default of the software: [^.]*\.)?", text), "no pattern reads it"
+        for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
+            self.expect(self.is_registered(self.of(title), day(when)), f"{title} on {when}")
+        told = {self.of(title) for title, _ in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text)}
+        self.same(text, told, early)
+        defaults = re.search(r"Default of the software: (.*)\.", text)
+        self.same(text, set(self.those(defaults[1])) if defaults else set(), set(self.rows.measured) - early)
+
+    def check_below(self, text: str, answer: str) -> None:
+        below, known = set(), 0
+        for key in self.rows.measured if self.rows.headline else ():
+            at = self.rows.study["primary"][key].get("threshold")
+            value = statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+            known += at is not None and not math.isnan(value)
+            if at is not None and value < at - 1e-9:
+                below.add(key)
+        told = re.findall(rf"{self.title} \({NUMBER}, is below the threshold of (-?\d\.\d\d)", text)
+        self.same(text, {self.of(title) for title, *_ in told}, below)
+        for title, word, at in told:
+            key = self.of(title)
+            value = statistics.value_of(self.name_of(key), self.table(key, self.rows.headline))
+            self.expect(
+                is_printed(value, word) and float(at) == self.rows.study["primary"][key]["threshold"],
+                f"{title}: {word}",
+            )
+        if not told:
+            words = "No value lies below its threshold." if known else "There is no value with a threshold."
+            self.same(text, text, words)
+
+    # Table
+
+    def latex(self, text: str) -> list[str]:
+        """Complaints about a table for LaTeX: every cell, and what its caption says of intervals."""
+        plain = text.replace("$-$", "−").replace("{[}", "[").replace("{]}", "]").replace("\\%", "%")
+        key, stated = "", ""
+        for line in plain.splitlines():
+            if head := re.search(rf"\\emph\{{{self.title}: (.*)\}}\}} ", line):
+                key = self.of(head[1])
+                stated = head[2].rpartition(", ")[2]
+                at = self.rows.study["primary"][key].get("threshold")
+                self.same(line, stated, "no threshold" if at is None else f"threshold {at:.2f}")
+            elif cells := re.fullmatch(
+                r"    (\d+|headline) & ([\d,]+) & (\d+) & (\S+) & (.*?)(?: & (\S+))? \\\\", line
+            ):
+                self.row(line, key, cells)
+            elif " & " in line and not line.startswith("    Round"):
+                self.complaints.append(f"no pattern reads {line!r}")
+        caption = re.search(
+            r"\\caption\{Agreement before discussion, by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
+            plain,
+        )
+        if caption is not None:
+            self.same(caption[0][:80], caption[1], self.rows.study["title"])
+            for resamples, seed, software in re.findall(
+                r"\(([\d,]+) resamples, seed (\d+); (Concord [^)]+)\)", caption[2]
+            ):
+                self.same(
+                    "caption",
+                    (number(resamples), int(seed), software),
+                    (statistics.RESAMPLES, statistics.SEED, self.rows.software),
+                )
+            is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
+            self.same("caption", "no measure of reliability" in caption[2], is_changed)
+        return self.complaints
+
+    # Table of counts
+
+    def counts(self, key: str, text: str) -> list[str]:
+        """Complaints about a table of how often the agreed labels of a dimension occur, and its caption."""
+        plain = text.replace("\\%", "%").replace("--", "–").replace("``", "“").replace("''", "”")
+        wide, title = self.rows.tables["labels_wide"], self.rows.dimensions[key]["title"]
+        found: dict[str, int] = {}
+        for row in wide:
+            if row[key]:
+                found[row[key]] = found.get(row[key], 0) + 1
+        names = {row["category"]: row["name"] for row in self.rows.tables["categories"] if row["dimension"] == key}
+        whole, most = sum(found.values()), max(found.values(), default=0)
+        places = self.rows.places()
+        all_parts = {
+            (row["item"], places[int(row["round"]), row["item"], row["rater"], int(row["revision"]), int(row["part"])])
+            for row in self.rows.tables["ratings"]
+            if row["current"] == "true" and int(row["round"]) in self.rows.rounds
+        }
+        caption = re.search(
+            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. Most frequent is “(.*?)”: (\d+), "
+            rf"([\d.]+) % \(([\d.]+) % to ([\d.]+) %\)\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
+            r"labels of (rounds? [\d, and]+), in terms of version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.\}",
+            plain,
+        )
+        if caption is None:
+            self.complaints.append(f"no pattern reads the caption of {key}")
+            return self.complaints
+        n, of, name, top, share, low, high, base, rest, rounds, version, parts, items = caption.groups()
+        self.same(caption[0], (int(n), int(of), int(base)), (whole, len(all_parts), whole))
+        self.expect(int(top) == most and name in {names[each] for each, n_ in found.items() if n_ == most}, caption[0])
+        self.same(caption[0], (int(parts), int(items)), (len(all_parts), len({item for item, _ in all_parts})))
+        self.same(caption[0], version, str(max(self.rows.versions)))
+        labels = {int(row["round"]) for row in self.rows.tables["labels"]}
+        self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), caption[0], labels)
+        for words, truth in zip((share, low, high), (most / whole, *wilson(most, whole)), strict=True):
+            self.expect(is_printed(100 * truth, words), caption[0], truth)
+        absent = re.fullmatch(
+            rf" (\d+) categor(?:y|ies) of {title.lower()} did not occur and (?:is|are) not listed\.", rest
+        )
+        unused = [each for each in self.rows.categories(key) if each not in found]
+        self.same(caption[0], int(absent[1]) if absent else rest, len(unused) or "")
+        for name, n, share in re.findall(r"\n    (.+?) & (\d+) & ([\d.]+) % & ", plain):
+            truth = next((found[each] for each, called in names.items() if called == name and each in found), 0)
+            self.same(name, int(n), truth)
+            self.expect(is_printed(100 * truth / whole, share), f"{name}: {share} %")
+        return self.complaints
+
+    # README of the package, which is the card of the data set
+
+    def readme(self, text: str) -> list[str]:
+        """Complaints about its counts of rows, its abstract, its card and how the labels came about."""
+        tables = self.rows.tables
+        for name, n in re.findall(r"\| `data/(\w+)` \| (\d+) \|", text):
+            self.same(f"rows of {name}", int(n), len(tables[name]))
+        abstract = re.search(
+            r"\n(\d[\d,]*) items? labeled by (\d+) raters? against the taxonomy “(.*?)”: ([\d,]+) ratings? before and after "
+            r"discussion, ([\d,]+) resolutions? with their rationale, later revisions included, ([\d,]+) agreed labels?, and",
+            text,
+        )
+        if abstract is None:
+            self.complaints.append("no pattern reads the abstract")
+        else:
+            places = self.rows.submitted()
+            truth = [len({item for _, item, _ in places}), len({rater for *_, rater in places})]
+            truth += [len(tables[name]) for name in ("ratings", "resolutions", "labels")]
+            self.same(abstract[0], [number(abstract[at]) for at in (1, 2, 4, 5, 6)], truth)
+            self.same(abstract[0], abstract[3], self.rows.study["taxonomy_title"])
+        card = re.search(r"size_categories:\n- (\S+)\n", text)
+        assert card is not None
+        n = len(tables["labels"])
+        sizes = {"n<1K": (0, 1000), "1K<n<10K": (1000, 10_000), "10K<n<100K": (10_000, 100_000)}
+        self.expect(sizes[card[1]][0] <= n < sizes[card[1]][1], card[0], n)
+        for name in re.findall(r"data_files: data/(\w+)\.parquet", text):
+            self.expect(bool(tables[name]), f"table {name} of the card")
+        made = re.search(r"made with (Concord \d[\d.]*\d)", text)
+        self.same("made with", made and made[1], self.rows.software)
+        came = text.partition("## How the labels came about\n")[2].partition("\n| Dimension |")[0]
+        self.paragraph(re.sub(r"\\([\\`*_\[\]<>|~#])", r"\1", came.replace("**", "")))
+        return self.complaints
+
+    def row(self, line: str, key: str, cells: re.Match[str]) -> None:
+        where, units, raters, value, between, after = cells.groups()
+        rounds = self.rows.headline if where == "headline" else [int(where)]
+        table, name = self.table(key, rounds), self.name_of(key)
+        self.same(line, (number(units), int(raters)), (table.n_units, len(table.raters)))
+        self.expect(is_printed(statistics.value_of(name, table), value), line, statistics.value_of(name, table))
+        if after and after != "--":
+            later = statistics.value_of(name, self.table(key, rounds, "after"))
+            self.expect(is_printed(later, after), line, later)
+        if edges := re.fullmatch(rf"\[{NUMBER}, {NUMBER}\]", between):
+            is_clustered = where == "headline" and bool(table.clusters)
+            self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)
+
+
+SENTENCES: list[tuple[str, Callable[..., None]]] = [
+    (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
+    (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
+    (r"The draw was stratified by (\w+) with (equal|proportional) allocation\.", Checker.stratified),
+    (r"\[missing: how the ([\d,]+) items? that (?:was|were) not drawn from a sample (?:was|were) chosen\]", Checker.by_hand),
+    (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions? \((.*?)\)\.", Checker.taxonomy),
+    (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),
+    (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
+    (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
+    (r"Two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
+    (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),
+    (r"Raters skipped ([\d,]+) assignments?\.", Checker.skipped),
+    (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
+    (r"Raters were trained on ([\d,]+) items? with known labels\.", Checker.trained),
+    (r"\[missing: how raters were trained\]", Checker.untrained),
+    (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets\]", Checker.from_sheets),
+    (rf"(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", Checker.final),
+    (r"\[missing: how disagreements in the sheets were resolved\]", Checker.nothing),
+    (r"(R[\dR, and]+) (?:is a model rater, and its labels are|are model raters, and their labels are) in none of these numbers\.", Checker.model_raters),
+    (r"(R\d+ .*?\)) could see labels of other raters before labeling; the labels given after that are excluded from agreement before discussion\.", Checker.unblinded),
+    (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
+    (r"\[missing: the agreement of the study; no main round is finished\]", Checker.no_headline),
+    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before labeling began\.", Checker.registered),
+    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
+    (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
+    (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
+    (rf"Agreement on <TITLE> (before|after) discussion was (.*?) = {NUMBER}(?:, 95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
+    (r"(\S+ ?\S*) on <TITLE> (before|after) discussion is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
+    (r"\[missing: agreement on <TITLE>; no unit was labeled by two raters\]", Checker.nothing),
+    (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
+    (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
+    (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
+    (r"Confidence intervals(?: for <TITLES>)? are (.*?) \(([\d,]+) resamples, seed (\d+); (Concord [^)]+)\)\.", Checker.computed),
+    (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
+    (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
+    (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
+    (rf"(?:In total, )?{COUNT} labels? on which raters agreed (?:was|were) replaced by resolution\.", Checker.overruled),
+    (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
+    (r"\[missing: how disagreements were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
+    (rf"\[missing: the end of {ROUNDS}, where disagreements are still being resolved\]", Checker.resolving),
+    (r"Raters made ([\d,]+) proposals? for a new category, (?:which was|each) treated as a category of its own\.", Checker.proposals),
+    (r"(Rounds? [\d, and to]+ used version \d+[^.]*) of the taxonomy\.", Checker.versions),
+    (r"Round (\d+) was opened (after|although) the pilot \(round (\d+)\) had (?:not )?reached (?:the threshold for )?(.*?)\.(?= |$)", Checker.gate),
+]  # fmt: skip
+"""The patterns in which sentences are written, each with what holds it against the rows."""

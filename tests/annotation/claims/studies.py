@@ -1,0 +1,163 @@
+"""Studies made at random by seed, what is exported of them, and the facts that their texts are made from."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.actions import rounds
+from annotation.actions.analyses import save_analysis
+from annotation.actions.choosing import draw_sample
+from annotation.actions.headline import fix_headline
+from annotation.actions.studies import change_study, register_primary
+from annotation.exports import package as exports_package
+from annotation.methods import Facts
+from annotation.models import Study
+from annotation.reporting import package as reporting_package
+from annotation.reporting.methods import methods
+from tests import builders as make
+from tests.annotation.claims.rows import Exported
+from tests.annotation.packages import EVERYTHING, labelled, package
+from tests.annotation.test_api import Caller
+
+RATERS = ("bob", "carol", "dave")
+COEFFICIENTS = ("cohen_kappa", "fleiss_kappa", "gwet_ac1", "percent_agreement", "krippendorff_alpha")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A study's facts, as the generator reads them, and its exported rows, as the checker does."""
+
+    facts: Facts
+    rows: Exported
+    readme: str
+    counts: Mapping[str, str]
+
+
+def random_study(seed: int) -> Study:
+    """A pilot or none, one to three main rounds that may share items, skips, parts, revisions, and resolutions."""
+    draw = Random(seed)
+    kinds = ["kind", "symptom", "stage", "fixes", "distributed"]
+    primary = {
+        key: {"coefficient": draw.choice(COEFFICIENTS if key != "fixes" else COEFFICIENTS[-1:])}
+        | ({"threshold": draw.choice([0.4, 0.6, 0.7])} if draw.random() < 0.8 else {})
+        | ({"reason": f"it suits {key}"} if draw.random() < 0.5 else {})
+        for key in draw.sample(kinds, draw.randint(0, 4))
+    }
+    study = make.study(text=EVERYTHING, raters=RATERS)
+    seat = make.owner_seat(study)
+    if primary:
+        change_study(seat=seat, changes={"primary": primary})
+    if draw.random() < 0.3:
+        register_primary(seat=make.owner_seat(study))
+    first = 1
+    if draw.random() < 0.6:
+        labelled_round(study, draw, kind="pilot", n_items=6, first=first, seed=seed)
+        first += 6
+    n_main = draw.randint(1, 3)
+    for turn in range(n_main):
+        is_again = turn > 0 and draw.random() < 0.5
+        labelled_round(study, draw, n_items=9, first=first - (4 if is_again else 0), seed=seed * 10 + turn)
+        first += 9
+    if draw.random() < 0.4:
+        make.open_round(study, 3, first=first, raters=RATERS[:2])
+    return study
+
+
+def labelled_round(study: Study, draw: Random, *, n_items: int, first: int, seed: int, kind: str = "main") -> None:
+    """A round of random answers; `settle` of the builder resolves some of what raters disagree on."""
+    raters = RATERS[: draw.choice([2, 3])]
+    with of_kind(kind):
+        made = labelled(study, n_items, raters, first=first, seed=seed, per_item=min(2, len(raters)))
+    if draw.random() < 0.5:
+        rounds.close_round(seat=make.owner_seat(study), number=made.number, leave_open=True)
+
+
+@contextmanager
+def of_kind(kind: str) -> Iterator[None]:
+    """Rounds that the builder opens are of this kind."""
+    opened = make.open_round
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(make, "open_round", lambda *given, **more: opened(*given, **{"kind": kind, **more}))
+        yield
+
+
+def everything_study() -> Study:
+    """A study in which most sentences occur: a sample, a pilot, registered and default coefficients, a gate."""
+    study = make.study(text=EVERYTHING, raters=RATERS)
+    seat = make.owner_seat(study)
+    primary = {
+        "kind": {"coefficient": "cohen_kappa", "threshold": 0.4, "reason": "Two raters labeled everything."},
+        "symptom": {"coefficient": "fleiss_kappa", "threshold": 0.9},
+    }
+    change_study(seat=seat, changes={"primary": primary})
+    labelled_round(study, Random(1), kind="pilot", n_items=8, first=1, seed=5)
+    make.issues(30, first=100)
+    sample = draw_sample(seat=make.owner_seat(study), size=12, seed=77, filter={"labels": ["bug"]})
+    made = rounds.create_round(
+        seat=make.owner_seat(study), raters=list(RATERS[:2]), raters_per_item=2, sample=sample.pk, n_items=8, seed=3
+    )
+    fix_headline(seat=make.owner_seat(study), rounds=[made.number])
+    with opened_as(made.number):
+        labelled(study, 12, RATERS[:2], first=1, seed=8, per_item=2)
+    for key in ("kind", "symptom", "stage"):
+        save_analysis(
+            seat=make.owner_seat(study), title=f"Counts of {key}", kind="counts", question={"dimension": [key]}
+        )
+    return study
+
+
+@contextmanager
+def opened_as(number: int) -> Iterator[None]:
+    """The builder opens a draft that is there instead of making a round."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            make,
+            "open_round",
+            lambda study, *given, **more: rounds.open_round(
+                seat=make.owner_seat(study), number=number, reason="It has to go on."
+            ),
+        )
+        yield
+
+
+def exported(study: Study) -> Made:
+    """The tables of the package, the audit log as a file, settings and members as REST answers them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
+        patch.setattr(exports_package, "agreement_document", lambda seat, step: {"entries": []})
+        patch.setattr(reporting_package, "_usual", lambda seat: iter(()))  # those that were saved are enough
+        content = package(make.owner_seat(study))
+    tables: dict[str, list[dict[str, str]]] = {}
+    samples = []
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        for name in file.namelist():
+            if name.startswith("data/") and name.endswith(".csv"):
+                text = file.read(name).decode()
+                tables[name[5:-4]] = list(csv.DictReader(io.StringIO(text)))
+            elif name.startswith("sample/sample-") and name.endswith(".json"):
+                samples.append(json.loads(file.read(name)))
+        readme = file.read("README.md").decode()
+        captions = {
+            name: file.read(name).decode() for name in file.namelist() if re.fullmatch(r"tables/.*-counts\.tex", name)
+        }
+    client = Client()
+    client.force_login(study.created_by)
+    answer: Any = client.get(f"/studies/{study.slug}/audit/audit.jsonl")
+    audit = [json.loads(line) for line in b"".join(answer.streaming_content).decode().splitlines()]
+    olga = Caller("olga")
+    settings = olga.get(f"studies/{study.slug}/").json()
+    settings["taxonomy_title"] = olga.get(f"taxonomies/{settings['taxonomy']}/").json()["title"]
+    members = olga.get(f"studies/{study.slug}/members/?page_size=100").json()["results"]
+    facts = methods(make.owner_seat(study))
+    return Made(facts, Exported(tables, audit, settings, members, facts.software, samples), readme, captions)

@@ -1,0 +1,174 @@
+"""Every sentence of the texts for papers is borne out by exported rows, and sixty lies are each caught."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from annotation.actions.imports import import_ratings
+from annotation.methods import Facts, Sentence, as_text, checklist_as_document, latex, paragraph, sentences
+from annotation.models import Study
+from taxonomy.queries import forget_trees
+from tests import builders as make
+from tests.annotation.claims.checker import Checker
+from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
+from tests.annotation.claims.rows import Exported
+from tests.annotation.claims.studies import Made, everything_study, exported, random_study
+
+checklist_module = import_module("annotation.methods.checklist")
+pytestmark = pytest.mark.django_db
+
+SEEDS = [pytest.param(seed, marks=() if seed < 2 else pytest.mark.soak) for seed in range(20)]
+
+
+def complaints(rows: Exported, facts: Facts) -> list[str]:
+    """What the checker can't trace in the paragraph, the checklist and the table of these facts."""
+    found = [f"paragraph: {each}" for each in Checker(rows).paragraph(as_text(paragraph(facts)))]
+    found += [f"checklist: {each}" for each in Checker(rows).checklist(checklist_as_document(facts))]
+    return found + [f"table: {each}" for each in Checker(rows).latex(latex(facts))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_claim_about_a_random_study_is_borne_out(seed: int) -> None:
+    made = exported(random_study(seed))
+    assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
+
+
+SHEET = "item,rater,symptom\n" + "\n".join(
+    f"{item},{rater},{value}"
+    for item, values in {"a": "xx x", "b": "xy x", "c": "yyy", "d": "xy", "e": "x"}.items()
+    for rater, value in zip(("ann", "bo", "final"), values.replace(" ", ""), strict=False)
+)
+
+
+def test_every_claim_about_a_study_from_a_sheet_is_borne_out() -> None:
+    import_ratings(
+        user=make.user("olga"),
+        study="sheet",
+        file=SHEET.encode(),
+        name="sheet.csv",
+        dimensions=["symptom"],
+        create=True,
+    )
+    made = exported(Study.objects.get(slug="sheet"))
+    assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
+    independent = replace(made.facts, waves=[replace(each, n_from_sheets=0) for each in made.facts.waves])
+    assert complaints(made.rows, independent)
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Made:
+    """One study in which most sentences occur, whose rows are gone again."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        found = exported(everything_study())
+        transaction.set_rollback(True)
+    forget_trees()
+    return found
+
+
+def test_nothing_false_is_said_of_the_study_that_is_lied_about(made: Made) -> None:
+    assert complaints(made.rows, made.facts) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "lie"),
+    [
+        (r"labeled by (\d+) rater", "labeled by 9 rater"),
+        (r"\| `data/ratings` \| \d+ \|", "| `data/ratings` | 7 |"),
+        (r"\d+ agreed labels?", "9,999 agreed labels"),
+        (r"n<1K", "1K<n<10K"),
+        (r"made with Concord [\d.]+\d", "made with Concord 9.9"),
+        (r"Raters skipped", "Raters never skipped"),
+    ],
+)
+def test_a_lie_in_the_readme_is_caught(made: Made, what: str, lie: str) -> None:
+    assert Checker(made.rows).readme(made.readme) == []
+    told, n = re.subn(what, lie, made.readme)
+    assert n and Checker(made.rows).readme(told)
+
+
+def test_tables_of_counts_and_their_captions_are_borne_out_and_lies_in_them_are_caught(made: Made) -> None:
+    assert len(made.counts) == 3
+    for text, key in zip(made.counts.values(), ("kind", "symptom", "stage"), strict=True):
+        assert Checker(made.rows).counts(key, text) == []
+        for what, lie in ((r"caption\{(.*?)\. \d+ part", r"caption{\1. 99 part"), (r"of (\d+) items", "of 99 items")):
+            told, n = re.subn(what, lie, text)
+            assert n and Checker(made.rows).counts(key, told)
+
+
+def with_lie(facts: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
+    """The facts with one of them changed."""
+    if not path:
+        return change(facts)
+    name, *rest = path
+    if isinstance(facts, Mapping):
+        return {**facts, int(name): with_lie(facts[int(name)], rest, change)}
+    if isinstance(facts, Sequence):
+        place = int(name)
+        return [with_lie(each, rest, change) if at == place else each for at, each in enumerate(facts)]
+    return replace(facts, **{name: with_lie(getattr(facts, name), rest, change)})
+
+
+def lying(function: Callable[..., Any], what: str, words: str) -> Callable[..., Any]:
+    """The function of a template with other words in what it gives."""
+
+    def told(given: Any) -> Any:
+        if isinstance(given, Sentence):
+            return replace(given, text=given.text.replace(what, words))
+        return [told(each) for each in given] if isinstance(given, list) else given
+
+    return lambda *given, **more: told(function(*given, **more))
+
+
+@pytest.mark.parametrize("lie", [pytest.param(lie, id=f"{at}-{lie[1]}") for at, lie in enumerate(LIES)])
+def test_a_lie_is_caught(made: Made, monkeypatch: pytest.MonkeyPatch, lie: tuple[str, str, Any, Any]) -> None:
+    kind, where, what, words = lie
+    facts = made.facts
+    before = texts(facts)
+    if kind == FACTS:
+        facts = with_lie(facts, where.split("."), words)
+    elif kind == SENTENCE:
+        monkeypatch.setattr(sentences, where, lying(getattr(sentences, where), what, words))
+    else:
+        changed = [
+            (key, level, asks, answering(answer, what, words) if key == where else answer)
+            for key, level, asks, answer in checklist_module.QUESTIONS
+        ]
+        monkeypatch.setattr(checklist_module, "QUESTIONS", changed)
+    assert texts(facts) != before, "the lie is not in the texts"
+    assert complaints(made.rows, facts)
+
+
+def answering(function: Callable[..., Any], what: str, words: str) -> Callable[..., Any]:
+    """The function of a question with other words in its evidence."""
+
+    def told(facts: Facts) -> tuple[str, str, str]:
+        answer, evidence, mend = function(facts)
+        return answer, evidence.replace(what, words), mend
+
+    return told
+
+
+def texts(facts: Facts) -> tuple[Any, ...]:
+    return as_text(paragraph(facts)), checklist_as_document(facts), latex(facts)
+
+
+def test_there_are_sixty_lies_of_all_kinds() -> None:
+    assert len(LIES) >= 60 and {kind for kind, *_ in LIES} == {FACTS, SENTENCE, CHECK}
+
+
+def test_the_checker_shares_no_code_with_what_it_checks() -> None:
+    folder = Path(__file__).parent
+    for name in ("__init__", "rows", "statistics", "checker"):
+        imported = re.findall(
+            r"^(?:from|import) (\w+)", (folder / f"{name}.py").read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert not {"accounts", "agreement", "annotation", "config", "django", "ingest", "taxonomy"} & set(imported)

@@ -1,0 +1,151 @@
+"""Items that are rated in a further round: what was said of them before is hidden, warned about and reported."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.access import get_item
+from annotation.actions import members, rounds
+from annotation.actions.discussing import write_remark
+from annotation.models import Round, Study
+from tests import builders as make
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+NAMES = [f"acme/rocket#{number}" for number in (1, 2)]
+
+
+def first_round(*, close: bool = True) -> Study:
+    """Bob and carol have rated items 1 to 4: they differ on item 2."""
+    study = make.study()
+    round_ = make.open_round(study, 4, kind="main")
+    make.rate(round_, "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang\n4 hang hang")
+    if close:
+        rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    return study
+
+
+def made(study: Study, names: list[str] = NAMES, raters: tuple[str, ...] = ("bob", "carol")) -> Any:
+    body = {"kind": "main", "issues": names, "raters": list(raters), "raters_per_item": 2}
+    return Script("olga").send("POST", f"studies/{study.slug}/rounds/", body)
+
+
+def again(study: Study, names: list[str] = NAMES) -> Round:
+    answer = made(study, names)
+    assert answer.status_code == 201, answer.content
+    number = answer.json()["number"]
+    assert Script("olga").send("POST", f"studies/{study.slug}/rounds/{number}/open/", {}).status_code == 200
+    return Round.objects.get(study=study, number=number)
+
+
+def page(name: str, path: str) -> str:
+    client = Client()
+    client.force_login(make.user(name))
+    return client.get(f"/studies/study/{path}").content.decode()
+
+
+def read(name: str, path: str) -> Any:
+    return Script(name).send("GET", f"studies/study/{path}").json()
+
+
+def units(name: str) -> list[int]:
+    return [entry["units"] for entry in read(name, "agreement/?round=1")]
+
+
+def test_a_rater_reads_nothing_that_others_said_before_of_items_of_their_open_round() -> None:
+    study = first_round()
+    item = get_item(make.owner_seat(study), NAMES[1])
+    assert "raters differ" in page("bob", f"items/{item.pk}/") and units("bob") == [4]
+    labels = {row["item"] for row in read("bob", "labels/")["results"]}
+    assert labels == {f"acme/rocket#{number}" for number in (1, 3, 4)}
+    again(study)
+    shown = page("bob", f"items/{item.pk}/")
+    assert "raters differ" not in shown and "You rate this item again in another round" in shown
+    assert units("bob") == [2] and units("ada") == units("rea") == [4]
+    assert {row["item"] for row in read("bob", "labels/")["results"]} == {"acme/rocket#3", "acme/rocket#4"}
+    assert {row["item"] for row in read("rea", "labels/")["results"]} == labels
+
+
+def test_all_is_seen_again_when_the_round_is_over() -> None:
+    study = first_round()
+    make.rate(again(study), "item bob carol\n1 crash crash\n2 crash crash")
+    assert units("bob") == [4] and len(read("bob", "labels/?round=1")["results"]) == 3
+
+
+def test_an_owner_who_rates_the_items_again_does_not_see_the_answers_either() -> None:
+    study = first_round()
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    answer = made(study, raters=("bob", "olga"))
+    Script("olga").send("POST", f"studies/study/rounds/{answer.json()['number']}/open/", {})
+    assert {row["item"] for row in read("olga", "ratings/")["results"]} == {"acme/rocket#3", "acme/rocket#4"}
+    assert units("olga") == [2]
+    assert "acme/rocket#2" not in str(read("olga", "disagreements/?state=all"))
+
+
+def test_of_two_open_rounds_with_one_item_the_first_that_ends_tells_nothing() -> None:
+    study = make.study()
+    one = make.open_round(study, 2, kind="main")
+    two = again(study, NAMES[:1])
+    make.rate(one, "item bob carol\n1 crash hang\n2 hang hang")
+    assert units("bob") == [1]
+    make.rate(two, "item bob carol\n1 crash crash")
+    assert units("bob") == [2]
+
+
+def test_a_mention_about_an_item_that_is_rated_again_waits_in_the_inbox() -> None:
+    study = first_round(close=False)
+    item = get_item(make.owner_seat(study), NAMES[1])
+    text = "@R1 look: R2 gave hang here."
+    write_remark(seat=make.owner_seat(study), round_=study.rounds.get(), item=item, text=text)
+    bob = Client()
+    bob.force_login(make.user("bob"))
+    assert "gave hang here" in bob.get("/inbox/").content.decode()
+    round_ = again(study)
+    assert "gave hang here" not in bob.get("/inbox/").content.decode()
+    assert "gave hang here" not in Script("bob").send("GET", "inbox/").content.decode()
+    assert "gave hang here" not in str(read("bob", "remarks/?round=1"))
+    make.rate(round_, "item bob carol\n1 crash crash\n2 crash crash")
+    assert "gave hang here" in bob.get("/inbox/").content.decode()
+
+
+def test_a_relabeling_round_shows_what_was_said_before() -> None:
+    study = first_round()
+    make.next_version(study, make.SYMPTOMS.replace("Hang", "Hangs"))
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
+    assert worklist.kind == "relabel"
+    assert make.seat(study, "bob").withheld == frozenset()
+
+
+def test_naming_items_of_an_earlier_round_is_warned_about() -> None:
+    study = first_round()
+    (warning,) = made(study).json()["warnings"]
+    assert warning.startswith("2 items were in an earlier round, too.")
+    (warning,) = made(study, [NAMES[0]]).json()["warnings"]
+    assert warning.startswith("1 item was in an earlier round, too.")
+    make.issues(1, first=6)
+    assert made(study, ["acme/rocket#6"]).json()["warnings"] == []
+
+
+def test_the_page_warns_as_well() -> None:
+    first_round()
+    olga = Client()
+    olga.force_login(make.user("olga"))
+    form = {
+        "kind": "main", "raters": ["R1", "R2"], "raters_per_item": "2", "mode": "planned", "double_percent": "100",
+        "seed": "1", "source": "issues", "issues": "\n".join(NAMES), "taxonomy_version": "1",
+    }  # fmt: skip
+    answer = olga.post("/studies/study/rounds/new/", form, follow=True).content.decode()
+    assert "2 items were in an earlier round, too." in answer, answer[:3000]
+
+
+def test_methods_and_checklist_count_items_that_the_same_people_had_rated_before() -> None:
+    study = first_round()
+    told = read("olga", "agreement/methods/")
+    assert "labeled by the same raters" not in told["paragraph"]
+    make.rate(again(study), "item bob carol\n1 crash crash\n2 crash crash")
+    told = read("olga", "agreement/methods/")
+    assert "Two items had been labeled by the same raters in an earlier round." in told["paragraph"]
+    (check,) = [each for each in told["checklist"] if each["key"] == "independent"]
+    assert check["answer"] == "partly" and "Two items had been labeled by the same raters" in check["evidence"]
