@@ -95,7 +95,7 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
     bomb = b"0" * (form.UNPACKED_AT_LEAST + 1)
     fits = [
         (changed(file, _swap("rating", b"1", b"2")), "SHA-256 differs"),
-        (changed(file, _manifest(format=2, concord="9.0")), "newer Concord"),
+        (changed(file, _manifest(format=form.FORMAT + 1, concord="9.0")), "newer Concord"),
         (changed(file, _manifest(kind="package")), "not that of a study"),
         (changed(file, _more("../../etc/passwd", b"x")), "belongs to no study"),
         (changed(file, _more("/tables/rating.jsonl", b"x")), "belongs to no study"),
