@@ -75,7 +75,9 @@ VERSION = OpenApiParameter(
     description="In terms of this version of the taxonomy; where no mapping leads there, values are null with the "
     "reason in `unmapped`.",
 )
-FORMAT = OpenApiParameter("format", str, enum=list(FORMATS), description="Streams all rows as a file.")
+FORMAT = OpenApiParameter(
+    "format", str, enum=["json", *FORMATS], description="Streams all rows as a file; json, the default, answers a page."
+)
 
 
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
@@ -112,14 +114,12 @@ def cursor_of(request: Request) -> results.Place:
 
 
 def format_of(request: Request) -> str | None:
-    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON. Raises Invalid for another."""
+    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON."""
     given = request.query_params.get("format")
     if given in (None, "", "json"):
         accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
         by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
         return by_type.get(accepted) if given is None else None
-    if given not in FORMATS:
-        raise Invalid("There is no such format.", fields={"format": [f"Write one of {', '.join(FORMATS)}."]})
     return given
 
 

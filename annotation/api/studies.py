@@ -322,7 +322,7 @@ class Studies(ListAPIView[Study]):
                 taxonomy=text(body, "taxonomy"),
                 **picked(body, "primary", "guidelines", "resolve_when"),
             )
-            if changes := picked(body, "applies", *study_actions.SWITCHES, "archived"):
+            if changes := picked(body, "applies", *study_actions.SWITCHES, "headline", "archived"):
                 study = change(get_seat(caller(request), study.slug), changes)
         return Response(StudyShape(study).data, status=201)
 

@@ -172,7 +172,9 @@ class Refusals(ListAPIView[Refusal]):
     def get_queryset(self) -> Any:
         return get_run(caller(self.request), self.kwargs["run_id"]).refusals.all()
 
-    @extend_schema(parameters=[OpenApiParameter("format", str, enum=list(CONTENT_TYPES), description="As a file.")])
+    @extend_schema(
+        parameters=[OpenApiParameter("format", str, enum=["json", *CONTENT_TYPES], description="As a file.")]
+    )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         format = request.query_params.get("format", "json")
         if format == "json":

@@ -189,3 +189,16 @@ def test_a_sample_in_use_stays(study: Study) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "sample_in_use")
     assert json.loads(answer.content)["message"].startswith("Round 2 uses sample")
     assert Sample.objects.count() == 2
+
+
+def test_a_new_study_has_no_rounds_to_fix_as_its_headline(study: Study) -> None:
+    body = {"slug": "with-headline", "title": "New", "taxonomy": "symptoms", "headline": [1]}
+    assert list(Script("olga").refused("POST", "studies/", body)) == ["headline"]
+    assert not Study.objects.filter(slug="with-headline").exists()
+    assert Script("olga").send("POST", "studies/", body | {"headline": []}).status_code == 201
+
+
+@pytest.mark.parametrize("what", ["labels", "ratings", "evidence", "issues"])
+def test_json_is_a_format(study: Study, what: str) -> None:
+    asked, plain = (Script("olga").send("GET", f"studies/study/{what}/{query}") for query in ("?format=json", ""))
+    assert (asked.status_code, asked.json()) == (200, plain.json())
