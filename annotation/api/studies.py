@@ -33,6 +33,8 @@ from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 from annotation.registration import with_defaults
 from annotation.reporting.gate import gate_then
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version
 
 
 class Primary(serializers.Serializer[Any]):
@@ -96,7 +98,10 @@ class StudyShape(serializers.ModelSerializer[Study]):
     )
 
     def get_primary(self, study: Study) -> dict[str, dict[str, Any]]:
-        return with_defaults(study.primary, newest_dimensions(study.taxonomy))
+        """A query for a single study; none in a list, which has the `newest_version` of each."""
+        newest: int | None = getattr(study, "newest_version", None)
+        dimensions = published_version(newest).dimensions if newest else newest_dimensions(study.taxonomy)
+        return with_defaults(study.primary, dimensions)
 
     class Meta:
         model = Study
@@ -303,7 +308,9 @@ class Studies(ListAPIView[Study]):
         if getattr(self, "swagger_fake_view", False):
             return Study.objects.none()
         asked = choice_in_address(self.request, "archived", ("true", "false"), "false")
-        return visible_studies(caller(self.request), archived=asked == "true")
+        versions = TaxonomyVersion.objects.filter(taxonomy=OuterRef("taxonomy")).order_by("-number").values("pk")
+        found = visible_studies(caller(self.request), archived=asked == "true")
+        return found.annotate(newest_version=Subquery(versions[:1]))
 
     @extend_schema(
         parameters=[OpenApiParameter("archived", bool, description="The archived ones instead of those worked on.")]

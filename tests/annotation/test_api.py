@@ -12,7 +12,7 @@ from django.test import Client
 
 from accounts.actions import make_token
 from annotation.api.studies import detailed
-from annotation.models import Annotation, Assignment, Resolution, Round
+from annotation.models import Annotation, Assignment, Membership, Resolution, Round, Study
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -325,3 +325,18 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for below in plan.get("Plans", ()):
         yield from _nodes(below)
+
+
+def test_the_list_of_studies_costs_the_same_at_any_length() -> None:
+    study, olga = make.study(), Caller("olga")
+    olga.get("studies/")
+    with assert_queries(2):
+        assert len(olga.get("studies/").json()["results"]) == 1
+    for n in range(3):
+        copy = Study.objects.get(pk=study.pk)
+        copy.pk, copy.slug = None, f"study-{n}"
+        copy.save()
+        Membership.objects.create(study=copy, user=make.user("olga"), roles=["owner"])
+    with assert_queries(2):
+        shown = olga.get("studies/").json()["results"]
+    assert len(shown) == 4 and all(each["primary"]["symptom"]["threshold"] == 0.8 for each in shown)
