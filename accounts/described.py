@@ -9,13 +9,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from drf_spectacular.utils import OpenApiParameter
-from rapidfuzz import fuzz, process
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from accounts.errors import Invalid
+from accounts.wording import nearest
 
-LIKENESS_MIN = 60
 LONGEST_NAME = 60
 
 
@@ -128,7 +127,6 @@ def unknown_fields(known: Fields, given: Any, path: str = "") -> Iterable[tuple[
 def meant(name: str, known: Iterable[str]) -> str:
     """“ Did you mean …?”, or what there is where no name is like it."""
     names = list(known)
-    close = process.extractOne(name[:LONGEST_NAME], names, scorer=fuzz.ratio, score_cutoff=LIKENESS_MIN)
-    if close:
-        return f" Did you mean “{close[0]}”?"
+    if close := nearest(name[:LONGEST_NAME], names):
+        return f" Did you mean “{close}”?"
     return f" There are {', '.join(names)}." if names else " There are none."

@@ -1,7 +1,12 @@
 """Words in the numbers and lists that sentences need; pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from rapidfuzz import fuzz, process
+
+LIKENESS_MIN = 60
+"""From 0 to 100: how alike two words are at least for one to be taken for the other."""
 
 
 def listed(words: Sequence[object]) -> str:
@@ -13,6 +18,12 @@ def listed(words: Sequence[object]) -> str:
 def counted(n: int, one: str, several: str = "") -> str:
     """`1 item`, `1,200 items`."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def nearest(word: str, options: Iterable[str]) -> str:
+    """The option that is spelled most alike, or an empty string."""
+    found = process.extractOne(word, list(options), scorer=fuzz.ratio, score_cutoff=LIKENESS_MIN)
+    return found[0] if found else ""
 
 
 def for_markdown(text: str) -> str:

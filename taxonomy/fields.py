@@ -5,9 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
-from rapidfuzz import fuzz, process
 
-from accounts.wording import listed
+from accounts.wording import listed, nearest
 from taxonomy import reading, schema
 from taxonomy.errors import Problem
 from taxonomy.reading import Mapping, Node, Scalar
@@ -15,7 +14,6 @@ from taxonomy.syntax import quoted
 
 PROBLEMS_MAX = 100
 SUGGESTIONS_MAX = 20
-LIKENESS_MIN = 60
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 BARE = re.compile(r"[A-Za-z0-9][\w ./()+-]*(?<! )")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
@@ -99,7 +97,7 @@ class Structure:
         """
         if self.is_full:
             return
-        if word and len(self.problems) < SUGGESTIONS_MAX and (found := nearest(word, options)):
+        if word and len(self.problems) < SUGGESTIONS_MAX and (found := nearest(word[: schema.NAME_MAX], options)):
             sentence = f"{sentence} Did you mean “{found}”?"
         node = node or self.node(at or place)
         self.problems.append(Problem(path_of(place), node.line, node.column, sentence))
@@ -316,12 +314,6 @@ PARTS: dict[str, Any] = schema.SCHEMA["$defs"]
 OBJECTS = (schema.SCHEMA, PARTS["dimension"], PARTS["category"], PARTS["condition"])
 NOTHING = "Nothing stands here; write a text, in quotes if it begins with “#”."
 EMPTY_ENTRY = "An empty entry; leave it out, or put its text in quotes if it begins with “#”."
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """The option that is spelled most alike, or an empty string."""
-    found = process.extractOne(word[: schema.NAME_MAX], list(options), scorer=fuzz.ratio, score_cutoff=LIKENESS_MIN)
-    return found[0] if found else ""
 
 
 def path_of(place: Place) -> str:
