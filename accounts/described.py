@@ -109,6 +109,17 @@ def _wrong_value(parameter: OpenApiParameter, value: str) -> str:
     return ""
 
 
+def page_size(request: Request, default: int, most: int) -> int:
+    """How many rows a page of a list is to hold. Raises Invalid."""
+    given = request.query_params.get("page_size")
+    if given is None:
+        return default
+    if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
+        sentence = f"Write a whole number from 1 to {most}."
+        raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
+    return min(int(given[:9]), most)
+
+
 def unknown_fields(known: Fields, given: Any, path: str = "") -> Iterable[tuple[str, list[str]]]:
     """(path, sentences) of each field of a body that no description names."""
     if known.each:

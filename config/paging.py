@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from accounts.errors import Invalid, Unreadable
+from accounts.described import page_size
+from accounts.errors import Unreadable
 from accounts.public_ids import public_id, row_number_of
 
 
@@ -32,7 +33,7 @@ class Pages(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.address = request.build_absolute_uri()
-        self.size = self._size(request)
+        self.size = page_size(request, self.page_size, self.page_size_max)
         self.next: str | None = None
         if not isinstance(queryset, QuerySet):
             self.list = "places"
@@ -68,15 +69,6 @@ class Pages(BasePagination):
                 "schema": {"type": "integer", "minimum": 1, "maximum": self.page_size_max},
             },
         ]
-
-    def _size(self, request: Request) -> int:
-        given = request.query_params.get("page_size")
-        if given is None:
-            return self.page_size
-        if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
-            sentence = f"Write a whole number from 1 to {self.page_size_max}."
-            raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
-        return min(int(given[:9]), self.page_size_max)
 
     def _cursor(self, request: Request) -> list[Any] | None:
         given = request.query_params.get("cursor")

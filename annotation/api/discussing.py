@@ -14,7 +14,7 @@ from annotation.access import get_item, get_round
 from annotation.actions.discussing import write_remark
 from annotation.actions.inbox import read_lines
 from annotation.actions.reading import REST, note_inbox, note_reading
-from annotation.api.reading import body_of, caller, round_number_in_address, seat_of, text, word_in_address
+from annotation.api.reading import body_of, caller, round_named, seat_of, text, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import InboxLine, Remark
@@ -89,17 +89,16 @@ class Remarks(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        number, name = round_number_in_address(request, seat), word_in_address(request, "item")
+        round_, name = round_named(request, seat), word_in_address(request, "item")
         rounds = discussed_rounds(seat)
-        if number is not None:
-            round_ = get_round(seat, number)
+        if round_ is not None:
             seat.require_discussion(round_)
             rounds = [round_]
         rows = visible_remarks(seat, rounds)
         if name:
             item = get_item(seat, name)
-            if number is not None:
-                seat.require_sight_of(rounds[0], item)
+            if round_ is not None:
+                seat.require_sight_of(round_, item)
             rows = rows.filter(item=item)
         answer = paged(self, request, rows, remark_answer)
         note_reading(seat, rounds, "remarks", REST)

@@ -9,11 +9,11 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.described import page_size
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
 from annotation.api.reading import (
     dimension_in_address,
-    page_size,
     rater_in_address,
     round_number_in_address,
     seat_of,

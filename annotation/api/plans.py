@@ -11,10 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.described import page_size
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
 from annotation.actions.reading import REST, note_results
-from annotation.api.reading import body_of, number_in_address, page_size, seat_of, word_in_address
+from annotation.api.reading import body_of, number_in_address, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
 from annotation.queries.plans import listing

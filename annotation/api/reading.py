@@ -10,7 +10,7 @@ from accounts.described import meant
 from accounts.models import User
 from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
-from annotation.errors import Invalid, Unreadable
+from annotation.errors import Invalid, NotFound, Unreadable
 from annotation.models import Membership, Round
 from taxonomy.models import Dimension
 
@@ -68,17 +68,6 @@ def number_in_address(request: Request, name: str) -> int | None:
     return int(given)
 
 
-def page_size(request: Request, default: int, most: int) -> int:
-    """How many rows a page is to hold at least, as on every list. Raises Invalid."""
-    given = request.query_params.get("page_size")
-    if given is None:
-        return default
-    if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
-        sentence = f"Write a whole number from 1 to {most}."
-        raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
-    return min(int(given[:9]), most)
-
-
 def word_in_address(request: Request, name: str) -> str:
     """A text from the query of the address, empty where it is not there. Raises Invalid."""
     given: str = request.query_params.get(name, "")
@@ -94,12 +83,19 @@ def choice_in_address(request: Request, name: str, choices: tuple[str, ...], def
     return given
 
 
+def round_named(request: Request, seat: Seat) -> Round | None:
+    """The round that the query of the address names. Raises Invalid, also where the study has none; one query."""
+    number = number_in_address(request, "round")
+    try:
+        return None if number is None else get_round(seat, number)
+    except NotFound as error:
+        raise Invalid("The address can't be read.", fields={"round": [f"This study has no round {number}."]}) from error
+
+
 def round_number_in_address(request: Request, seat: Seat) -> int | None:
     """The number of a round of the study, from the query of the address. Raises Invalid, also where there is none."""
-    number = number_in_address(request, "round")
-    if number is not None and not Round.objects.filter(study=seat.study, number=number).exists():
-        raise Invalid("The address can't be read.", fields={"round": [f"This study has no round {number}."]})
-    return number
+    round_ = round_named(request, seat)
+    return round_.number if round_ else None
 
 
 def dimension_in_address(request: Request, seat: Seat) -> str | None:
@@ -125,9 +121,7 @@ def rater_in_address(request: Request, seat: Seat) -> str | None:
 
 def round_in_address(request: Request, seat: Seat) -> Round | None:
     """The round that the address asks for, which the caller may see. Raises Blind, Invalid."""
-    number = round_number_in_address(request, seat)
-    if number is None:
-        return None
-    round_ = get_round(seat, number)
-    seat.require_sight(round_)
+    round_ = round_named(request, seat)
+    if round_ is not None:
+        seat.require_sight(round_)
     return round_

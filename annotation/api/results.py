@@ -16,6 +16,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from accounts.described import page_size
 from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
@@ -34,7 +35,6 @@ from annotation.api.reading import (
     choice_in_address,
     dimension_in_address,
     number_in_address,
-    page_size,
     round_in_address,
     round_number_in_address,
     seat_of,
@@ -185,6 +185,16 @@ class Ratings(APIView):
         return Response(import_sent_sheet(request, seat_of(request, slug)), status=201)
 
 
+def resolvable_in_address(request: Request, seat: Seat) -> list[Round]:
+    """The rounds whose disagreements and resolutions are asked for: the one named, or all. Raises Forbidden, Blind."""
+    if not seat.user.is_staff:
+        seat.require(ADJUDICATOR, OWNER)
+    round_ = round_in_address(request, seat)
+    if round_ is not None:
+        seat.require_answers(round_)
+    return [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+
+
 class Disagreements(APIView):
     """Where raters differ, item by item in the order of the rounds."""
 
@@ -202,12 +212,7 @@ class Disagreements(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        if not seat.user.is_staff:
-            seat.require(ADJUDICATOR, OWNER)
-        round_ = round_in_address(request, seat)
-        if round_ is not None:
-            seat.require_answers(round_)
-        rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+        rounds = resolvable_in_address(request, seat)
         found = results.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
@@ -298,12 +303,7 @@ class Resolutions(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Every decision with its revisions: for owner and adjudicator."""
         seat = seat_of(request, slug)
-        if not seat.user.is_staff:
-            seat.require(ADJUDICATOR, OWNER)
-        round_ = round_in_address(request, seat)
-        if round_ is not None:
-            seat.require_answers(round_)
-        rounds = [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+        rounds = resolvable_in_address(request, seat)
         rows = Resolution.objects.filter(seat.not_withheld(), round__in=rounds)
         if key := dimension_in_address(request, seat):
             rows = rows.filter(dimension__key=key)
