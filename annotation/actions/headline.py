@@ -8,7 +8,7 @@ from annotation.access import OWNER, Seat, require_at_work
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Invalid
 from annotation.models import Round, Study
-from annotation.queries.headline import FIXED, headline_set, newest_fixed
+from annotation.queries.headline import FIXED, headline_set, main_rounds, newest_fixed
 
 
 @transaction.atomic
@@ -24,7 +24,7 @@ def fix_headline(*, seat: Seat, rounds: Sequence[object]) -> None:
     numbers = sorted({each for each in rounds if isinstance(each, int) and not isinstance(each, bool)})
     if len(numbers) != len(rounds):
         raise Invalid("The headline was not fixed.", fields={"headline": ["Write a list of numbers of rounds."]})
-    main = Round.objects.filter(study=study, kind=Round.Kind.MAIN, taxonomy_version__taxonomy=study.taxonomy_id)
+    main = main_rounds(study)
     found = list(main.filter(number__in=numbers).select_related("taxonomy_version"))
     if missing := sorted(set(numbers) - {each.number for each in found}):
         words = f"Round {missing[0]} is no main round of this study."

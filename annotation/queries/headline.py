@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from annotation.access import Seat
-from annotation.models import AuditEvent, Round, RoundItem
+from annotation.models import AuditEvent, Round, RoundItem, Study
 
 FIXED = "headline fixed"
 """What the audit log calls it that an owner fixed another set of rounds; the newest line counts."""
@@ -27,8 +29,6 @@ class HeadlineSet:
     fixed_by: str = ""
     fixed_at: datetime | None = None
     hidden: Sequence[int] = ()
-    unclosed: Sequence[int] = ()
-    """Rounds that are being resolved, where a page shows the number once they are closed."""
 
     @property
     def numbers(self) -> list[int]:
@@ -39,12 +39,15 @@ class HeadlineSet:
         return bool(self.rounds) and {each.pk for each in rounds} == {each.pk for each in self.rounds}
 
 
+def main_rounds(study: Study) -> QuerySet[Round]:
+    """The rounds that can be in the headline set: main rounds under the study's own taxonomy."""
+    return Round.objects.filter(study=study, kind=Round.Kind.MAIN, taxonomy_version__taxonomy=study.taxonomy_id)
+
+
 def headline_set(seat: Seat) -> HeadlineSet:
     """Two queries."""
-    study = seat.study
-    rounds = Round.objects.filter(study=study, kind=Round.Kind.MAIN, taxonomy_version__taxonomy=study.taxonomy_id)
-    rounds = rounds.exclude(state=Round.State.UNDONE).select_related("taxonomy_version").order_by("number")
-    main = list(rounds)
+    rounds = main_rounds(seat.study).exclude(state=Round.State.UNDONE)
+    main = list(rounds.select_related("taxonomy_version").order_by("number"))
     fixed = newest_fixed(seat)
     if fixed is not None:
         chosen = [each for each in main if each.number in fixed.detail["rounds"]]
@@ -72,8 +75,7 @@ def newest_fixed(seat: Seat) -> AuditEvent | None:
 
 def fixable_rounds(seat: Seat) -> list[int]:
     """The numbers of main rounds that can still be fixed as the headline: drafts of versions none of which opened."""
-    study = seat.study
-    main = Round.objects.filter(study=study, kind=Round.Kind.MAIN, taxonomy_version__taxonomy=study.taxonomy_id)
+    main = main_rounds(seat.study)
     opened = {version for version, state in main.values_list("taxonomy_version", "state") if state != Round.State.DRAFT}
     drafts = main.filter(state=Round.State.DRAFT).exclude(taxonomy_version__in=opened)
     return list(drafts.order_by("number").values_list("number", flat=True))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Base, Decision, ProposalAsked, Question, Values, Verdict, verdicts
@@ -256,6 +256,14 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
             decided_at=resolution.created_at,
         )
     return found
+
+
+def newest_of_each_place(rows: QuerySet[Resolution]) -> QuerySet[Resolution]:
+    """Those of the rows that no later revision replaced."""
+    newest = Resolution.objects.filter(
+        round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
+    ).order_by("-revision")
+    return rows.filter(pk=Subquery(newest.values("pk")[:1]))
 
 
 def resolution_values(tree: VersionTree, resolutions: Sequence[Resolution]) -> dict[int, Values]:

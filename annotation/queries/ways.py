@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.access import OWNER, Seat
 from annotation.models import Assignment, Meeting, MeetingResolution, Membership, Remark, Resolution, Round
-from annotation.queries.verdicts import resolution_values, round_verdicts
+from annotation.queries.verdicts import newest_of_each_place, resolution_values, round_verdicts
 from annotation.ways import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported
 from annotation.ways import OWNER as BY_OWNER
 from taxonomy.queries import published_version
@@ -40,12 +40,8 @@ def is_discussed(round_: Round, item: int, part: int, dimension: int, before: da
 
 def newest_by_hand(seat: Seat, round_: Round) -> QuerySet[Resolution]:
     """The resolutions of a round that people took and that count, as far as the person may know of them."""
-    newest = Resolution.objects.filter(
-        round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
-    ).order_by("-revision")
     rows = Resolution.objects.filter(seat.not_withheld(), round=round_, decided_by__isnull=False)
-    rows = rows.filter(pk=Subquery(newest.values("pk")[:1]))
-    return rows.exclude(method__in=[Resolution.Method.REOPENED, Resolution.Method.IMPORTED])
+    return newest_of_each_place(rows).exclude(method__in=[Resolution.Method.REOPENED, Resolution.Method.IMPORTED])
 
 
 def without_discussion(seat: Seat, round_: Round) -> list[int]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from annotation.access import Seat
 from annotation.calibration import MET, NO_THRESHOLD
@@ -32,7 +32,7 @@ from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
-from annotation.queries.verdicts import code_order
+from annotation.queries.verdicts import code_order, newest_of_each_place
 from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
 from annotation.reporting.gate import gate_then
@@ -305,20 +305,13 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
     Those of places on which raters agreed are no disagreements: `overruled`. Two queries, those of `ways`, and where
     there are resolutions those of the queue of their round.
     """
-    newest = Resolution.objects.filter(
-        round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
-    ).order_by("-revision")
-    rows = (
-        Resolution.objects.filter(seat.not_withheld(), round__in=rounds)
-        .filter(revision=Subquery(newest.values("revision")[:1]))
-        .exclude(method=Resolution.Method.REOPENED)
-        .order_by("round")
-    )
-    resolutions = list(with_facts(rows))
+    rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), round__in=rounds))
+    resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
     told = ways(resolutions)
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
-    disputed = _disputed([each for each in rounds if any(row.round_id == each.pk for row in resolutions)])
+    resolved = {row.round_id for row in resolutions}
+    disputed = _disputed([each for each in rounds if each.pk in resolved])
     counted: Counter[str] = Counter()
     by: dict[str, set[str]] = {}
     others: set[int] = set()

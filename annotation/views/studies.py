@@ -155,8 +155,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         n_samples=seat.study.samples.count(),
     )
     headline = headline_set(seat)
-    if not all(_is_over(seat, each) for each in headline.rounds):
-        headline = replace(headline, rounds=(), unclosed=headline.numbers)
+    unclosed = [] if all(_is_over(seat, each) for each in headline.rounds) else headline.numbers
+    if unclosed:
+        headline = replace(headline, rounds=())
     is_drafted = any(each.round.state == Round.State.DRAFT and each.round.kind == Round.Kind.MAIN for each in lines)
     return study_page(
         request,
@@ -166,6 +167,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         lines=lines,
         step=step,
         headline=headline,
+        unclosed=unclosed,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         numbers=of_rounds(seat, headline.rounds, is_headline=True) if headline.rounds else [],
         has_opened=any(labels_here(line.round) for line in lines),
