@@ -8,7 +8,7 @@ from annotation.consensus import Given, Values
 DISCUSSION, ADJUDICATOR, MEETING = "discussion", "adjudicator", "meeting"
 THIRD_RATER, MAJORITY, OWNER = "third_rater", "majority", "owner"
 STATED = (DISCUSSION, ADJUDICATOR, THIRD_RATER, MAJORITY, OWNER)
-"""The methods that whoever resolves can state; without one it is derived."""
+"""The methods that the person who resolves can state; without one it is derived."""
 LEAST_ALIKE = 2
 
 

@@ -123,7 +123,7 @@ def draw_sample(
 def discard_sample(*, seat: Seat, sample: Sample) -> None:
     """Deletes a sample that no round uses; the audit log keeps its filter, seed and size. Raises Forbidden, Conflict.
 
-    A sample that a later one left out stays, because that one could not be drawn again without it.
+    A sample whose issues a later one excluded is kept, because that one could not be drawn again without it.
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)

@@ -1,4 +1,4 @@
-"""Meetings in which disagreements were discussed, as whoever resolves them states; appended and never changed."""
+"""Meetings in which disagreements were discussed, as the person who resolves them states; only ever appended."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
 
 
 def note_results(seat: Seat, what: str, door: str, number: int | None = None) -> None:
-    """Records that somebody reads results (labels, agreement) of the rounds that are resolved, or of one of them.
+    """Records that someone reads results (labels, agreement) of the rounds that are resolved, or of one of them.
 
     Numbers about few items show single answers, so this counts as reading answers for everyone who could still be
     asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
@@ -44,7 +44,7 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
 
 
 def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
-    """Records that somebody reads remarks in the inbox: each counts as reading the discussion of its round.
+    """Records that someone reads remarks in the inbox: each counts as reading the discussion of its round.
 
     The inbox shows no remark of a round that is sealed. Two queries for each study of such a remark, as above.
     """

@@ -43,7 +43,7 @@ def resolve(
     part has no value there. Without a `method` it is `discussion` where the remarks show one, else `adjudicator`; a
     stated one has to agree with the answers, remarks and roles. `meeting` is as in `meetings.read_meeting`. `expected`
     is the public ID of the resolution that the adjudicator saw, None for none: raises Stale with the newer one where
-    somebody was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
+    someone was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
     standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)

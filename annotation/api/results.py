@@ -226,7 +226,7 @@ class Disagreements(APIView):
 
 
 class MeetingBody(serializers.Serializer[Any]):
-    """A meeting in which disagreements were discussed, as whoever resolves states it."""
+    """A meeting in which disagreements were discussed, as the person who resolves states it."""
 
     held_on = serializers.DateField()
     participants = serializers.ListField(

@@ -1,4 +1,4 @@
-"""Meetings in which disagreements were discussed, as whoever resolved them stated; and the method `adjudicator`."""
+"""Meetings in which disagreements were discussed, as the person who resolved them stated; and the method `adjudicator`."""
 
 from importlib import import_module
 

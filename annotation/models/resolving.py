@@ -54,7 +54,7 @@ class ResolutionValue(models.Model):
 
 
 class Meeting(models.Model):
-    """A meeting in which disagreements of a round were discussed, as whoever resolved them stated; only appended."""
+    """A meeting in which disagreements of a round were discussed, as the person who resolved them stated."""
 
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="meetings")
     held_on = models.DateField()

@@ -323,7 +323,7 @@ def _resolutions(dimension: Column) -> Table:
                 "reported_as",
                 "string",
                 "How the methods report it: the method as far as remarks, answers and roles bear it out, or a meeting "
-                "that whoever resolved it stated.",
+                "that the person who resolved it stated.",
                 _words(
                     "adjudicator", "discussion", "meeting", "third_rater", "majority", "owner", "imported", "reopened"
                 ),

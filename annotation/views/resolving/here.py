@@ -80,7 +80,7 @@ def here_at(request: HttpRequest, slug: str, number: int) -> Here:
 
 
 def note_here(here: Here) -> None:
-    """Records that somebody reads answers of the round; called once it is known that they are shown."""
+    """Records that someone reads answers of the round; called once it is known that they are shown."""
     note_reading(here.seat, [here.round], "answers on the resolving pages", PAGE)
 
 
