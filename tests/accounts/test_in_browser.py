@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import ApiToken, User
@@ -70,7 +71,7 @@ def test_the_first_error_has_the_focus(page: "Page", live_server: LiveServer) ->
     sign_in(page, live_server)
     page.get_by_role("button", name="Make a token").click()
     page.locator(".error").first.wait_for()
-    assert page.evaluate("document.activeElement.name") == "name"
+    expect(page.locator("[name=name]")).to_be_focused()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

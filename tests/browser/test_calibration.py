@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.actions import rounds
@@ -52,7 +53,7 @@ def test_the_feedback_comes_before_the_next_issue_and_goes_on_by_keyboard(
     assert "your answer differs" in dialog.inner_text()
     assert "Nothing is printed any more." in dialog.inner_text()
     assert page.locator("#issue-title").inner_text() == "Issue 6 of rocket"
-    assert page.evaluate("document.activeElement.id") == "feedback-on"
+    expect(page.locator("#feedback-on")).to_be_focused()
     wide = dialog.evaluate(
         """node => [node, ...node.querySelectorAll("*")]
             .filter((each) => ["auto", "scroll"].includes(getComputedStyle(each).overflowX))

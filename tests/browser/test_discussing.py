@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from annotation.models import Item, Remark, Resolution, Round
 from tests import builders as make
@@ -56,9 +57,8 @@ def test_two_raters_discuss_by_keyboard_and_one_takes_the_others_value_over(roun
     assert bob.input_value("#remark-text") == "It stops at once, @R2 "
     bob.keyboard.press("Control+Enter")
     bob.wait_for_selector("#remarks li >> text=It stops at once")
-    assert bob.input_value("#remark-text") == "" and bob.locator("#remark-text").evaluate(
-        "field => field === document.activeElement"
-    )
+    expect(bob.locator("#remark-text")).to_have_value("")
+    expect(bob.locator("#remark-text")).to_be_focused()
     look(bob)  # its own remark comes along again, and stands there once
     wait_until(bob, "() => document.querySelector('#talk-news').getAttribute('hx-get').includes('after=0') === false")
     assert bob.locator("#remarks li").count() == 1

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Evidence, Round
@@ -106,7 +107,7 @@ def test_it_is_done_by_keyboard_alone_and_escape_takes_it_back(room: "Page") -> 
     room.keyboard.press("Escape")
     assert room.is_hidden("#evidence")
     room.keyboard.press("e")
-    assert room.evaluate("document.activeElement.matches('.evidence-choice')")
+    expect(room.locator(".evidence-choice:focus")).to_be_visible()
     room.keyboard.press("ArrowDown")
     room.keyboard.press("Enter")
     assert room.inner_text("#question-2 .evidence-go") == "“job”"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Round
@@ -119,7 +119,7 @@ def test_by_keyboard_it_opens_and_the_focus_goes_on_to_its_link(room: Page, imag
     room.focus(".remote-image")
     room.keyboard.press("Enter")
     shown(room)
-    assert room.evaluate("document.activeElement.matches('.shown-image a')")
+    expect(room.locator(".shown-image a")).to_be_focused()
     assert len(images.asked) == 1
 
 

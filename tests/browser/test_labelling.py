@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round
@@ -140,7 +141,7 @@ def test_what_is_missing_is_said_at_its_question_which_gets_the_focus(round_: Ro
     page.keyboard.press("f")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#error-2:has-text('“Symptom” needs an answer.')")
-    assert page.evaluate("document.activeElement.closest('fieldset').id") == "question-2"
+    expect(page.locator("#question-2 :focus")).to_be_attached()
     assert page.is_visible("#error-4")
     page.keyboard.press("c")
     assert page.is_hidden("#error-2") and page.is_visible("#error-4")

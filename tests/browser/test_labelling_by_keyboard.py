@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Annotation, Proposal, Rating, Round
@@ -209,7 +210,7 @@ def test_the_list_shows_a_part_by_keyboard_and_goes_on_showing_it_after_a_submit
     press(page, "Enter")
     page.wait_for_selector("#own-list[data-show=flagged]")
     assert page.locator("#own-lines > li").count() == 1
-    assert page.evaluate("document.activeElement.id") == "shown-flagged"
+    expect(page.locator("#shown-flagged")).to_be_focused()
     page.focus("#submit")
     press(page, "h", "!")
     submit(page, 2)
@@ -263,7 +264,8 @@ def test_where_the_window_has_no_room_for_the_list_it_opens_over_the_issue(desk:
     press(page, "Enter")
     assert page.is_visible("#own-lines a") and page.get_attribute("#open-list", "aria-expanded") == "true"
     press(page, "Escape")
-    assert page.is_hidden("#own-list") and page.evaluate("document.activeElement.id") == "open-list"
+    assert page.is_hidden("#own-list")
+    expect(page.locator("#open-list")).to_be_focused()
 
 
 def test_a_definition_is_shown_for_what_has_the_focus(desk: "Page") -> None:

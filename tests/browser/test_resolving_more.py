@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from annotation import ruling
 from annotation.access import get_item, get_round
@@ -70,7 +71,7 @@ def test_one_of_theirs_a_third_value_and_several_are_decided_in_a_row(crossed: R
     press(page, "Enter", "Control+Enter")
     at(page, "Fix patterns", 2)
     press(page, "s")
-    assert page.evaluate("document.activeElement.value") == "config" and page.is_checked("[name=several]:focus")
+    expect(page.locator("[name=several][value=config]:checked")).to_be_focused()
     press(page, "Tab", "Space", "Tab", "Space", "Control+Enter")
     page.wait_for_selector("#queue [aria-current]:has-text('#1')")
     assert decided() == {
@@ -88,7 +89,7 @@ def test_a_decision_is_reopened_and_taken_again_and_its_history_stays(crossed: R
     assert page.locator(".resolve-told li").count() == 1
     press(page, "r")
     page.wait_for_selector(".resolve-just:has-text('reopened')")
-    assert page.evaluate("document.activeElement.id") == "decision-title"
+    expect(page.locator("#decision-title")).to_be_focused()
     assert "sic" in page.inner_text(".resolve-told") and page.locator("[name=choice]:checked").count() == 0
     press(page, "2", "Control+Enter")
     at(page, "Symptom", 4)
@@ -107,7 +108,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
     Study.objects.update(majority=True)
     page = open_item(3)
     press(page, "t")
-    assert page.evaluate("document.activeElement.id") == "third-rater"
+    expect(page.locator("#third-rater")).to_be_focused()
     page.keyboard.type("R3")
     press(page, "Tab", "Enter")
     page.wait_for_selector("#messages :text('R3 is asked as a third rater for acme/rocket#3.')")
@@ -130,7 +131,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
 def test_bugs_are_matched_by_keyboard_and_what_differed_is_agreed(crossed: Round, open_item: Open) -> None:
     page = open_item(1)
     press(page, "m")
-    assert page.evaluate("document.activeElement.ariaLabel") == "Bug 1 of R1 is the agreed bug"
+    expect(page.get_by_label("Bug 1 of R1 is the agreed bug")).to_be_focused()
     press(page, "Tab", "Tab", "Tab", "ArrowDown", "Tab", "ArrowUp", "Tab", "Enter")
     page.wait_for_selector("#messages :text('The bugs of R2 are matched.')")
     assert list(PartMatch.objects.order_by("part").values_list("part", "agreed_part")) == [(1, 2), (2, 1)]

@@ -155,3 +155,20 @@ def test_every_error_of_a_lost_connection_is_an_outage(error: Exception) -> None
 def test_faults_in_a_statement_are_no_outages() -> None:
     for error in (ProgrammingError("x"), psycopg2.DatabaseError("no results to fetch"), psycopg2.DataError("x")):
         assert outage_of(error) is None
+
+
+def test_one_who_got_no_connection_makes_the_watch_ask_so_that_others_are_answered_at_once(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answering(database_answers: bool) -> None:
+        monkeypatch.setattr(health, "database_answers", lambda seconds: database_answers)
+        Deadlines(lambda request: HttpResponse(status=503))(RequestFactory().get("/studies/"))
+        watch.look(1)
+
+    answering(True)
+    assert not watch.is_silent
+    answering(False)
+    assert watch.is_silent
+    monkeypatch.setattr(health, "database_answers", lambda seconds: True)
+    watch.look(1)
+    assert not watch.is_silent and not watch.is_doubted

@@ -128,7 +128,7 @@ def test_a_long_thread_goes_on_where_the_reader_is(page: "Page", live_server: Li
     link.focus()
     page.keyboard.press("Enter")
     page.locator("#comment-100").wait_for()
-    assert page.evaluate("document.activeElement.id") == "comment-51"
+    expect(page.locator("#comment-51")).to_be_focused()
     page.get_by_role("link", name="Show the next 21").click()
     page.locator("#comment-121").wait_for()
     assert page.locator(".comment").count() == 121
@@ -224,6 +224,6 @@ def test_the_list_of_issues_goes_by_keyboard(page: "Page", live_server: LiveServ
     page.keyboard.press("k")
     assert page.evaluate("document.activeElement.getAttribute('href')").endswith("/102/")
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "search"
+    expect(page.locator("#search")).to_be_focused()
     page.keyboard.type("j/k")
     assert page.locator("#search").input_value() == "j/k"
