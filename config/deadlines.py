@@ -3,7 +3,8 @@
 No limit of the server's own fires there, so the client's side sets one. The watch looks at every request under way once
 a second. A request whose connection has been busy for longer than its limit loses that connection: the socket is shut,
 the driver raises, and the request is answered 503. If the database does not answer the watch itself either, all
-requests that wait for it end, and new ones are answered 503 at once until it does.
+requests that wait for it end, and new ones are answered 503 at once until it does. A request that got no connection
+makes the watch ask as well: it waited in the driver, where the watch does not see it.
 """
 
 import logging
@@ -77,6 +78,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.is_silent = False
+        self.is_doubted = False
+        """Whether a request was answered 503 since the last look."""
         self._waiting: set[Waiting] = set()
         self._lock = threading.Lock()
 
@@ -114,8 +117,9 @@ class Watch:
         for each in under_way:
             each.look(seconds)
         late = [each for each in under_way if each.waited_seconds > each.limit_seconds and not each.is_cut]
-        if not late and not self.is_silent:
+        if not late and not self.is_silent and not self.is_doubted:
             return
+        self.is_doubted = False
         was_silent, self.is_silent = self.is_silent, not health.database_answers(PROBE_SECONDS)
         if self.is_silent:
             if not was_silent:
@@ -144,6 +148,8 @@ class Deadlines:
             return unavailable(request, DATABASE)
         with watch.over(PROBE_SECONDS if is_probe else REQUEST_SECONDS) as waiting:
             response = self.get_response(request)
+        if response.status_code == 503 and not is_probe:
+            watch.is_doubted = True
         if waiting.is_slow and response.status_code == 503:
             return unavailable(request, TOO_SLOW)
         if response.streaming and getattr(response, "file_to_stream", None) is None and not response.is_async:  # type: ignore[attr-defined]
