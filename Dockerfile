@@ -18,6 +18,8 @@ COPY templates templates
 RUN DATA_DIR=/tmp/build DATABASE_URL=postgresql://nobody@nowhere/none REDIS_URL=redis://nowhere \
     python manage.py collectstatic --no-input --verbosity 0 && rm -rf /tmp/build
 
+ARG CONCORD_COMMIT=""
+ENV CONCORD_COMMIT=$CONCORD_COMMIT
 USER concord
 VOLUME /data
 EXPOSE 8000

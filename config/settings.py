@@ -12,13 +12,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from accounts import file_modes
-from config import embedded, env, logs
+from config import embedded, env, logs, revision
 
 file_modes.be_private()  # before anything is written, in every process that reads the settings
 
 env.read_file()
 BASE_DIR = Path(__file__).resolve().parent.parent
 CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
+CONCORD_COMMIT = revision.commit(env.text("CONCORD_COMMIT"))
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
 PORT = env.whole("PORT", 8000, least=1, most=65535)

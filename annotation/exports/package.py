@@ -27,6 +27,7 @@ from annotation.package.pdf import in_order
 from annotation.package.tables import Column, Row, Table, TableWriter
 from annotation.queries import package as queries
 from annotation.queries.attributes import attribute_names
+from annotation.queries.bulk import job_of
 from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import issue_rows
 from annotation.reporting.methods import methods
@@ -194,7 +195,8 @@ class _Package:
         self.tables = tables(
             list(titles.items()), codes, self._wide(), texts=self.options["texts"], attributes=attribute_names(study)
         )
-        self.samples = list(Sample.objects.filter(study=study).defer("frame").order_by("pk"))
+        samples = Sample.objects.filter(study=study).defer("frame").order_by("pk").prefetch_related("bulk_jobs")
+        self.samples = [each for each in samples if job_of(each) is None]  # without those that are still being drawn
         self.progress(0, n_expected=queries.n_rows_about(study, self.rounds), step="reading the study")
         self._write_tables()
         self._write_taxonomies()
@@ -360,7 +362,8 @@ class _Package:
             with self._tables([frame_of(number)]) as (writer,):
                 for row in found:
                     self._row(writer, row)
-            self.files.append((f"sample/sample-{number}-frame.csv", "all issues it could have drawn, in seeded order"))
+            could = f"all issues that sample {number} could have drawn, by repository and number"
+            self.files.append((f"sample/sample-{number}-frame.csv", f"{could}, and the place of each in the draw"))
 
     def _write_results(self, titles: Mapping[str, str]) -> None:
         def step(words: str) -> None:
@@ -406,7 +409,7 @@ class _Package:
             slug=study.slug,
             title=study.title,
             day=day,
-            software=f"Concord {settings.CONCORD_VERSION}",
+            software=f"Concord {settings.CONCORD_VERSION} ({settings.CONCORD_COMMIT})",
             taxonomy=study.taxonomy.title,
             tables=self.tables,
             counts=self.counts,

@@ -398,8 +398,8 @@ FRAME = [
     ITEM,
     Column("repository", "string", "owner/name."),
     Column("number", "integer", "Number of the issue."),
-    Column("stratum", "string", "Where strata were drawn from."),
-    Column("drawn", "integer", "Place among those drawn; empty for the others."),
+    Column("stratum", "string", "Its stratum; empty where the sample has none."),
+    Column("drawn", "integer", "Its place in the draw, from 1; empty for an issue that was not drawn."),
     Column("snapshot", "string", "SHA-256 of its state when the sample was drawn."),
     Column("created_at", "datetime", "When the issue was opened."),
     Column("state", "string", "open or closed, at that time."),
@@ -407,8 +407,8 @@ FRAME = [
 
 
 def frame_of(number: int) -> Table:
-    """The frame of a sample, in the order that the seed drew from."""
-    means = f"All issues that sample {number} could have drawn, in the order that its seed drew from."
+    """The frame of a sample, by repository and number, as it was drawn from."""
+    means = f"All issues that sample {number} could have drawn, by host, owner and name of the repository, and number."
     return Table(f"sample-{number}-frame", f"Frame of sample {number}", means, FRAME, (), (), "sample", ("csv",))
 
 

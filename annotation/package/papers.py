@@ -24,6 +24,12 @@ TEXTS = {
     "referenced": "of the issues the package has address and SHA-256 of the text that raters read, not the text",
     "left_out": "the package holds nothing of the issues but their identifiers",
 }
+DRAW = """
+It also draws each sample again. The rows of `sample/sample-N-frame.csv` are numbered from 0 in their order, and
+`sample/sample-N.json` has size, seed and strata. With `rng = random.Random(f"sample {seed}")` of Python, the draw is
+`rng.sample(range(n_frame), size)`; from strata, `rng.sample` of the rows of each, in order of their names, and
+`rng.shuffle` of them all. The column `drawn` is the place in the draw.
+"""
 KEYWORDS = ("qualitative coding", "inter-rater agreement", "GitHub issues", "replication package")
 CARDS = ("labels", "labels_wide", "ratings", "resolutions", "items", "issues")
 """The tables that the card of the data set offers, the first one by default."""
@@ -118,6 +124,7 @@ def _read_me(cover: Cover) -> str:
         if cover.is_pseudonymised
         else "Raters stand in it by their codes. The people of issues keep their names, as its owner decided."
     )
+    draw = DRAW if any(path.endswith("-frame.csv") for path, _ in cover.files) else ""
     return f"""# {for_markdown(cover.full_title)}
 
 {for_markdown(cover.abstract)}
@@ -141,7 +148,7 @@ text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 | file | what |
 | --- | --- |
 {files}
-| `recompute.py` | recomputes what `results/` reports from the CSV |
+| `recompute.py` | recomputes what `results/` reports from the CSV, and draws the samples again |
 | `CHECKSUMS.txt` | SHA-256 of every file: `sha256sum -c CHECKSUMS.txt` |
 | `CITATION.cff`, `LICENSE.md` | how to cite it, and what may be done with it |
 
@@ -165,13 +172,13 @@ fresh/bin/pip install numpy pandas
 fresh/bin/python recompute.py
 ```
 
-The script stands alone: it shares no code with the software that made the package. From the tables it works out anew
+The script stands alone: it shares no code with the software that made the package. From the tables it computes again
 the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
 rounds, with their standard errors and bootstrap intervals ({cover.resamples} resamples of units, seeded), agreement by
 category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9; p-values
-that rest on random tables are drawn anew and compared within the error of drawing. It ends with exit status 0 where all
-agree, else it names file, key, the number reported and the one recomputed.
-
+that rest on random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where
+all agree, else it names file, key, the number reported and the one recomputed.
+{draw}
 Not recomputed are: warnings and other words; why units are left out; how labels are told in a newer version of the
 taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both). The
 script says which of these it met.

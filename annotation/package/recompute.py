@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recomputes what results/*.json report from data/*.csv alone, and compares.
+"""Recomputes what results/*.json report from data/*.csv alone, draws the samples again, and compares.
 
     python recompute.py [FOLDER]
 
@@ -10,6 +10,7 @@ and "n of n values agree", or with 1 and every value that differs: file, key, re
 
 import json
 import math
+import random
 import re
 import sys
 from collections import Counter, defaultdict
@@ -1860,8 +1861,63 @@ CHECKS = {
 }
 
 
+# Samples --------------------------------------------------------------------------------------------------------------
+
+
+def check_samples(folder, report):
+    """Draws each sample again: from the rows of its frame, in their order, with its size, seed and strata."""
+    for path in sorted(folder.glob("sample/sample-*.json")):
+        sample = json.loads(path.read_text(encoding="utf-8"))
+        name = f"{path.stem}-frame.csv"
+        if not (path.parent / name).exists():
+            report.leave(f"the draw of sample {sample['sample']}, whose frame is not in the package")
+            continue
+        frame = pd.read_csv(path.parent / name, dtype=str, keep_default_na=False, encoding="utf-8").map(text_of)
+        places = {int(place): row for row, place in enumerate(frame["drawn"]) if place}
+        drawn = drawn_again(sample, list(frame["stratum"]))
+        report.compare(f"sample/{name}", "rows", sample["n_frame"], len(frame))
+        report.compare(f"sample/{name}", "drawn", [places[each] for each in sorted(places)], drawn)
+
+
+def drawn_again(sample, strata):
+    """The rows of the frame that the seed draws, in order of the draw."""
+    rng = random.Random(f"sample {sample['seed']}")
+    if not sample["stratify_by"]:
+        return rng.sample(range(len(strata)), sample["size"])
+    members = defaultdict(list)
+    for row, stratum in enumerate(strata):
+        members[stratum].append(row)
+    shares = shares_of({name: len(rows) for name, rows in members.items()}, sample)
+    drawn = [row for name in sorted(members) for row in rng.sample(members[name], shares[name])]
+    rng.shuffle(drawn)
+    return drawn
+
+
+def shares_of(sizes, sample):
+    """How many rows each stratum gives."""
+    size, names = sample["size"], sorted(sizes)
+    if sample["allocation"] == "equal":  # one each in turn, by name, until enough; a stratum gives no more than it has
+        shares = dict.fromkeys(names, 0)
+        while sum(shares.values()) < size:
+            for name in [each for each in names if shares[each] < sizes[each]][: size - sum(shares.values())]:
+                shares[name] += 1
+        return shares
+    total = sum(sizes.values())  # in proportion: whole parts, and the rest to the largest remainders
+    shares = {name: size * sizes[name] // total for name in names}
+    by_remainder = sorted(names, key=lambda name: (-(size * sizes[name] % total), name))
+    for name in by_remainder[: size - sum(shares.values())]:
+        shares[name] += 1
+    if sample["at_least_one"]:
+        for name in [each for each in names if not shares[each]]:
+            giver = max((each for each in names if shares[each] > 1), key=lambda each: (shares[each], each))
+            shares[giver] -= 1
+            shares[name] = 1
+    return shares
+
+
 def main(folder):
     data, report = Data(folder), Report()
+    check_samples(folder, report)
     agreed = Agreed(data)
     check_labels(data, agreed, report)
     check_agreement(data, report)

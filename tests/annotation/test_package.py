@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from ruamel.yaml import YAML
@@ -31,7 +32,7 @@ from annotation.drawing import draw
 from annotation.errors import Conflict, Invalid
 from annotation.exports import package as exports_package
 from annotation.exports.kinds import read_asked
-from annotation.models import Evidence, Rating, Study
+from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.archive import Archive
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.tables import Column, Table, TableWriter
@@ -410,14 +411,54 @@ def test_the_package_of_real_sheets_is_recomputed_whole(tmp_path: Path) -> None:
     assert status == 0, said
 
 
-@pytest.mark.django_db
-def test_a_package_has_the_sample_and_all_issues_that_it_could_have_drawn() -> None:
+STRATA = [
+    {},
+    {"stratify_by": "repository"},
+    {"stratify_by": "repository", "at_least_one": True},
+    {"stratify_by": "state", "allocation": "equal"},
+    {"stratify_by": "year", "allocation": "equal", "at_least_one": True},
+]
+
+
+def test_a_package_has_the_frame_of_each_sample_from_which_anyone_draws_it_again(tmp_path: Path) -> None:
+    study = make.study()
+    repositories = {"acme/rocket": 23, "acme/probe": 2, "acme/lander": 9}
+    for name, n in repositories.items():
+        make.issues(n, name)
+    seat = make.owner_seat(study)
+    samples = [
+        draw_sample(seat=seat, filter={"repository": list(repositories)}, size=11, seed=seed, **each)
+        for seed, each in enumerate(STRATA)
+    ]
+    make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 slow hang")
+    rounds.close_round(seat=seat, number=1, leave_open=True)
+    folder = unpacked(package(seat), tmp_path)
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    for sample in samples:
+        rows = list(csv.DictReader((folder / f"sample/sample-{sample.pk}-frame.csv").open(encoding="utf-8")))
+        assert len(rows) == sample.n_frame > sample.size
+        places = [(row["repository"], int(row["number"])) for row in rows]
+        assert places == sorted(places)
+        means = f"all issues that sample {sample.pk} could have drawn, by repository and number, and the place of each"
+        assert f"| `sample/sample-{sample.pk}-frame.csv` | {means} in the draw |" in readme
+    assert '`rng = random.Random(f"sample {seed}")`' in readme
+    assert f"made with Concord {settings.CONCORD_VERSION} ({settings.CONCORD_COMMIT})." in readme
+    status, said = recompute(folder)
+    assert status == 0 and f"sample/sample-{samples[0].pk}-frame.csv: 2 of 2 values agree" in said, said
+    path = folder / f"sample/sample-{samples[2].pk}.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"seed": 2', '"seed": 3'), encoding="utf-8")
+    status, said = recompute(folder)
+    (line,) = [each for each in said.splitlines() if each.startswith("DIFFERS")]
+    assert status == 1 and line.startswith(f"DIFFERS  sample/sample-{samples[2].pk}-frame.csv: drawn: reported [")
+
+
+def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:
     study = make.study()
     make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 slow hang")
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     sample = draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=1, seed=3)
+    job = BulkJob.objects.create(study=study, sample=sample, kind="sample", created_by=study.created_by)
     with quickly():
-        files = files_of(package(make.owner_seat(study)))
-    assert len(table(files, f"sample/sample-{sample.pk}-frame")) == sample.n_frame > sample.size
-    (line,) = [each for each in files["README.md"].decode().splitlines() if "-frame.csv" in each]
-    assert line.endswith("| all issues it could have drawn, in seeded order |")
+        assert not any(name.startswith("sample/") for name in files_of(package(make.owner_seat(study))))
+        BulkJob.objects.filter(pk=job.pk).update(state="done")
+        assert f"sample/sample-{sample.pk}-frame.csv" in files_of(package(make.owner_seat(study)))
