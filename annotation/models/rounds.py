@@ -32,6 +32,9 @@ class Round(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="rounds")
     number = models.PositiveIntegerField()
+    label = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="What the sheet that it came from calls it."
+    )
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)
     taxonomy_version = models.ForeignKey("taxonomy.TaxonomyVersion", on_delete=models.PROTECT, related_name="rounds")
     raters_per_item = models.PositiveSmallIntegerField(default=2)
@@ -79,6 +82,11 @@ class Round(models.Model):
 
     def __str__(self) -> str:
         return f"Round {self.number}"
+
+    @property
+    def other_label(self) -> str:
+        """What its sheet calls it, where that is not its number."""
+        return "" if self.label == str(self.number) else self.label
 
 
 class RoundRater(models.Model):
