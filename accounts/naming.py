@@ -50,6 +50,13 @@ def cleaned(text: str) -> str:
     return _HIDDEN.sub("", seen)
 
 
+def visible(text: str) -> str:
+    """The text without what can't be seen; its line breaks and tabs stay."""
+    if text.isascii():
+        return text
+    return _HIDDEN.sub("", "".join(sign for sign in text if sign in "\n\r\t" or not _is_hidden(sign)))
+
+
 def _is_hidden(sign: str) -> bool:
     return unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp"} and sign not in JOINERS
 

@@ -71,18 +71,21 @@ class TreeDimension:
         return {category.id: category for category in self.categories}
 
     @cached_property
-    def _by_text(self) -> Mapping[str, tuple[TreeCategory, ...]]:
-        found: dict[str, dict[int, TreeCategory]] = {}
-        for category in self.categories:
-            for text in (category.name, category.path):
-                found.setdefault(_folded(text), {})[category.id] = category
-        return {text: tuple(each.values()) for text, each in found.items()}
+    def _by_name(self) -> Mapping[str, tuple[TreeCategory, ...]]:
+        return _by_text((category.name, category) for category in self.categories)
+
+    @cached_property
+    def _by_path(self) -> Mapping[str, tuple[TreeCategory, ...]]:
+        return _by_text((category.path, category) for category in self.categories)
 
     def find(self, text: str) -> tuple[TreeCategory, ...]:
-        """The categories that a text can mean, by key, else by name or path without case; more than one: ambiguous."""
+        """The categories that a text can mean, by key, else by whole name, else by path, both without case.
+
+        More than one: ambiguous.
+        """
         if text in self.by_key:
             return (self.by_key[text],)
-        return self._by_text.get(_folded(text), ())
+        return self._by_name.get(_folded(text)) or self._by_path.get(_folded(text), ())
 
     def below(self, key: str) -> frozenset[str]:
         """The keys of a category and of all below it."""
@@ -161,6 +164,13 @@ def grown(rows: Iterable[tuple[int, int | None, str, str, Mapping[str, object]]]
             **fields,  # type: ignore[arg-type]
         )
     return tuple(found.values())
+
+
+def _by_text(named: Iterable[tuple[str, TreeCategory]]) -> Mapping[str, tuple[TreeCategory, ...]]:
+    found: dict[str, list[TreeCategory]] = {}
+    for text, category in named:
+        found.setdefault(_folded(text), []).append(category)
+    return {text: tuple(each) for text, each in found.items()}
 
 
 def _folded(text: str) -> str:
