@@ -90,6 +90,7 @@ class Origin:
     version_id: int
     raters: tuple[str, ...]
     values: Values
+    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from annotation.api.results import (
     MOST_PER_PAGE,
     PAGE,
     ROUND,
+    ROUND_LABEL,
     AnyAccept,
     cursor_of,
     encoded,
@@ -42,6 +43,7 @@ class EvidenceOfStudy(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             FORMAT,
             OpenApiParameter("rater", str, description="Only this rater's, by code."),

@@ -37,6 +37,9 @@ class ExportBody(serializers.Serializer[Any]):
         required=False, help_text="csv, jsonl, parquet or zip; else the first that the kind has."
     )
     round = serializers.IntegerField(required=False)
+    round_label = serializers.CharField(
+        required=False, help_text="In place of `round`: what the sheet that the round came from calls it."
+    )
     dimension = serializers.CharField(required=False)
     version = serializers.IntegerField(required=False)
     raters = serializers.ListField(child=serializers.CharField(), required=False, help_text="Codes.")

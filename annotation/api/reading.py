@@ -12,6 +12,7 @@ from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, NotFound, Unreadable
 from annotation.models import Membership, Round
+from annotation.queries.imports import number_of_label
 from taxonomy.models import Dimension
 
 MOST = 2**31 - 1
@@ -84,8 +85,10 @@ def choice_in_address(request: Request, name: str, choices: tuple[str, ...], def
 
 
 def round_named(request: Request, seat: Seat) -> Round | None:
-    """The round that the query of the address names. Raises Invalid, also where the study has none; one query."""
-    number = number_in_address(request, "round")
+    """The round that the query of the address names, by `round` or `round_label`. Raises Invalid; one query each."""
+    number, label = number_in_address(request, "round"), word_in_address(request, "round_label")
+    if label:
+        number = number_of_label(seat, label, number)
     try:
         return None if number is None else get_round(seat, number)
     except NotFound as error:

@@ -68,6 +68,7 @@ from taxonomy.queries import published_version
 PAGE, MOST_PER_PAGE = 500, 5000
 CURSOR_OF_ITEMS = "cursor of items"
 ROUND = OpenApiParameter("round", int, description="Only this round.")
+ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
 DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
 VERSION = OpenApiParameter(
     "version",
@@ -150,6 +151,7 @@ class Ratings(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             VERSION,
             FORMAT,
@@ -203,6 +205,7 @@ class Disagreements(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             OpenApiParameter("state", str, enum=["open", "resolved", "all"]),
             CURSOR,
@@ -455,6 +458,7 @@ class Labels(APIView):
     @extend_schema(
         parameters=[
             ROUND,
+            ROUND_LABEL,
             DIMENSION,
             VERSION,
             FORMAT,
@@ -515,6 +519,7 @@ class AgreementOfStudy(APIView):
                 description="Only this round, by its number; `headline`: the rounds whose agreement is the study's "
                 "number (none where no main round is finished). Without it all pilot and main rounds together.",
             ),
+            ROUND_LABEL,
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
             OpenApiParameter(

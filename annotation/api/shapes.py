@@ -8,7 +8,19 @@ from rest_framework import serializers
 
 from annotation.exports.writers import COLUMNS, OF_EVIDENCE
 
-ALWAYS = {"item", "part", "round", "rater", "dimension", "method", "memo", "raters", "revision", "taxonomy_version"}
+ALWAYS = {
+    "item",
+    "part",
+    "round",
+    "round_label",
+    "rater",
+    "dimension",
+    "method",
+    "memo",
+    "raters",
+    "revision",
+    "taxonomy_version",
+}
 """Columns that are never null."""
 VALUE = {"oneOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 CURSOR = OpenApiParameter("cursor", str, description="Where a page begins, as the `next` of the page before says.")
@@ -76,6 +88,7 @@ class DisagreementShape(serializers.Serializer[Any]):
     item = serializers.CharField()
     part = serializers.IntegerField()
     round = serializers.IntegerField()
+    round_label = serializers.CharField(help_text="What the sheet that it came from calls it.")
     dimension = serializers.CharField()
     state = serializers.ChoiceField(["open", "resolved"])
     reason = serializers.ChoiceField(["differ", "parts", "one_sided", "skipped", "pending"])

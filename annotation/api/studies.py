@@ -151,6 +151,7 @@ class RoundShape(serializers.Serializer[Any]):
     """A round with its raters' codes and how far it is."""
 
     number = serializers.IntegerField()
+    label = serializers.CharField(help_text="What the sheet that it came from calls it; else empty.")  # type: ignore[assignment]
     kind = serializers.CharField()
     state = serializers.CharField(help_text="draft, preparing (a job fills or opens it), open, resolving or closed.")
     taxonomy = serializers.DictField()
@@ -496,6 +497,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
     job = job_of(round_)
     return {
         "number": round_.number,
+        "label": round_.label,
         "kind": round_.kind,
         "state": "preparing" if job is not None and job.is_at_work else round_.state,
         "taxonomy": {"slug": round_.taxonomy_version.taxonomy.slug, "version": round_.taxonomy_version.number},

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from accounts.spreadsheets import DANGEROUS, QUOTED, csv_cell
-from annotation.exports.writers import Drain, joined, word
+from annotation.exports.writers import OF_PEOPLE, Drain, joined, word
 
 ROWS_MOST = 100_000
 """Rows of one piece, and of one row group."""
@@ -57,7 +57,10 @@ def _csv(columns: Mapping[str, pa.DataType], batches: Iterable[pa.RecordBatch]) 
     def made(batch: pa.RecordBatch) -> bytes:
         cells: list[Any] = []
         for place, (name, kind) in enumerate(columns.items()):
-            cells += [_cells(batch[name], kind), "," if place < len(columns) - 1 else "\n"]
+            cells += [
+                _cells(batch[name], kind, is_set=name not in OF_PEOPLE),
+                "," if place < len(columns) - 1 else "\n",
+            ]
         return _bytes(cells)
 
     yield from _beside(made, batches)
@@ -87,20 +90,20 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind))
 
 
-def _cells(column: Any, kind: pa.DataType) -> Any:
-    """A column as cells of CSV."""
+def _cells(column: Any, kind: pa.DataType, *, is_set: bool) -> Any:
+    """A column as cells of CSV; `is_set`: its lists are of values."""
     if isinstance(column, pa.DictionaryArray):
         words = column.dictionary.to_pylist()
-        made = [_joined(json.loads(text)) if _is_list(kind) else csv_cell(text) for text in words]
+        made = [_joined(json.loads(text), is_set) if _is_list(kind) else csv_cell(text) for text in words]
         return _taken(column, made, "")
     if pa.types.is_string(column.type):
         return _mended(pc.fill_null(column, ""), _DOUBTFUL_CELL, csv_cell)
     return pc.fill_null(_plain(column), "")
 
 
-def _joined(values: list[Any]) -> str:
+def _joined(values: list[Any], is_set: bool) -> str:
     """Several values as one cell."""
-    made = joined(values)
+    made = joined(values, is_set=is_set)
     return csv_cell(made) if isinstance(made, str) else str(made)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.access import Seat, get_round
 from annotation.errors import Invalid
+from annotation.queries.imports import number_of_label
 from annotation.queries.telling import told_version
 
 REFUSED = "The file could not be asked for."
@@ -26,7 +27,7 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
         for name, value in given.items():
             if value is None or value == "" or value == []:
                 continue
-            if name not in names:
+            if name not in names and not (name == "round_label" and "round" in names):
                 wrong[name] = ["This kind of file does not take it."]
                 continue
             try:
@@ -36,6 +37,8 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
         if wrong:
             raise Invalid(REFUSED, fields=wrong)
         round_ = None
+        if label := found.pop("round_label", ""):
+            found["round"] = number_of_label(seat, label, found.get("round"))
         if "round" in found:
             round_ = get_round(seat, found["round"])
             seat.require_sight(round_)
@@ -78,6 +81,7 @@ def _one_of(*words: str) -> Callable[[Any], str]:
 
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "round": _number,
+    "round_label": _word,
     "version": _number,
     "dimension": _word,
     "raters": _codes,

@@ -221,6 +221,7 @@ class _Package:
                 f"{dimension.title} ({dimension.kind}), in terms of the version that labels are told in.",
                 list(categories.items()) if dimension.kind in ("single", "ordinal") else [],
                 is_ordered=dimension.kind == "ordinal",
+                is_set=dimension.kind == "multi",
             )
             for key, (dimension, categories) in found.items()
         ]

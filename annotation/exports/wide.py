@@ -15,6 +15,7 @@ PLACE: Mapping[str, pa.DataType] = {
     "number": pa.int64(),
     "part": pa.int32(),
     "round": pa.int32(),
+    "round_label": REPEATED,
     "taxonomy_version": pa.int32(),
 }
 KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
@@ -51,6 +52,8 @@ def _widened(batch: pa.RecordBatch, dimensions: Sequence[tuple[str, str]]) -> pa
         newest = np.zeros(n, dtype=np.int32)
         np.maximum.at(newest, rows, batch[name].to_numpy())
         columns[name] = pa.array(newest)
+    columns["round_label"] = _label(batch, rows, columns["round"])
+    columns = {name: columns[name] for name in PLACE}
     known = batch["dimension"].dictionary.to_pylist()
     which = batch["dimension"].indices.to_numpy()
     methods: dict[str, Any] = {}
@@ -62,6 +65,15 @@ def _widened(batch: pa.RecordBatch, dimensions: Sequence[tuple[str, str]]) -> pa
         methods[f"{name}.method"] = pa.DictionaryArray.from_arrays(at, batch["method"].dictionary)
     columns |= methods
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _label(batch: pa.RecordBatch, rows: np.ndarray, newest: pa.Array) -> pa.DictionaryArray:
+    """Of each wide row the label of its newest round."""
+    labels, n = batch["round_label"], len(newest)
+    indices = np.zeros(n, dtype=np.int32)
+    is_newest = batch["round"].to_numpy() == newest.to_numpy()[rows]
+    indices[rows[is_newest]] = labels.indices.to_numpy()[is_newest]
+    return pa.DictionaryArray.from_arrays(pa.array(indices), labels.dictionary)
 
 
 def _at(column: Any, mine: np.ndarray, rows: np.ndarray, n: int) -> pa.Array:

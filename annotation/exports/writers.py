@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 from accounts.spreadsheets import SafeCsv
 
 CHUNK = 2000
+EMPTY_SET = "[]"
+OF_PEOPLE = frozenset({"raters", "meeting_participants"})
+"""Lists that hold no values."""
 FORMATS = ("csv", "jsonl", "parquet")
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -22,6 +25,7 @@ CONTENT_TYPES = {
 REPEATED = pa.dictionary(pa.int32(), pa.string())
 """A word of which there are few different ones: pandas reads it as a category."""
 COMMENT = pa.struct([("author", pa.string()), ("created_at", pa.timestamp("us", tz="UTC")), ("body", pa.string())])
+VALUES = ("values", "original_values")
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     "labels": {
         "item": pa.string(),
@@ -29,6 +33,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "number": pa.int64(),
         "part": pa.int32(),
         "round": pa.int32(),
+        "round_label": REPEATED,
         "dimension": REPEATED,
         "values": pa.list_(pa.string()),
         "method": REPEATED,
@@ -43,6 +48,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "item": pa.string(),
         "part": pa.int32(),
         "round": pa.int32(),
+        "round_label": REPEATED,
         "rater": REPEATED,
         "dimension": REPEATED,
         "values": pa.list_(pa.string()),
@@ -58,6 +64,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "item": pa.string(),
         "part": pa.int32(),
         "round": pa.int32(),
+        "round_label": REPEATED,
         "dimension": REPEATED,
         "revision": pa.int32(),
         "values": pa.list_(pa.string()),
@@ -183,8 +190,9 @@ OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
 def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """The bytes of a file in chunks. `what` names the columns, `rows` are mappings with just these.
 
-    In CSV lists are joined by `;`, comments are JSON, and a text that a spreadsheet may evaluate gets an
-    apostrophe before it. In Parquet values are lists of text. Raises KeyError for an unknown `what` or format.
+    In CSV lists are joined by `;`, a list of values that holds none is `[]`, comments are JSON, and a text that a
+    spreadsheet may evaluate gets an apostrophe before it. In Parquet values are lists of text. Raises KeyError for an
+    unknown `what` or format.
     """
     columns = {**COLUMNS, **AROUND, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
     return {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format](columns, rows)
@@ -201,7 +209,7 @@ def _csv(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) 
     writer = SafeCsv(buffer)
     writer.row(columns)
     for chunk in _chunks(rows):
-        writer.rows([[cell(row[name]) for name in columns] for row in chunk])
+        writer.rows([[cell(row[name], is_set=name in VALUES) for name in columns] for row in chunk])
         yield buffer.getvalue().encode()
         buffer.seek(0)
         buffer.truncate()
@@ -209,8 +217,8 @@ def _csv(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) 
         yield buffer.getvalue().encode()
 
 
-def cell(value: Any) -> str | int | float:
-    """A value as one cell, before it is defused; a value of a number dimension stays a number."""
+def cell(value: Any, *, is_set: bool = False) -> str | int | float:
+    """A value as one cell, before it is defused; a value of a number dimension stays a number, no value a set."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -218,12 +226,14 @@ def cell(value: Any) -> str | int | float:
     if isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
         value = json.dumps(value, ensure_ascii=False, default=_plain)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return joined(value)
+        return joined(value, is_set=is_set)
     return value
 
 
-def joined(values: Sequence[Any]) -> str | int | float:
-    """Several values in one cell; a number alone is one."""
+def joined(values: Sequence[Any], *, is_set: bool) -> str | int | float:
+    """Several values in one cell; a number alone is one, and a set without values is EMPTY_SET."""
+    if is_set and not values:
+        return EMPTY_SET
     if len(values) == 1 and isinstance(values[0], int | float) and not isinstance(values[0], bool):
         number = values[0]
         return int(number) if isinstance(number, float) and number.is_integer() else number
@@ -287,6 +297,6 @@ def _parquet(columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    if name in ("values", "original_values"):
+    if name in VALUES:
         return [None if row[name] is None else [word(value) for value in row[name]] for row in rows]
     return [row[name] for row in rows]

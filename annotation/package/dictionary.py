@@ -15,7 +15,7 @@ OF_RATER = Reference(["rater"], "raters", ["rater"])
 OF_VERSION = ["taxonomy", "taxonomy_version", "dimension"]
 KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
-VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; empty: the empty set."
+VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; []: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]
 GIVEN = (
     Column("revision", "integer", "Of the answer.", is_required=True),
@@ -73,6 +73,7 @@ def _rounds() -> Table:
         "Every wave of labelling that counts.",
         [
             ROUND,
+            Column("label", "string", "What the sheet that it came from calls it."),
             Column("kind", "string", "What the round is for.", _words(*ROUND_KINDS), is_required=True),
             Column("state", "string", "How far it is.", _words("open", "resolving", "closed"), is_required=True),
             TAXONOMY,
@@ -266,7 +267,7 @@ def _ratings(rater: Column, dimension: Column) -> Table:
             rater,
             *GIVEN,
             dimension,
-            Column("values", "list", f"{VALUES} PENDING: a category is asked for that is missing."),
+            Column("values", "list", f"{VALUES} PENDING: a category is asked for that is missing.", is_set=True),
             VERSION,
             Column("proposal", "string", "Name of the category that is asked for."),
             Column("proposal_memo", "string", "Why."),
@@ -311,7 +312,7 @@ def _resolutions(dimension: Column) -> Table:
             PART,
             dimension,
             Column("revision", "integer", "From 1.", is_required=True),
-            Column("values", "list", f"{VALUES} Empty: the part has no value there."),
+            Column("values", "list", f"{VALUES} []: the part has no value there.", is_set=True),
             Column(
                 "method",
                 "string",
@@ -350,10 +351,10 @@ def _labels(dimension: Column) -> Table:
             PART,
             ROUND,
             dimension,
-            Column("values", "list", f"{VALUES} In terms of taxonomy_version."),
+            Column("values", "list", f"{VALUES} In terms of taxonomy_version.", is_set=True),
             Column("method", "string", "unanimous, single (one rater was planned), or how it was decided."),
             VERSION,
-            Column("original_values", "list", "As they were agreed."),
+            Column("original_values", "list", "As they were agreed.", is_set=True),
             Column("original_version", "integer", "The version they were agreed under.", is_required=True),
             Column("unmapped", "string", "Why there are no values in this version, where there are none."),
             Column("raters", "list", "Codes of those who answered."),

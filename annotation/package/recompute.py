@@ -154,7 +154,9 @@ class Data:
 
     def table(self, name):
         found = pd.read_csv(self.folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False, encoding="utf-8")
-        return found.map(text_of) if len(found) else found
+        found = found.map(text_of) if len(found) else found
+        sets = found.columns[2:] if name == "labels_wide" else found.columns.intersection(["values", "original_values"])
+        return found.assign(**{column: found[column].replace("[]", "") for column in sets})  # the empty set
 
     def version_of(self, number):
         row = self.rounds[number]

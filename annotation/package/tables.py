@@ -37,6 +37,8 @@ class Column:
     categories: Sequence[tuple[str, str]] = ()
     is_ordered: bool = False
     is_required: bool = False
+    is_set: bool = False
+    """A list of values, of which none (`[]` in CSV) is an answer, too."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,18 @@ class TableWriter:
     def _flush(self) -> None:
         rows, self._waiting = self._waiting, []
         columns = self.table.columns
-        self._csv.rows([[cell(row[column.name]) for column in columns] for row in rows])
+        self._csv.rows([[_set(row[c.name], c) or cell(row[c.name]) for c in columns] for row in rows])
         self.files["csv"].write(self._text.getvalue().encode())
         self._text.seek(0)
         self._text.truncate()
         if self._parquet is not None and rows:
             arrays = {column.name: [_packed(row[column.name], column.type) for row in rows] for column in columns}
             self._parquet.write_table(pa.Table.from_pydict(arrays, schema=self._schema))
+
+
+def _set(value: Any, column: Column) -> str:
+    """How a set of values that holds none is written in CSV."""
+    return "[]" if column.is_set and value is not None and not len(value) else ""
 
 
 def cell(value: Any) -> str | int | float:

@@ -70,6 +70,7 @@ def round_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]
     return [
         {
             "round": each.number,
+            "label": each.label or None,
             "kind": each.kind,
             "state": each.state,
             "taxonomy": each.taxonomy_version.taxonomy.slug,

@@ -40,6 +40,7 @@ class LabelRow:
     number: int | None
     part: int
     round: int
+    round_label: str
     dimension: str
     values: list[str | bool | float] | None
     method: str
@@ -58,6 +59,7 @@ class RatingRow:
     item: str
     part: int
     round: int
+    round_label: str
     rater: str
     dimension: str
     values: list[str | bool | float] | None
@@ -77,6 +79,7 @@ class ResolutionRow:
     item: str
     part: int
     round: int
+    round_label: str
     dimension: str
     revision: int
     values: list[str | bool | float]
@@ -131,6 +134,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
                 number=number,
                 part=verdict.part,
                 round=origin.round if origin else round_.number,
+                round_label=origin.label if origin else round_.label,
                 dimension=verdict.dimension,
                 values=None if isinstance(found, str) else list(found),
                 method=verdict.method or "",
@@ -262,6 +266,7 @@ def ratings(
                         item=place.item.identifier,
                         part=part,
                         round=round_.number,
+                        round_label=round_.label,
                         rater=code,
                         dimension=key,
                         values=None if isinstance(told, str) else list(told),
@@ -340,6 +345,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
         "item": identifier,
         "part": verdict.part,
         "round": round_.number,
+        "round_label": round_.label,
         "dimension": verdict.dimension,
         "state": verdict.state,
         "reason": verdict.reason,
@@ -404,6 +410,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     item=row.item.identifier,
                     part=row.part,
                     round=round_.number,
+                    round_label=round_.label,
                     dimension=tree.by_id[row.dimension_id].key,
                     revision=row.revision,
                     values=list(values.get(row.pk, ())),

@@ -83,7 +83,7 @@ def test_csv_json_lines_and_parquet_hold_the_same_rows(study: Study, what: str) 
                 assert [writers.word(value) for value in spoken[name]] == packed[name]
             elif not name.endswith("_at"):
                 assert spoken[name] == packed[name]
-            assert undefused(line[name]) == str(writers.cell(spoken[name]))
+            assert undefused(line[name]) == str(writers.cell(spoken[name], is_set=name in writers.VALUES))
 
 
 def test_cells_that_a_spreadsheet_would_run_are_defused_in_csv_alone(study: Study) -> None:

@@ -55,7 +55,7 @@ class _Templates:
     def forget(self) -> None:
         self.part: list[int] = []
         self.number: list[int] = []
-        self.dimension, self.values, self.method = Column(), Column(), Column()
+        self.label, self.dimension, self.values, self.method = Column(), Column(), Column(), Column()
         self.version: list[int] = []
         self.raters = Column()
         self.original_values = Column()
@@ -88,6 +88,7 @@ class _Templates:
         is_own = isinstance(first, Own)
         self.part.append(row.part)
         self.number.append(row.round)
+        self.label.add(row.round_label)
         self.dimension.add(row.dimension)
         self.values.add(None if is_own else listed(row.values))
         self.method.add(row.method)
@@ -145,6 +146,7 @@ def _batch(
         "number": stretch.names["number"].take(items),
         "part": pa.array(parts, pa.int32()),
         "round": ints(templates.number, pa.int32()),
+        "round_label": templates.label.taken(at),
         "dimension": templates.dimension.taken(at),
         "values": values,
         "method": templates.method.taken(at),

@@ -181,6 +181,7 @@ class _Kept:
             "item": stretch.names["identifier"].take(pa.array(rows)),
             "part": pa.array(parts.astype(np.int32)),
             "round": same(self.round.number),
+            "round_label": of_words([self.round.label], np.zeros(n, dtype=np.int64)),
             "rater": of_words(self.raters.codes, raters),
             "dimension": self.keys.taken(told),
             "values": self.told.taken(told),
