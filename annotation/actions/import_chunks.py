@@ -34,6 +34,7 @@ class Chunk:
     rows: Mapping[tuple[str, str], Sequence[tuple[str, list[SheetRow]]]]
     members: Mapping[str, Membership]
     items: Mapping[str, Item]
+    later: Mapping[tuple[str, str], Sequence[tuple[str, list[SheetRow]]]]
     reader: ValueReader
     hides: Callable[[Round, int], bool]
     n_unchanged: int = 0
@@ -60,6 +61,31 @@ class Chunk:
                 kept.append(self.items[key])
         self._complete()
         writer.write(kept, self._answers, self._decisions)
+        self._change(keys, writer)
+
+    def _change(self, keys: Sequence[str], writer: RoundWriter) -> None:
+        """Stores what raters changed after discussion, as further revisions of the answers that are there."""
+        changed = [key for key in keys if (self.label, key) in self.later]
+        if not changed:
+            return
+        there = standing_assignments(self.round_, [self.items[key].pk for key in changed])
+        answers = []
+        for key in changed:
+            numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
+            for rater, rows in self.later[self.label, key]:
+                assignment = there.get((self.items[key].pk, self.members[rater].pk))
+                read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
+                made = answers_digest([part.values for part in read.parts])
+                current = assignment.current if assignment else None
+                if current is not None and current.answers_digest == made:
+                    self.n_unchanged += 1
+                elif self.is_new and current is not None:
+                    answers.append(
+                        NewAnswer(self.items[key], self.members[rater], read, made, assignment, is_later=True)
+                    )
+                else:
+                    self._refuse(rows, f"{rater} has another answer in round {self.round_.number}; it is not replaced.")
+        writer.write([], answers, [])
 
     def _is_hidden(self, key: str) -> bool:
         """Refuses all rows of an item of which the importer must not learn what others said, before anything is read.

@@ -40,6 +40,8 @@ class NewAnswer:
     read: ReadAnswer
     answers_digest: str
     assignment: Assignment | None = None
+    is_later: bool = False
+    """Given after discussion: the blind answer stays."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class RoundWriter:
         for pk in found:
             rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
         return sorted((member.code or "" for member in joining if member.pk in found), key=code_order)
+
+    def start_unblinded(self, members: Sequence[Membership]) -> None:
+        """Marks raters of a new round who were not blind where its answers were given."""
+        for member in members:
+            self._rater(member).unblinded = True
 
     def _has_answers_of_concord(self) -> bool:
         given = Annotation.objects.filter(assignment__round=self.round_)
@@ -210,8 +217,13 @@ class RoundWriter:
         self.n_ratings += len(ratings)
         newest = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision").values("pk")[:1]
         never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
+        stays = {each.pk for each, answer in zip(assignments, answers, strict=True) if answer.is_later}
         for is_blind in (True, False):
-            found = [each.pk for each in assignments if is_blind != (each.rater_id in never_blind or each.unblinded)]
+            found = [
+                each.pk
+                for each in assignments
+                if is_blind != (each.rater_id in never_blind or each.unblinded or each.pk in stays)
+            ]
             if found:
                 pointers = {"current": Subquery(newest)} | ({"blind": Subquery(newest)} if is_blind else {})
                 Assignment.objects.filter(pk__in=found).update(**pointers)

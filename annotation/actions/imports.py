@@ -4,7 +4,7 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from django.db import transaction
@@ -31,15 +31,16 @@ from annotation.queries.imports import (
     earlier_imports,
     items_by_key,
     members_by_name,
+    round_labels,
     stored_issues,
     users_by_name,
 )
 from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
-from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader, gather, lay_out, open_table
-from annotation.sheets.books import is_book
-from annotation.sheets.columns import rows_of, whole
-from annotation.sheets.guessing import gathered_as_guessed
+from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader
+from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
+from annotation.sheets.questions import BLANKS, DUPLICATES, Question
+from annotation.sheets.rounds import is_trial, number_rounds
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 
@@ -57,6 +58,7 @@ class ImportedRound:
     state: str
     is_new: bool
     n_items: int
+    is_newest: bool = False
 
 
 @dataclass
@@ -105,6 +107,7 @@ class ImportReport:
                     "state": each.state,
                     "new": each.is_new,
                     "n_items": each.n_items,
+                    "newest": each.is_newest,
                 }
                 for each in self.rounds
             ],
@@ -116,6 +119,48 @@ class ImportReport:
         }
 
 
+def plan_import(
+    *,
+    user: User,
+    study: str,
+    file: BinaryIO | bytes,
+    name: str = "",
+    options: Options,
+    create: bool = False,
+    shows: bool = False,
+) -> SheetPlan:
+    """Reads a file for a study that `user` owns, or is to own; nothing is stored.
+
+    With `shows` columns that are missing are a question, and the file is read as the page would guess it. Raises as
+    `import_ratings`.
+    """
+    for option, given, known in (("duplicates", options.duplicates, DUPLICATES), ("blank", options.blank, BLANKS)):
+        if given and given not in known:
+            raise Invalid("The sheet was not read.", fields={option: [f"Write one of {', '.join(known)}."]})
+    if isinstance(file, bytes):
+        file = io.BytesIO(file)
+    if create:
+        require_study_creator(user)
+        require_available(study, user)
+    if not create:
+        get_seat(user, study).require(OWNER)
+    tree = None if create else _tree_of(get_seat(user, study).study)
+    try:
+        return plan_sheet(file, name, options, tree)
+    except Invalid as missing:
+        if not shows or missing.code != "columns":
+            raise
+        return guessed_plan(file, name, options, tree, missing)
+
+
+def _tree_of(study: Study) -> ValueReader:
+    """A reader of the study's newest version, with what was decided about spellings."""
+    version = newest_published(study.taxonomy)
+    if version is None:
+        raise Conflict(f"The taxonomy “{study.taxonomy.slug}” has no published version; publish one first.")
+    return ValueReader(published_version(version.pk), spellings=decided_spellings(study))
+
+
 def import_ratings(
     *,
     user: User,
@@ -125,42 +170,75 @@ def import_ratings(
     mapping: Mapping[str, str] | None = None,
     dimensions: Sequence[str] = (),
     attributes: Sequence[str] = (),
+    several: Sequence[str] = (),
     final: str = "final",
     create: bool = False,
     guess: bool = False,
+    duplicates: str = "",
+    blank: str = "",
     adds_accounts: bool = False,
 ) -> ImportReport:
     """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
 
     `mapping` says which column holds a field; `dimensions` names columns with one dimension each, none for the long
-    form; `attributes` name columns that say something of the item itself, and a sheet that has them and no answers is a
+    form; `attributes` name columns that describe the item itself, and a sheet that has them and no answers is a
     list of items of the study. Rows of the rater `final` become resolutions. With `create` the study and its taxonomy
-    are made from the sheet. What Label Studio and doccano export is known by itself; with `guess` all sheets are read
-    as the page would guess them. Importing the same rows again changes nothing; rows that complete an imported answer
-    (a spelling was corrected) append a revision; rows that contradict what is there are refused. A sheet, or a round of
-    one, of which everything is refused leaves nothing behind.
+    are made from the sheet. What Label Studio and doccano export is known by what is in it; with `guess` all sheets are
+    read as the page would guess them. `duplicates` and `blank` answer what is asked about labels that were given twice,
+    and about blanks of dimensions that take several values.
+
+    Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was corrected)
+    append a revision; rows that contradict what is there are refused. A sheet, or a round of one, of which everything
+    is refused leaves nothing behind.
 
     A rater who is not a member is a name only, unless `adds_accounts` (the shell) or staff make the account of that
     name a member.
 
-    Raises Unreadable, Invalid (columns), NotFound, Forbidden, and Conflict where `create` finds the ID not available.
+    Raises Unreadable, Invalid (columns, or `questions` that are open), NotFound, Forbidden, and Conflict where `create`
+    finds the ID not available.
     """
-    if isinstance(file, bytes):
-        file = io.BytesIO(file)
-    if create:
-        require_study_creator(user)
-        require_available(study, user)
-    if not create:
-        get_seat(user, study).require(OWNER)
-    several: list[str] = []
-    if guess or is_book(file):
-        sheet, several = gathered_as_guessed(file, name, mapping or {}, dimensions, final, attributes)
-    else:
-        table = open_table(file)
-        layout = lay_out(table.columns, mapping or {}, dimensions, attributes)
-        sheet = gather(rows_of(layout, table.rows), final)
-    new = NewStudy(study, several=several) if create else None
-    return import_gathered(user=user, study=study, sheet=sheet, name=name, new=new, adds_accounts=adds_accounts)
+    options = Options(mapping or {}, dimensions, attributes, several, final, guess, duplicates, blank)
+    plan = plan_import(user=user, study=study, file=file, name=name, options=options, create=create)
+    return import_plan(user=user, study=study, plan=plan, name=name, create=create, adds_accounts=adds_accounts)
+
+
+def import_plan(
+    *,
+    user: User,
+    study: str,
+    plan: SheetPlan,
+    name: str = "",
+    create: bool = False,
+    adds_accounts: bool = False,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Takes a file that was read. With `dry_run` nothing is stored. Raises as `import_ratings`."""
+    require_answers(plan.questions)
+    new = NewStudy(study, several=plan.several) if create else None
+    return import_gathered(
+        user=user,
+        study=study,
+        sheet=plan.sheet,
+        name=name,
+        new=new,
+        adds_accounts=adds_accounts,
+        dry_run=dry_run,
+    )
+
+
+def require_answers(questions: Sequence[Question]) -> None:
+    """Raises Invalid where questions are open, each under the option that answers it."""
+    if not questions:
+        return
+    fields: dict[str, list[str]] = defaultdict(list)
+    for each in questions:
+        fields[each.option].append(each.text)
+    n = len(questions)
+    raise Invalid(
+        f"Nothing was stored: {n} question{'s' if n > 1 else ''} about the sheet {'are' if n > 1 else 'is'} open.",
+        code="questions",
+        fields=dict(fields),
+    )
 
 
 def import_gathered(
@@ -174,11 +252,13 @@ def import_gathered(
     added: Sequence[tuple[str, str]] = (),
     on_progress: Progress | None = None,
     adds_accounts: bool = False,
+    dry_run: bool = False,
 ) -> ImportReport:
     """Takes rows that were gathered into a study, or a `new` one; all of it in one transaction, as `import_ratings`.
 
     `meanings` say what values stand for that are no categories (dimension as `loose`, value as `folded` give it), and
-    are remembered; `added` (dimension, value) become categories of a new version first.
+    are remembered; `added` (dimension, value) become categories of a new version first. With `dry_run` all of it is
+    rolled back.
     """
     seat = None
     if new is None:
@@ -200,6 +280,8 @@ def import_gathered(
         elif new is not None and new.taxonomy and not report.is_something:
             why = report.refusals[0].reason if report.refusals else "The sheets hold no answers."
             raise Invalid(f"Nothing fits the taxonomy that was chosen, so no study was made. {why}", code="nothing")
+        if dry_run:
+            transaction.set_rollback(True)
     return report
 
 
@@ -234,6 +316,9 @@ class _Import:
         self.answers: dict[tuple[str, str], list[tuple[str, list[SheetRow]]]] = defaultdict(list)
         for (label, item, rater), rows in sheet.answers.items():
             self.answers[label, item].append((rater, rows))
+        self.later: dict[tuple[str, str], list[tuple[str, list[SheetRow]]]] = defaultdict(list)
+        for (label, item, rater), rows in sheet.later.items():
+            self.later[label, item].append((rater, rows))
 
     def _newest_version(self) -> TaxonomyVersion:
         version = newest_published(self.study.taxonomy)
@@ -262,6 +347,8 @@ class _Import:
                 if not self._import_round(label, number):
                     transaction.set_rollback(True)
                     del numbers[label]
+        newest = max(round_labels(self.study), default=0)
+        self.report.rounds = [replace(each, is_newest=each.number == newest) for each in self.report.rounds]
         self.report.n_items = len({item.pk for item in self.items.values()} | described)
         self.report.n_raters = len({m.pk for m in self.members.values()})
         sheets = list(dict.fromkeys(refusal.sheet for refusal in self.sheet.refusals))
@@ -374,25 +461,15 @@ class _Import:
     # Rounds
 
     def _numbers(self) -> dict[str, int]:
-        """Round label → number: a number is itself, any other label has the number it had in an earlier import, or
-        the next free one. A sheet without rounds is a round of its own, unless the same raters and items came before.
+        """Round label → number. A sheet without rounds is a round of its own, unless the same raters and items came
+        before.
         """
-        numbers = {label: number for label in self.sheet.rounds if (number := whole(label))}
-        earlier = earlier_imports(self.study)
-        highest = max([*self.study.rounds.values_list("number", flat=True), *numbers.values()], default=0)
-        for label in self.sheet.rounds:
-            if label in numbers:
-                continue
-            known = None
-            for detail in earlier:
+        if "" in self.sheet.rounds:
+            for detail in earlier_imports(self.study):
                 rounds = detail.get("rounds")
-                if isinstance(rounds, dict) and label in rounds and (label or detail.get("places") == self._places()):
-                    known = known or int(rounds[label])
-            if known is None:
-                highest += 1
-                known = highest
-            numbers[label] = known
-        return numbers
+                if isinstance(rounds, dict) and "" in rounds and detail.get("places") == self._places():
+                    return {"": int(rounds[""])}
+        return number_rounds(self.sheet.rounds, round_labels(self.study), self.sheet.round_labels)
 
     def _places(self) -> str:
         """Which rater rated which item where the sheet names no round, as a digest."""
@@ -405,10 +482,13 @@ class _Import:
         per_item = Counter(item for each, item, _ in self.sheet.answers if each == label)
         most = max(per_item.values(), default=1)
         now = timezone.now()
+        name = self.sheet.round_labels.get(label, label)
         made = Round.objects.create(
             study=self.study,
             number=number,
-            taxonomy_version=self.version,
+            label=name,
+            kind=Round.Kind.PILOT if is_trial(name) else Round.Kind.MAIN,
+            taxonomy_version=self._version_of(label),
             raters_per_item=most,
             double_share=sum(n == most for n in per_item.values()) / len(per_item) if per_item and most > 1 else 1.0,
             state=Round.State.RESOLVING,
@@ -417,6 +497,13 @@ class _Import:
             resolving_at=now,
         )
         return made, True
+
+    def _version_of(self, label: str) -> TaxonomyVersion:
+        """The version that a new round is labeled under: as a file of Concord has it, else the newest one."""
+        number = self.sheet.versions.get(label, self.version.number)
+        published = TaxonomyVersion.State.PUBLISHED, TaxonomyVersion.State.RETIRED
+        found = self.study.taxonomy.versions.filter(number=number, state__in=published).first()
+        return found or self.version
 
     def _import_round(self, label: str, number: int) -> bool:
         """Whether the round is to stay: a new one of which everything was refused is not."""
@@ -431,7 +518,9 @@ class _Import:
         else:
             reader = self._reader(round_.taxonomy_version_id)
             writer = RoundWriter(round_, reader.tree, self.seat.user)
-            if not is_new:
+            if is_new:
+                writer.start_unblinded([self.members[rater] for each, rater in self.sheet.unblinded if each == label])
+            else:
                 self.report.unblinded += writer.mark_unblinded(self._raters_of(label, keys))
             for start in range(0, len(keys), CHUNK):
                 chunk = Chunk(
@@ -443,6 +532,7 @@ class _Import:
                     self.answers,
                     self.members,
                     self.items,
+                    self.later,
                     reader,
                     (lambda *_: False) if self.adds_accounts else self.seat.hides,
                 )

@@ -25,18 +25,17 @@ from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
-from annotation.actions.imports import ImportReport, import_gathered
+from annotation.actions.imports import ImportReport, import_gathered, require_answers
 from annotation.actions.study_ids import require_available, wrong_in_study_id
 from annotation.errors import ConcordError, Conflict, Invalid, Unreadable, WrongState
 from annotation.models import Study, Workbook
-from annotation.queries.workbooks import keep_book, opened_book
+from annotation.queries.workbooks import keep_book, opened_book, read
 from annotation.sheets.books import Book, open_book
 from annotation.sheets.choices import Choices, NewStudyAsked
-from annotation.sheets.gathering import Gathered, gather
 from annotation.sheets.guessing import guess_book
-from annotation.sheets.mapping import BookReader, check_mapping, dimensions_in_levels
+from annotation.sheets.mapping import check_mapping, dimensions_in_levels
+from annotation.sheets.questions import open_ones
 from annotation.sheets.shifts import doubts
-from annotation.sheets.spellings import respelled
 from taxonomy.schema import key_of
 
 JOB = "annotation.jobs.import_workbook"
@@ -135,7 +134,9 @@ def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
 def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
     """Queues the import. Raises Invalid where something is missing or the ID is none, Conflict where it is taken."""
     choices = Choices.from_json(workbook.mapping)
-    check_mapping(choices.book, opened_book(workbook))
+    book = opened_book(workbook)
+    check_mapping(choices.book, book)
+    require_answers(open_ones(read(workbook.created_by, book, choices, workbook.study)[1]))
     if workbook.study_id is None:
         _check_study(choices.study, workbook.created_by)
     now = timezone.now()
@@ -254,7 +255,10 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
     choices = Choices.from_json(workbook.mapping)
     if workbook.study is not None:
         get_seat(workbook.created_by, workbook.study.slug).require(OWNER)
-    sheet = gathered(opened_book(workbook), choices, is_new=workbook.study is None)
+    book = opened_book(workbook)
+    check_mapping(choices.book, book)
+    sheet, questions = read(workbook.created_by, book, choices, workbook.study)
+    require_answers(open_ones(questions))
     asked = choices.study
     new = None
     if workbook.study is None:
@@ -271,15 +275,6 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
         added=choices.added(),
         on_progress=side.tell,
     )
-
-
-def gathered(book: Book, choices: Choices, *, is_new: bool) -> Gathered:
-    """The rows of a book as they were mapped; for a taxonomy that is made from them, told as what they stand for."""
-    check_mapping(choices.book, book)
-    rows: Any = BookReader(book, choices.book).rows()
-    if is_new and not choices.study.taxonomy:
-        rows = respelled(rows, choices.meanings(), choices.several())
-    return gather(rows, choices.book.final)
 
 
 def _kept(report: ImportReport) -> dict[str, Any]:

@@ -45,6 +45,9 @@ _SAID = {
     "dimensions": "Columns that hold one dimension each, separated by commas; none for the long form.",
     "attributes": "Columns that say something of the item itself, separated by commas.",
     "final": "The rater whose rows are what was decided (`final`).",
+    "duplicates": "`reject`, `first` or `last`: which of the labels that one rater gave twice, differently.",
+    "blank": "`none` or `empty`: what a blank means for a dimension that takes several values, in a row with other "
+    "labels.",
     "guess": "`true`: all sheets of a workbook are read as the page would guess them.",
 }
 SHEET_OPTIONS = [
@@ -93,6 +96,9 @@ class ImportReportShape(serializers.Serializer[Any]):
             "state": serializers.CharField(),
             "new": serializers.BooleanField(),
             "n_items": serializers.IntegerField(),
+            "newest": serializers.BooleanField(
+                help_text="Whether it is the newest round of the study: its labels count for items of several rounds."
+            ),
         },
         many=True,
     )
@@ -109,8 +115,8 @@ class ImportReportShape(serializers.Serializer[Any]):
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
-    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final` and
-    `guess` are its options.
+    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`,
+    `duplicates`, `blank` and `guess` are its options.
 
     They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
     Invalid with the fields.
@@ -134,6 +140,8 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
         attributes=[name for name in options.get("attributes", "").split(",") if name.strip()],
         final=options.get("final") or "final",
         guess=options.get("guess") in ("true", "1"),
+        duplicates=options.get("duplicates") or "",
+        blank=options.get("blank") or "",
     )
     return report.as_document()
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -14,15 +14,18 @@ from accounts.models import User
 from annotation.access import Seat
 from annotation.errors import ConcordError, Invalid, NotFound
 from annotation.models import Study, Workbook
-from annotation.queries.imports import decided_spellings
+from annotation.queries.imports import decided_spellings, round_labels
 from annotation.queries.studies import usable_taxonomies
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader, document_from_values, gather, read_answer
 from annotation.sheets.books import Book, open_book
 from annotation.sheets.choices import Choices
 from annotation.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
+from annotation.sheets.plans import read_book
+from annotation.sheets.questions import Question
 from annotation.sheets.reading import loose, read_decisions
+from annotation.sheets.rounds import number_rounds
 from annotation.sheets.shifts import Doubt, Vocabulary, doubts
-from annotation.sheets.spellings import Values, new_values, respelled, unknown_values
+from annotation.sheets.spellings import Meanings, Values, new_values, respelled, unknown_values
 from annotation.sheets.trees import tree_of
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy
@@ -60,7 +63,9 @@ class Look:
     n_items: int = 0
     n_ratings: int = 0
     raters: Sequence[str] = ()
-    rounds: Sequence[str] = ()
+    rounds: Sequence[tuple[int, str, bool]] = ()
+    """Number, label, and whether it will be the study's newest round."""
+    questions: Sequence[Question] = ()
     has_finals: bool = False
     is_partial: bool = False
 
@@ -114,8 +119,10 @@ def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:
             shown.append(row)
     meanings = choices.meanings()
     if tree is None:
+        sheet, found.questions = _read(book, choices, None)
         found.values = new_values(given, meanings, choices.several())
-        sheet = gather(respelled(rows, meanings, choices.several()), choices.book.final)
+        if found.is_partial:
+            sheet = gather(respelled(rows, meanings, choices.several()), choices.book.final)
         try:
             levels = dimensions_in_levels(choices.book)
             made = document_from_values(sheet, slug="new", title="New", several=choices.several(), levels=levels)
@@ -126,20 +133,43 @@ def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:
             return found
         decided: dict[tuple[str, str], str] = {}
     else:
-        decided = decided_spellings(study) if study else {}
-        before = ValueReader(tree, spellings=decided)
-        decided |= {
-            (dimension.key, spelling): meaning
-            for (name, spelling), meaning in meanings.items()
-            if (dimension := before.dimension(name)) is not None
-        }
+        before = ValueReader(tree, spellings=decided_spellings(study) if study else {})
+        decided = _with_meanings(before, meanings)
+        sheet, found.questions = _read(book, choices, ValueReader(tree, spellings=decided))
         found.values = unknown_values(given, before, meanings)
-        sheet = gather(rows, choices.book.final)
-    _count(found, sheet, ValueReader(tree, spellings=decided), choices)
+        if found.is_partial:
+            sheet = gather(rows, choices.book.final)
+    there = round_labels(study) if study else {}
+    _count(found, sheet, ValueReader(tree, spellings=decided), choices, there)
     return found
 
 
-def _count(found: Look, sheet: Gathered, reader: ValueReader, choices: Choices) -> None:
+def _with_meanings(reader: ValueReader, meanings: Meanings) -> dict[tuple[str, str], str]:
+    """What spellings stand for, as was decided before and now."""
+    return dict(reader.spellings) | {
+        (dimension.key, spelling): meaning
+        for (name, spelling), meaning in meanings.items()
+        if (dimension := reader.dimension(name)) is not None
+    }
+
+
+def read(user: User, book: Book, choices: Choices, study: Study | None) -> tuple[Gathered, list[Question]]:
+    """All rows of an upload, for a study or (None) a new one, and the questions about them, with their answers."""
+    tree = _tree(user, choices, study)
+    reader = None
+    if tree is not None:
+        before = ValueReader(tree, spellings=decided_spellings(study) if study else {})
+        reader = ValueReader(tree, spellings=_with_meanings(before, choices.meanings()))
+    return _read(book, choices, reader)
+
+
+def _read(book: Book, choices: Choices, reader: ValueReader | None) -> tuple[Gathered, list[Question]]:
+    if reader is None:
+        return read_book(book, choices.book, None, choices.several(), choices.meanings())
+    return read_book(book, choices.book, reader, choices.several())
+
+
+def _count(found: Look, sheet: Gathered, reader: ValueReader, choices: Choices, there: Mapping[int, str]) -> None:
     """Reads every answer as the import would; what is to become a new category is not refused."""
     new = {(loose(each), text.casefold()) for each, text in choices.added()}
     for (round_, item, _), rows in sheet.answers.items():
@@ -152,7 +182,10 @@ def _count(found: Look, sheet: Gathered, reader: ValueReader, choices: Choices) 
         refusals = [each for each in refusals if not any(f"“{text}”" in each.reason.casefold() for _, text in new)]
     found.refusals = [replace(each) for each in refusals]
     found.n_items, found.has_finals = len(sheet.items), bool(sheet.finals)
-    found.raters, found.rounds = list(sheet.raters.values()), list(sheet.rounds)
+    found.raters = list(sheet.raters.values())
+    numbers = number_rounds(sheet.rounds, there)
+    newest = max([*there, *numbers.values()], default=0)
+    found.rounds = sorted((number, label, number == newest) for label, number in numbers.items())
 
 
 def _tree(user: User, choices: Choices, study: Study | None) -> VersionTree | None:

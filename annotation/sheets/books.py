@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from accounts.spreadsheets import is_of_concord
 from annotation.errors import Unreadable
+from annotation.sheets.columns import own_roles
 from annotation.sheets.tables import UNSTORABLE, parquet_lines
 from annotation.sheets.tools import ToolSheet, are_examples, is_json, sheet_of_examples, sheets_of_json, spelled_out
 from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
@@ -216,6 +217,7 @@ def _of_lines(name: str, lines: Iterator[TableRow]) -> Sheet:
         if line.fault or any(cell and not cell.isspace() for cell in line.cells):
             if not sheet.lines:
                 is_ours = is_of_concord(line.cells)
+                sheet.roles = own_roles(line.cells)
             elif is_ours:
                 line = as_written(line)
             n_cells += len(line.cells)

@@ -9,7 +9,23 @@ from annotation.sheets.attributes import attribute_name, wrong_head
 from annotation.sheets.tables import Row
 
 FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", "memo")
+OWN = {
+    "item": "item",
+    "part": "part",
+    "round": "round",
+    "round_label": "round_label",
+    "rater": "rater",
+    "dimension": "dimension",
+    "values": "value",
+    "memo": "memo",
+    "seconds": "seconds",
+    "revision": "revision",
+    "taxonomy_version": "version",
+}
+"""Columns of files of Concord (ratings and labels, long and wide), and what they hold."""
+OWN_FINAL = "final"
 NAMES = {"part": ("part", "unit")}
+POSITION = re.compile(r"#([1-9]\d{0,3})")
 WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 
 
@@ -18,7 +34,8 @@ class SheetRow:
     """A row with a name for everything; `values` are pairs of dimension and text, as they were typed.
 
     `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
-    answers. `sheet` is its sheet's name where there are several.
+    answers. `sheet` is its sheet's name where there are several. Files of Concord also have the label of the round, the
+    revision (blind or current), and the number of the taxonomy version.
     """
 
     line: int
@@ -32,6 +49,9 @@ class SheetRow:
     sheet: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
     is_list: bool = False
+    round_label: str | None = None
+    revision: str = ""
+    version: str = ""
 
     @property
     def where(self) -> str:
@@ -43,31 +63,34 @@ class SheetRow:
 class Layout:
     """Places of the fields among the cells, −1 for a field that the sheet lacks; dimensions with their places.
 
-    Without dimensions the sheet is in the long form; `is_list` where it says nothing but attributes of items.
+    Without dimensions the sheet is in the long form; `is_list` where it says nothing but attributes of items. A file of
+    Concord (`is_own`) is read to the letter; `rater` is whose rows they are where no column names them.
     """
 
     places: Mapping[str, int]
     dimensions: tuple[tuple[str, int], ...] = ()
     attributes: tuple[tuple[str, int], ...] = ()
     is_list: bool = False
+    is_own: bool = False
+    rater: str = ""
 
     def read(self, row: Row) -> SheetRow:
-        cells = row.cells
+        cells = row.cells if self.is_own else [cell.strip() for cell in row.cells]
 
         def cell(field: str) -> str:
-            place = self.places[field]
+            place = self.places.get(field, -1)
             return " ".join(cells[place].split()) if place >= 0 else ""
 
         values: tuple[tuple[str, str], ...] = ()
         if self.dimensions:
-            values = tuple((name, cells[place].strip()) for name, place in self.dimensions)
+            values = tuple((name, cells[place]) for name, place in self.dimensions)
         elif not self.is_list:
-            values = ((cell("dimension"), cells[self.places["value"]].strip()),)
-        memo = cells[self.places["memo"]].strip() if self.places["memo"] >= 0 else ""
+            values = ((cell("dimension"), cells[self.places["value"]]),)
+        memo = cells[self.places["memo"]] if self.places["memo"] >= 0 else ""
         return SheetRow(
             line=row.line,
             item=cell("item"),
-            rater=cell("rater"),
+            rater=cell("rater") or self.rater,
             round=cell("round"),
             part=cell("part"),
             seconds=cell("seconds"),
@@ -77,7 +100,41 @@ class Layout:
                 (name, text) for name, place in self.attributes if (text := " ".join(cells[place].split()))
             ),
             is_list=self.is_list,
+            round_label=cell("round_label") if self.is_own else None,
+            revision=cell("revision"),
+            version=cell("version"),
         )
+
+
+def own_roles(columns: Sequence[str]) -> list[str]:
+    """What each column of a file of Concord holds, as the roles of columns are called; none for any other file.
+
+    A wide file has a column for each dimension, and one of labels another with its method.
+    """
+    named = set(columns)
+    if not {"item", "part", "round", "taxonomy_version"} <= named:
+        return []
+    if {"dimension", "values"} <= named:
+        return [OWN.get(name, "") for name in columns]
+    answers = {name for name in columns if f"{name}.method" in named}
+    if {"rater", "revision"} <= named:
+        answers = {name for name in columns if name not in OWN}
+    return ["answer" if name in answers else OWN.get(name, "") for name in columns] if answers else []
+
+
+def own_dimension(column: str) -> str:
+    """The key of the dimension that a column of a wide file holds."""
+    base = column.removesuffix(".label")
+    return base if base in {*OWN, "repository", "number"} else column
+
+
+def _own_layout(columns: Sequence[str], final: str) -> Layout | None:
+    roles = own_roles(columns)
+    if not roles:
+        return None
+    places = {field: roles.index(field) if field in roles else -1 for field in (*FIELDS, *OWN.values())}
+    dimensions = [(own_dimension(columns[place]), place) for place, role in enumerate(roles) if role == "answer"]
+    return Layout(places, tuple(dimensions), is_own=True, rater="" if "rater" in roles else final)
 
 
 def lay_out(
@@ -85,8 +142,9 @@ def lay_out(
     mapping: Mapping[str, str],
     dimensions: Sequence[str] = (),
     attributes: Sequence[str] = (),
+    final: str = OWN_FINAL,
 ) -> Layout:
-    """Finds the columns of a sheet.
+    """Finds the columns of a sheet; those of a file of Concord are known, and its labels are of the rater `final`.
 
     `mapping` says which column holds a field (or a dimension, or an attribute) that the sheet calls otherwise;
     `dimensions` name the columns to be read as dimensions, none for the long form, `attributes` those that say
@@ -96,6 +154,8 @@ def lay_out(
     mapping = {key.strip(): value.strip() for key, value in mapping.items()}
     dimensions = [name.strip() for name in dimensions if name.strip()]
     attributes = [name.strip() for name in attributes if name.strip()]
+    if not mapping and not attributes and (own := _own_layout(columns, final)):
+        return own
     if "unit" in mapping:
         mapping.setdefault("part", mapping.pop("unit"))
     fields: dict[str, list[str]] = {}
@@ -137,8 +197,10 @@ def _named(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields
 
 
 def _place(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields: dict[str, list[str]]) -> int:
-    """Where the column of a field stands: by its exact name, else whatever its case; −1 where there is none."""
+    """Where the column of a field stands: by its place (`#3`), else its name, whatever its case; −1: none."""
     wanted = (mapping[name],) if name in mapping else NAMES.get(name, (name,))
+    if (at := POSITION.fullmatch(wanted[0])) and wanted[0] not in columns and int(at[1]) <= len(columns):
+        return int(at[1]) - 1
     for found in (
         [place for place, column in enumerate(columns) if column in wanted],
         [place for place, column in enumerate(columns) if column.casefold() in {each.casefold() for each in wanted}],

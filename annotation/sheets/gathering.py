@@ -1,8 +1,9 @@
 """The rows of a sheet, gathered by round, item and rater; what is missing in a row is refused with its line."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from accounts.naming import cleaned
 from annotation.answers import MOST_PARTS
 from annotation.sheets.attributes import VALUE_MAX
 from annotation.sheets.columns import SheetRow, whole
@@ -53,6 +54,13 @@ class Gathered:
     part_labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     attributes: dict[str, dict[str, tuple[str, SheetRow]]] = field(default_factory=dict)
+    later: dict[tuple[str, str, str], list[SheetRow]] = field(default_factory=dict)
+    """What raters changed after discussion, where a file of Concord has it beside their blind answers."""
+    unblinded: set[tuple[str, str]] = field(default_factory=set)
+    """Round and rater of whom a file of Concord has no blind answer."""
+    round_labels: dict[str, str] = field(default_factory=dict)
+    """What a file of Concord says its rounds are called, and under which version they were labeled, by number."""
+    versions: dict[str, int] = field(default_factory=dict)
     named: dict[str, ItemName] = field(default_factory=dict)
     """Items that have attributes, those without answers too."""
     _told: set[tuple[str, str, str]] = field(default_factory=set)
@@ -83,11 +91,12 @@ class Gathered:
     def part_numbers(self, round_: str, item: str, n_known: int = 0) -> dict[str, int]:
         """Part label → 1, 2 … for all raters of an item alike: numbers in their order, other labels as they come.
 
-        Where the item has `n_known` parts already, numbers among them are those parts.
+        Where the item has `n_known` parts already, numbers among them are those parts; in a file of Concord all are.
         """
         labels = list(self.part_labels[round_, item])
         numbers = [whole(label) for label in labels]
-        if all(number is not None and 1 <= number <= n_known for number in numbers):
+        most = MOST_PARTS if round_ in self.versions else n_known
+        if all(number is not None and 1 <= number <= most for number in numbers):
             return {label: number or 0 for label, number in zip(labels, numbers, strict=True)}
         if all(number is not None for number in numbers):
             in_order = sorted({number for number in numbers if number is not None})
@@ -111,12 +120,14 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
     final = " ".join(final.split()).casefold()
     names: dict[str, ItemName] = {}
     kept: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for row in rows:
         sheet.n_rows += 1
         if isinstance(row, Row):
             excerpt = (" ".join(row.cells) or row.text)[:EXCERPT_MAX]
             sheet.refusals.append(Refusal(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
+        row = _seen(row)
         if fault := _item_fault(row) if not row.values else _fault(row):
             sheet.refuse(row, fault, _excerpt(row))
             continue
@@ -129,6 +140,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
             continue
         item, rater, part = name.key, row.rater.casefold(), row.part or "1"
         round_ = str(whole(row.round) or row.round)
+        round_ = spelled.setdefault(round_.casefold(), round_)
         labels = sheet.part_labels.setdefault((round_, item), {})
         if part not in labels and len(labels) >= MOST_PARTS:
             sheet.refuse(row, f"An issue holds at most {MOST_PARTS} parts.", _excerpt(row))
@@ -139,15 +151,31 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         for dimension, _ in row.values:
             sheet.dimensions.setdefault(dimension)
         is_final = bool(final) and rater == final
+        if row.round_label is not None:
+            sheet.round_labels[round_] = row.round_label
+        if number := whole(row.version):
+            sheet.versions[round_] = number
+        revision = row.revision.casefold()
         row = _lighter(row, round_, item, rater, part, kept, with_blanks=is_final)
         if is_final:
             sheet.finals.setdefault((round_, item), []).append(row)
         else:
             sheet.raters.setdefault(rater, row.rater)
-            sheet.answers.setdefault((round_, item, rater), []).append(row)
+            answers = sheet.later if revision == "current" else sheet.answers
+            answers.setdefault((round_, item, rater), []).append(row)
+    _place_later(sheet)
     if "" in sheet.rounds and len(sheet.rounds) > 1:
         _refuse_without_round(sheet)
     return sheet
+
+
+def _place_later(sheet: Gathered) -> None:
+    """A rater without any blind answer in a round was not blind there; what they gave is their answer."""
+    blind = {(round_, rater) for round_, _, rater in sheet.answers}
+    for place in [place for place in sheet.later if place not in sheet.answers]:
+        sheet.answers[place] = sheet.later.pop(place)
+        if (place[0], place[2]) not in blind:
+            sheet.unblinded.add((place[0], place[2]))
 
 
 def _refuse_without_round(sheet: Gathered) -> None:
@@ -162,6 +190,21 @@ def _refuse_without_round(sheet: Gathered) -> None:
     items, raters = {item for _, item in sheet.part_labels}, {rater for _, _, rater in sheet.answers}
     sheet.items = {key: name for key, name in sheet.items.items() if key in items}
     sheet.raters = {key: name for key, name in sheet.raters.items() if key in raters}
+
+
+def _seen(row: SheetRow) -> SheetRow:
+    """The row without what can't be seen in the names of its item, rater, round, part and dimensions."""
+    names = (row.item, row.rater, row.round, row.part, *(name for name, _ in row.values))
+    if all(name.isascii() for name in names):
+        return row
+    return replace(
+        row,
+        item=cleaned(row.item),
+        rater=cleaned(row.rater),
+        round=cleaned(row.round),
+        part=cleaned(row.part),
+        values=tuple((cleaned(name), text) for name, text in row.values),
+    )
 
 
 def _item_fault(row: SheetRow) -> str:

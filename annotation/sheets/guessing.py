@@ -9,22 +9,26 @@ from typing import IO
 
 from annotation.errors import Invalid
 from annotation.sheets.books import Book, Sheet, open_book
-from annotation.sheets.gathering import Gathered, gather, item_name
+from annotation.sheets.columns import OWN_FINAL, own_dimension
+from annotation.sheets.gathering import item_name
 from annotation.sheets.mapping import (
     BY_DIMENSION,
     BY_RATER,
     LONG,
+    NAMED_IN,
     SINGLE,
     BookMapping,
-    BookReader,
     Column,
     SheetMapping,
     check_mapping,
     is_list,
 )
 from annotation.sheets.reading import loose
+from annotation.sheets.rounds import is_trial
 from annotation.sheets.tools import LABEL_STUDIO
 
+BY = "@"
+"""In what is mapped: dimension@rater."""
 HEAD_LINES = 25
 HEAD_CHARACTERS_MAX = 80
 ROWS_LOOKED_AT = 2_000
@@ -44,9 +48,17 @@ NAMES = {
     "memo": "memo|memos|comment|comments|note|notes|remark|remarks|rationale|reason|justification|explanation"
     "|discussion",
 }
+HEADS = frozenset(name for names in NAMES.values() for name in names.split("|"))
 FINAL = frozenset(
     {"final", "agreed", "agreement", "consensus", "gold", "resolved", "adjudicated", "merged", "result", "decision"}
 )
+CHOSEN = frozenset({"selected", "chosen", "picked", "decided"})
+"""As FINAL, beside columns of raters that are told apart by letters or numbers."""
+RATER_WORDS = frozenset(
+    {*NAMES["rater"].split("|"), "evaluator", "assessor", "expert", "participant", "author", "person"}
+)
+SUFFIX = re.compile(r"[a-e]|[1-9]")
+NUMBERED = re.compile(r"(.*[^\W\d])(\d)")
 RATER = re.compile(r"(?:r|rater|coder|annotator|label|labeler|labeller|reviewer|author|person|user)[\s_-]*\d{1,3}")
 ROUND = re.compile(r"(?:round|iteration|iter|phase|batch)[\s_-]*(\d{1,3})", re.IGNORECASE)
 TOOL_COLUMNS = frozenset({"created at", "updated at", "annotation id", "agreement", "id"})
@@ -81,28 +93,31 @@ def guess_book(book: Book, round_: str = "1") -> BookMapping:
     return BookMapping(sheets)
 
 
-def gathered_as_guessed(
+def guessed_book(
     file: IO[bytes],
     name: str,
     mapping: Mapping[str, str],
     dimensions: Sequence[str],
-    final: str,
     attributes: Sequence[str] = (),
-) -> tuple[Gathered, list[str]]:
-    """A whole upload read as it is guessed, and the dimensions with several values in one cell.
+    final: str = "final",
+) -> tuple[Book, BookMapping]:
+    """A whole upload and what its sheets and columns are, as they are guessed.
 
-    `mapping`, `dimensions` and `attributes` correct the guess where they name columns. Raises Unreadable, and Invalid
-    with what is missing.
+    `mapping`, `dimensions` and `attributes` correct the guess where they name columns; `DIMENSION@RATER=COLUMN` names
+    the answers of a rater, and then only such columns are answers. Raises Unreadable, and Invalid with what is missing.
     """
     book = open_book(file, name)
     guessed = guess_book(book, "")
     for each in guessed.sheets:
         _correct(each, mapping, dimensions, attributes)
+    for sheet, each in zip(book.sheets, guessed.sheets, strict=True):
+        if each.form == BY_RATER and not any(column.rater for column in each.columns):
+            each.form = BY_DIMENSION
+            each.rater = each.rater or _rater(sheet.name or PurePath(sheet.file).stem)
     _check_attributes(guessed, mapping, attributes)
     guessed.final = final
     check_mapping(guessed, book)
-    sheet = gather(BookReader(book, guessed).rows(), final)
-    return sheet, sorted({name for each in guessed.sheets if each.is_used for name in each.several})
+    return book, guessed
 
 
 def _check_attributes(guessed: BookMapping, mapping: Mapping[str, str], attributes: Sequence[str]) -> None:
@@ -125,25 +140,55 @@ def _correct(
             each.role, each.dimension, each.rater = "attribute", named[each.name.casefold()], ""
     sheet.is_used = sheet.is_used or is_list(sheet)
     mapping = {role: name for role, name in mapping.items() if role not in named.values()}
-    by_name = {column.name.casefold(): column for column in sheet.columns}
+    by_name = {column.name.casefold(): column for column in reversed(sheet.columns)}
+    by_name |= {f"#{n}": column for n, column in enumerate(sheet.columns, start=1)}
+    if any(BY in role for role in mapping):
+        for each in sheet.columns:
+            each.role = "" if each.role == "answer" else each.role
+        sheet.form = BY_RATER
     for role, name in mapping.items():
         column = by_name.get(name.strip().casefold())
+        if BY in role:
+            _map_answer(sheet, column, role, name)
+            continue
         if role in (*SINGLE, "memo"):
             if column is None:
-                there = ", ".join(each.name for each in sheet.columns if each.name)
-                raise Invalid(f"There is no column “{name}”. The columns are: {there}.", code="columns")
+                raise _no_column(sheet, name)
             for place in sheet.places(role) if role != "memo" else ():
                 sheet.columns[place].role = ""
             column.role, column.dimension, column.rater = role, "", ""
         elif column is not None:
+            for each in sheet.columns:
+                if each.role == "answer" and (loose(each.dimension), each.rater) == (loose(role), column.rater):
+                    each.role = ""
             column.role, column.dimension = "answer", role
+            column.rater = column.rater if split_rater(column.name)[1] else ""
     wanted = {name.strip().casefold() for name in dimensions if name.strip()}
-    if wanted and sheet.form != LONG:
+    if wanted and not any(BY in role for role in mapping) and sheet.form != LONG:
         for column in sheet.columns:
             if column.role == "answer" and wanted.isdisjoint({column.name.casefold(), column.dimension.casefold()}):
                 column.role = ""
             elif not column.role and column.name.casefold() in wanted:
                 column.role, column.dimension = "answer", column.name
+
+
+def _map_answer(sheet: SheetMapping, column: Column | None, role: str, name: str) -> None:
+    """`symptom@R1=COLUMN`: the column holds answers of R1, or of whom the column R1 names. Raises Invalid."""
+    if column is None:
+        raise _no_column(sheet, name)
+    dimension, _, rater = (part.strip() for part in role.rpartition(BY))
+    other = next(
+        (each for each in sheet.columns if each.name.casefold() == rater.casefold() and each is not column), None
+    )
+    column.role, column.dimension = "answer", dimension or "label"
+    column.rater = rater if other is None else NAMED_IN + other.name
+    if other is not None:
+        other.role, sheet.parts = "", False
+
+
+def _no_column(sheet: SheetMapping, name: str) -> Invalid:
+    there = ", ".join(each.name for each in sheet.columns if each.name)
+    return Invalid(f"There is no column “{name}”. The columns are: {there}.", code="columns")
 
 
 def guess_sheet(sheet: Sheet, form: str = "", head: int = 0) -> SheetMapping:
@@ -166,9 +211,13 @@ def guess_sheet(sheet: Sheet, form: str = "", head: int = 0) -> SheetMapping:
         several=sorted(sheet.several),
     )
     if len(sheet.roles) == len(names):
-        mapping.form = LONG
+        mapping.form = LONG if "value" in sheet.roles else BY_DIMENSION
+        mapping.fills = mapping.parts = False
         for column, role in zip(mapping.columns, sheet.roles, strict=True):
             column.role = role
+            column.dimension = own_dimension(column.name) if role == "answer" else ""
+        if "rater" not in sheet.roles:
+            mapping.rater = OWN_FINAL
         return mapping
     _guess_columns(mapping, values, form, is_tool=sheet.kind == LABEL_STUDIO)
     if not mapping.places("answer") and mapping.form != LONG:
@@ -184,7 +233,7 @@ def _head(sheet: Sheet) -> int:
         texts = [" ".join(cell.split()) for cell in cells if cell.strip()]
         if (
             len(texts) >= max(min(2, widest), 0.6 * widest)
-            and len({text.casefold() for text in texts}) == len(texts)
+            and (len({text.casefold() for text in texts}) == len(texts) or any(_plain(text) in HEADS for text in texts))
             and all(len(text) <= HEAD_CHARACTERS_MAX and not _is_datum(text) for text in texts)
         ):
             return n
@@ -237,7 +286,16 @@ def _guess_columns(mapping: SheetMapping, values: Sequence[_Values], form: str, 
     ]
     if mapping.form == LONG:
         return
-    by_rater = _by_rater(plain, free, values) if form != BY_DIMENSION and mapping.place("rater") < 0 else {}
+    if form != BY_DIMENSION and mapping.place("rater") < 0:
+        if pairs := pairs_of(mapping):
+            take_pairs(mapping, pairs)
+            return
+        by_rater = _by_rater(plain, free, values)
+        if not by_rater and (groups := suffixes_of([mapping.columns[n].name for n in free])):
+            take_suffixes(mapping, groups)
+            free = [n for n in free if not mapping.columns[n].role]
+    else:
+        by_rater = {}
     if form == BY_RATER and not by_rater:
         by_rater = {n: ("", mapping.columns[n].name) for n in free}
     for n in by_rater or free:
@@ -246,6 +304,83 @@ def _guess_columns(mapping: SheetMapping, values: Sequence[_Values], form: str, 
         mapping.columns[n].dimension = dimension if not by_rater or dimension else "label"
         mapping.columns[n].rater = rater
     if by_rater:
+        mapping.form = BY_RATER
+
+
+def pairs_of(mapping: SheetMapping) -> list[tuple[str, str]]:
+    """Heads of columns that name a rater, each with that of the answer: (evaluator1, tag1), (evaluator2, tag2)."""
+    by_number: dict[str, list[tuple[str, str]]] = {}
+    for column in mapping.columns:
+        stem, suffix = split_suffix(column.name)
+        if suffix.isdigit():
+            by_number.setdefault(suffix, []).append((stem, column.name))
+    stems = [{stem for stem, _ in each} for each in by_number.values()]
+    raters = [stem for stem in (set.intersection(*stems) if stems else ()) if stem in RATER_WORDS]
+    if len(by_number) < 2 or len(raters) != 1 or any(len(each) != len(stems[0]) or len(each) < 2 for each in stems):
+        return []
+    return [
+        (next(name for stem, name in each if stem == raters[0]), name)
+        for each in by_number.values()
+        for stem, name in each
+        if stem != raters[0]
+    ]
+
+
+def take_pairs(mapping: SheetMapping, pairs: Sequence[tuple[str, str]]) -> None:
+    """Columns of answers whose raters other columns name; rows of an item belong together."""
+    raters = {answer: rater for rater, answer in pairs}
+    for column in mapping.columns:
+        if column.name in raters:
+            column.role, column.dimension = "answer", split_suffix(column.name)[0]
+            column.rater = NAMED_IN + raters[column.name]
+        elif column.name in raters.values():
+            column.role = ""
+    mapping.form, mapping.parts = BY_RATER, False
+
+
+def as_dimensions(mapping: SheetMapping) -> None:
+    """Every column of answers as a dimension of its own."""
+    raters = {column.rater.removeprefix(NAMED_IN) for column in mapping.columns if column.rater.startswith(NAMED_IN)}
+    for column in mapping.columns:
+        if column.role == "answer" or column.name in raters:
+            column.role, column.dimension, column.rater = "answer", column.name, ""
+    mapping.form, mapping.parts = BY_DIMENSION, True
+    mapping.rater = mapping.rater or "rater"
+
+
+def suffixes_of(heads: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Stem → head → rater ("" for none) of columns that seem to hold one dimension by several raters: type A, type B,
+    type selected.
+    """
+    found: dict[str, dict[str, str]] = {}
+    plain = {_plain(head): head for head in heads}
+    for head in heads:
+        stem, suffix = split_suffix(head)
+        if suffix:
+            found.setdefault(stem, {})[head] = "final" if suffix in FINAL | CHOSEN else suffix.upper()
+    for stem, group in found.items():
+        if stem in plain and "final" in group.values():
+            found[stem] = {plain[stem]: ""} | group
+    return {stem: group for stem, group in found.items() if len(set(group.values())) > 1}
+
+
+def split_suffix(head: str) -> tuple[str, str]:
+    """Stem and suffix of a head such as "task_type_A", "tag1" or "label (selected)"; no suffix where it has none."""
+    *words, last = _plain(head).split() or [""]
+    if words and (SUFFIX.fullmatch(last) or last in FINAL | CHOSEN):
+        return " ".join(words), last
+    if numbered := NUMBERED.fullmatch(last):
+        return " ".join([*words, numbered[1]]), numbered[2]
+    return " ".join([*words, last]), ""
+
+
+def take_suffixes(mapping: SheetMapping, groups: Mapping[str, Mapping[str, str]]) -> None:
+    """Columns that are told apart by suffixes, as answers of raters."""
+    raters = {head: (stem, rater) for stem, group in groups.items() for head, rater in group.items()}
+    for column in mapping.columns:
+        if column.name in raters:
+            column.role, (column.dimension, column.rater) = "answer", raters[column.name]
+    if all(rater for _, rater in raters.values()):
         mapping.form = BY_RATER
 
 
@@ -310,6 +445,11 @@ def split_rater(name: str) -> tuple[str, str]:
     return " ".join(words), ""
 
 
+def guess_heads(mapping: SheetMapping) -> list[str]:
+    """What each head says by itself: a dimension, and a rater where it names one."""
+    return [BY.join(split_rater(column.name)) for column in mapping.columns]
+
+
 def is_final(name: str) -> bool:
     """Whether a sheet or column is called like what was decided in the end."""
     return bool(FINAL & set(_plain(name).split()))
@@ -349,7 +489,10 @@ def _rater(name: str) -> str:
 
 
 def _round(sheet: Sheet) -> str:
-    for name in (sheet.name, PurePath(sheet.file).stem):
+    names = (sheet.name, PurePath(sheet.file).stem)
+    for name in names:
+        if words := [word for word in APART.split(name) if is_trial(word)]:
+            return words[0].casefold()
         if found := ROUND.search(name):
             return str(int(found[1]))
     return ""

@@ -14,8 +14,12 @@ from annotation.sheets.reading import ASKS
 from ingest.tables.opening import TableRow
 
 ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer", "attribute")
+OWN_ROLES = ("round_label", "revision", "version")
+"""Of columns in files of Concord."""
 SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
 LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
+NAMED_IN = "="
+"""Before the head of another column: that one names the rater."""
 KEEP, LEAVE, INSERT, REMOVE = "keep", "leave", "insert", "remove"
 NAME_MAX, SEPARATOR = 200, " / "
 
@@ -24,7 +28,7 @@ NAME_MAX, SEPARATOR = 200, " / "
 class Column:
     """One column: its head, and its role; an `answer` names its dimension, and its rater if the column does.
 
-    An `attribute` says something of the item; `dimension` is its name.
+    A rater `=HEAD` is named in the column of that head. An `attribute` describes the item; `dimension` is its name.
     """
 
     name: str
@@ -39,6 +43,7 @@ class SheetMapping:
 
     `rater` and `round` hold for rows that name none. `fills`: a blank item is the item above. `parts`: rows of one item
     by one rater are several faults; else they belong together. `several` names dimensions that take several values.
+    Several columns of one rater and dimension are levels of a path, or with `twice` one label that was given twice.
     """
 
     is_used: bool = True
@@ -50,6 +55,7 @@ class SheetMapping:
     fills: bool = True
     parts: bool = True
     several: list[str] = field(default_factory=list)
+    twice: bool = False
 
     def places(self, role: str) -> list[int]:
         return [place for place, column in enumerate(self.columns) if column.role == role]
@@ -64,13 +70,14 @@ class BookMapping:
     """All sheets of an upload; `final` names the rater whose rows are what was decided.
 
     `rows` says of rows that look wrong ("sheet:line") what is done with them: `leave`, or as `shifted` takes it;
-    `repository` is where numbers of issues are from.
+    `repository` is where numbers of issues are from. `answers` are those to questions about the upload, by key.
     """
 
     sheets: list[SheetMapping] = field(default_factory=list)
     final: str = "final"
     repository: str = ""
     rows: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "BookMapping":
@@ -78,7 +85,7 @@ class BookMapping:
             SheetMapping(**{**each, "columns": [Column(**column) for column in each["columns"]]})
             for each in kept["sheets"]
         ]
-        return cls(sheets, kept["final"], kept["repository"], dict(kept["rows"]))
+        return cls(sheets, kept["final"], kept["repository"], dict(kept["rows"]), dict(kept.get("answers", {})))
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -177,24 +184,30 @@ class BookReader:
         memo = "\n".join(text for place in mapping.places("memo") if (text := cells[place].strip()))
         for rater_of_column, places in groups.items():
             rater = rater_of_column or cell("rater") or mapping.rater
-            values: tuple[tuple[str, str], ...]
+            if rater_of_column.startswith(NAMED_IN):
+                rater = _named_in(mapping, rater_of_column, cells)
+            answers: list[tuple[tuple[str, str], ...]]
             if mapping.form == LONG:
-                values = ((cell("dimension"), cells[mapping.place("value")].strip()),)
+                answers = [((cell("dimension"), cells[mapping.place("value")].strip()),)]
             else:
-                values = tuple((name, _joined([cells[place] for place in several])) for name, several in places.items())
-            if not any(text for _, text in values):
-                continue
-            yield SheetRow(
-                line=line,
-                item=item,
-                rater=rater,
-                round=round_,
-                part=part or self._part(mapping, round_, item, rater),
-                seconds=cell("seconds"),
-                memo=memo,
-                values=values,
-                sheet=title,
-            )
+                answers = _answers(mapping, places, cells)
+            answers = [values for values in answers if any(text for _, text in values)]
+            own_part = part or (self._part(mapping, round_, item, rater) if answers else "")
+            for values in answers:
+                yield SheetRow(
+                    line=line,
+                    item=item,
+                    rater=rater,
+                    round=round_,
+                    part=own_part,
+                    seconds=cell("seconds"),
+                    memo=memo,
+                    values=values,
+                    sheet=title,
+                    round_label=cell("round_label") if mapping.places("round_label") else None,
+                    revision=cell("revision"),
+                    version=cell("version"),
+                )
 
     def _part(self, mapping: SheetMapping, round_: str, item: str, rater: str) -> str:
         if mapping.form == LONG or not mapping.parts:
@@ -202,6 +215,25 @@ class BookReader:
         place = round_, item_name(item).key if item else "", rater.casefold()
         self._parts[place] += 1
         return str(self._parts[place])
+
+
+def _named_in(mapping: SheetMapping, rater: str, cells: Sequence[str]) -> str:
+    """The rater that the column `=HEAD` names in this row."""
+    head = rater.removeprefix(NAMED_IN).casefold()
+    place = next((n for n, column in enumerate(mapping.columns) if column.name.casefold() == head), -1)
+    return " ".join(cells[place].split()) if place >= 0 else ""
+
+
+def _answers(
+    mapping: SheetMapping, places: Mapping[str, Sequence[int]], cells: Sequence[str]
+) -> list[tuple[tuple[str, str], ...]]:
+    """What one rater gave in a row; with `twice` each further column of a dimension is an answer of its own."""
+    if not mapping.twice:
+        return [tuple((name, _joined([cells[place] for place in several])) for name, several in places.items())]
+    return [
+        tuple((name, cells[several[n]].strip()) for name, several in places.items() if n < len(several))
+        for n in range(max(map(len, places.values())))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +269,7 @@ def attributes_of(mapping: SheetMapping, cells: Sequence[str]) -> tuple[tuple[st
 
 def dimensions_in_levels(book: BookMapping) -> list[str]:
     """The dimensions of which a sheet has several columns for one rater: the levels of a tree."""
-    sheets = [sheet for sheet in book.sheets if sheet.is_used]
+    sheets = [sheet for sheet in book.sheets if sheet.is_used and not sheet.twice]
     groups = [group for sheet in sheets for group in answer_groups(sheet).values()]
     return sorted({name for group in groups for name, places in group.items() if len(places) > 1})
 

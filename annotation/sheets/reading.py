@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz, process
 
-from accounts.naming import cleaned
+from accounts.naming import cleaned, visible
 from annotation.answers import LONGEST_TEXT, PartRead, ProposalAsked, applies
 from annotation.consensus import PENDING, Values
 from annotation.sheets.columns import SheetRow
@@ -19,6 +19,8 @@ PATHS_SHOWN = 10
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
 NOTHING_PENDING = "Nothing is pending while screening: write the nearest reason, and say more in the memo."
+EMPTY_SET = "[]"
+"""The cell of an answer that chooses none of the categories; a blank one is no answer."""
 SEPARATORS = re.compile(r"[;|\n]")
 
 Value = str | bool | float
@@ -56,6 +58,7 @@ class ValueReader:
 
     def read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
         """What a text means, several values only for a dimension that takes several. Raises Refused."""
+        text = text if dimension.kind == "text" else visible(text).strip()
         place = dimension.key, text
         if place not in self._values:
             try:
@@ -89,6 +92,10 @@ def folded(text: str) -> str:
     return cleaned(text).casefold()
 
 
+def is_empty_set(text: str) -> bool:
+    return "".join(text.split()) == EMPTY_SET
+
+
 def words_of(text: str) -> list[str]:
     """The values of a cell that holds several."""
     return [word.strip() for word in SEPARATORS.split(text) if word.strip()]
@@ -100,6 +107,10 @@ def loose(name: str) -> str:
 
 
 def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+    if is_empty_set(text) and dimension.kind != "text":
+        if dimension.kind == "multi":
+            return ()
+        raise Refused(f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. A blank is no rating.")
     if asked := ASKS.fullmatch(text):
         return (_proposal(dimension, asked["name"] or ""),)
     match dimension.kind:
@@ -237,6 +248,7 @@ class _Part:
     proposals: dict[str, ProposalAsked] = field(default_factory=dict)
     rows: dict[str, SheetRow] = field(default_factory=dict)
     memos: list[str] = field(default_factory=list)
+    empty: set[str] = field(default_factory=set)
 
     def take(self, reader: ValueReader, row: SheetRow, name: str, text: str, refuse: Refuse) -> None:
         dimension = reader.dimension(name)
@@ -246,13 +258,26 @@ class _Part:
         if not text:
             return
         try:
-            for value in reader.read(dimension, text):
+            found = reader.read(dimension, text)
+            for value in found:
                 self._add(dimension, value, row)
+            if not found and is_empty_set(text):
+                self._add_none(dimension, row)
         except Refused as refused:
             refuse(row, str(refused))
 
+    def _add_none(self, dimension: TreeDimension, row: SheetRow) -> None:
+        if dimension.key in self.rows and dimension.key not in self.empty:
+            raise Refused(
+                f"“{dimension.title}” is “{EMPTY_SET}” here; it has a value in {self.rows[dimension.key].where}."
+            )
+        self.rows.setdefault(dimension.key, row)
+        self.empty.add(dimension.key)
+
     def _add(self, dimension: TreeDimension, value: Value | ProposalAsked, row: SheetRow) -> None:
         key = dimension.key
+        if key in self.empty:
+            raise Refused(f"“{dimension.title}” has a value here; it is “{EMPTY_SET}” in {self.rows[key].where}.")
         asked = self.proposals.get(key)
         if isinstance(value, ProposalAsked):
             if asked is not None and asked.name.casefold() == value.name.casefold():
@@ -331,6 +356,7 @@ def read_decisions(
     parts: dict[int, _Part] = {}
     memos: dict[tuple[int, str], list[str]] = {}
     blanks: dict[tuple[int, str], Blank] = {}
+    empty: list[Decided] = []
     for row in rows:
         number = numbers[row.part]
         part = parts.setdefault(number, _Part())
@@ -345,7 +371,10 @@ def read_decisions(
                 continue
             if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):
                 memos[number, dimension.key].append(row.memo)
-            if text:
+            if is_empty_set(text) and dimension.kind not in ("multi", "text"):
+                blanks[number, dimension.key] = Blank(number, "", "", row)
+                empty.append(Decided(number, dimension.key, (), row.memo, row))
+            elif text:
                 part.take(reader, row, name, text, refuse)
                 blanks[number, dimension.key] = Blank(number, "", "", row)
             else:
@@ -356,6 +385,8 @@ def read_decisions(
         for key, values in parts[number].finished(reader.tree, refuse).values.items()
     ]
     taken = {(each.part, each.dimension) for each in decided}
+    decided += [each for each in empty if (each.part, each.dimension) not in taken]
+    taken |= {(each.part, each.dimension) for each in empty}
     return decided, [each for place, each in blanks.items() if each.dimension and place not in taken]
 
 

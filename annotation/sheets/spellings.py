@@ -13,6 +13,7 @@ from annotation.sheets.reading import (
     ValueReader,
     closest,
     folded,
+    is_empty_set,
     loose,
     nearest_category,
     words_of,
@@ -93,7 +94,7 @@ def _counted(
             name = loose(dimension)
             for word in words_of(text) if name in multi else (text,):
                 key = folded(word)
-                if not key or ASKS.fullmatch(key):
+                if not key or is_empty_set(key) or ASKS.fullmatch(key):
                     continue
                 names.setdefault(name, dimension)
                 value = found[name].setdefault(key, Value(" ".join(word.split())))

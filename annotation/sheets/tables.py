@@ -134,6 +134,6 @@ def _text(value: Any) -> str:
         case datetime() | date():
             return value.isoformat()
         case list() | tuple():
-            return "; ".join(_text(each) for each in value)
+            return "; ".join(_text(each) for each in value) if value else "[]"
         case _:
             return str(value)

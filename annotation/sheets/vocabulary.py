@@ -9,7 +9,7 @@ from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
 from annotation.sheets.mapping import SEPARATOR
-from annotation.sheets.reading import ASKS, NAME_MAX, loose, words_of
+from annotation.sheets.reading import ASKS, NAME_MAX, is_empty_set, loose, words_of
 from taxonomy.schema import is_key, key_of
 
 CATEGORIES_MAX = 1_000
@@ -28,8 +28,8 @@ def document_from_values(
 ) -> dict[str, Any]:
     """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
 
-    The dimensions named by `several` are multi, and their cells hold several values; the values of those named by
-    `levels` are paths, whose steps become a tree.
+    The dimensions named by `several`, and those with an empty set (`[]`), are multi: their cells hold several values.
+    The values of those named by `levels` are paths, whose steps become a tree.
 
     A dimension that is answered just where another one has certain values hangs on it (`_conditions`).
 
@@ -39,13 +39,14 @@ def document_from_values(
     """
     names: dict[str, str] = {}
     multi, trees = ({loose(name) for name in some} for some in (several, levels))
+    multi |= {loose(name) for row in _rows(sheet) for name, text in row.values if is_empty_set(text)}
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in _rows(sheet):
         for dimension, text in row.values:
             name = loose(dimension)
             for word in words_of(text) if name in multi else (text,):
                 value = cleaned(word)
-                if value and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
+                if value and not is_empty_set(value) and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
                     names.setdefault(name, dimension)
                     found[name][value.casefold()][value] += 1
     _check_sizes(found)

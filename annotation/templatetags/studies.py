@@ -1,11 +1,14 @@
 """Filters for pages of studies: colours of raters, states, shares."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from django import template
 
 from annotation.agreement import TITLES
 from annotation.models import Round
+from annotation.sheets import rounds as trials
 
 register = template.Library()
 
@@ -30,6 +33,13 @@ def rater_hue(code: str | None) -> str:
 def dimension_hue(position: int) -> str:
     """The class of a dimension's colour, by its place in the version, from 0."""
     return f"dimension-{position % HUES + 1}"
+
+
+@register.filter
+def newest_trial(lines: Iterable[Any]) -> Round | None:
+    """The round of these lines that is a trial by its label, and counts as newer than others of sheets."""
+    rounds = {line.round.number: line.round for line in lines}
+    return rounds.get(trials.newest_trial({number: each.label for number, each in rounds.items()}) or 0)
 
 
 @register.filter

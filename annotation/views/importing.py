@@ -25,13 +25,13 @@ from annotation.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, Decis
 from annotation.sheets.columns import whole
 from annotation.sheets.guessing import guess_sheet
 from annotation.sheets.mapping import (
-    BY_DIMENSION,
     BY_RATER,
     FORMS,
     INSERT,
     KEEP,
     LEAVE,
     LONG,
+    OWN_ROLES,
     REMOVE,
     ROLES,
     BookMapping,
@@ -39,30 +39,15 @@ from annotation.sheets.mapping import (
     SheetMapping,
     problems,
 )
+from annotation.sheets.questions import answer, open_ones
+from annotation.sheets.words import FORM_WORDS, ROLE_WORDS
 from annotation.views.study_page import me, study_page
 from taxonomy.access import may_maintain
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
+KEY_MAX = 400
 NAME_MAX, VALUES_SHOWN, SAMPLE_LINES = 150, 3, 200
 REFUSALS_SHOWN = 100
-FORM_WORDS = {
-    BY_DIMENSION: "one column per dimension",
-    BY_RATER: "one column per rater",
-    LONG: "one value per row (long)",
-}
-ROLE_WORDS = {
-    "": "left out",
-    "item": "the item",
-    "rater": "the rater",
-    "round": "the round",
-    "part": "which fault of the item",
-    "dimension": "the dimension",
-    "value": "the value",
-    "answer": "answers on",
-    "seconds": "seconds spent",
-    "memo": "memo",
-    "attribute": "attribute of the item",
-}
 
 
 @dataclass(frozen=True)
@@ -260,7 +245,12 @@ def _read(sent: QueryDict, book: Book, before: Choices) -> Choices:
         _short(sent.get("final", before.book.final)) or "final",
         _short(sent.get("repository", "")),
         before.book.rows | rows,
+        dict(before.book.answers),
     )
+    for name in sent:
+        key, chosen = str(sent[name]), str(sent.get(name.replace("question-", "answer-"), ""))
+        if name.startswith("question-") and chosen and mapping.answers.get(key) != chosen:
+            answer(mapping, key[:KEY_MAX], chosen[:NAME_MAX])
     study = NewStudyAsked(
         " ".join(sent.get("title", before.study.title).split())[:200],
         sent.get("slug", before.study.slug).strip()[:80],
@@ -274,7 +264,7 @@ def _columns_read(sent: QueryDict, sheet: SheetMapping, leader: int) -> SheetMap
     several = set(sheet.several)
     for place, column in enumerate(sheet.columns):
         role = sent.get(f"role-{leader}-{place}")
-        if role not in ROLES:
+        if role not in (*ROLES, *OWN_ROLES):
             columns.append(column)
             continue
         dimension = _short(sent.get(f"dimension-{leader}-{place}", column.dimension))
@@ -368,6 +358,7 @@ def _context(request: HttpRequest, seat: Seat | None, found: Workbook, book: Boo
     shapes = [_shape(book, sheets, numbers) for numbers in _shapes(sheets) if any(sheets[n].is_used for n in numbers)]
     taxonomies, ready_made = queries.taxonomies_to_choose(user) if seat is None else ([], [])
     dimensions = [each.title for each in look.tree.dimensions] if look.tree else []
+    own = {column.role for sheet in sheets for column in sheet.columns if column.role in OWN_ROLES}
     return {
         "workbook": found,
         "book": book,
@@ -376,7 +367,7 @@ def _context(request: HttpRequest, seat: Seat | None, found: Workbook, book: Boo
         "lines": lines,
         "shapes": shapes,
         "forms": FORM_WORDS.items(),
-        "roles": ROLE_WORDS.items(),
+        "roles": [(role, words) for role, words in ROLE_WORDS.items() if role in ROLES or role in own],
         "address": _address(found, seat),
         "is_new": seat is None,
         "taxonomies": taxonomies,
@@ -384,6 +375,7 @@ def _context(request: HttpRequest, seat: Seat | None, found: Workbook, book: Boo
         "chosen_taxonomy": choices.study.taxonomy,
         "dimensions": dimensions,
         "questions": _questions(look, choices),
+        "n_open": len(open_ones(look.questions)),
         "may_add": seat is not None and may_maintain(user, seat.study.taxonomy),
         "doubts": [(each, choices.book.rows.get(each.place, KEEP)) for each in look.doubts],
         "previews": [(title or "the file", rows) for title, rows in look.first.items()],

@@ -168,9 +168,9 @@ def test_a_pending_final_value_is_refused_with_its_line() -> None:
 def test_rounds_by_number_and_by_label_in_order() -> None:
     rows = "item,rater,round,dimension,value\n"
     report = take(rows + "a,bob,3,s,x\na,bob,pilot,s,x\na,bob,1.0,s,x\na,bob,late,s,x\n", create=True)
-    assert [(each.number, each.label) for each in report.rounds] == [(1, "1"), (3, "3"), (4, "pilot"), (5, "late")]
+    assert [(each.number, each.label) for each in report.rounds] == [(1, "pilot"), (2, "1"), (3, "3"), (4, "late")]
     again = take(rows + "a,carol,pilot,s,x\n")
-    assert [each.number for each in again.rounds] == [4]
+    assert [each.number for each in again.rounds] == [1]
 
 
 def test_raters_called_by_code_keep_their_code() -> None:
@@ -245,6 +245,7 @@ def test_values_are_read_against_the_newest_published_version_and_the_others_arr
         "acme/rocket#3,bob,how-to,crash,,\n"
         "acme/rocket#4,bob,fault,Failure,,\n",
         dimensions=["kind", "symptom", "fixes", "distributed"],
+        blank="none",
     )
     assert [(refusal.line, refusal.reason) for refusal in report.refusals] == [
         (4, "“falt” is no category of “Kind of issue”. The nearest is “Fault”."),

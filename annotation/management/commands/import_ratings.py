@@ -12,8 +12,17 @@ from accounts.allowances import shell_command
 from accounts.errors import ConcordError, NotFound
 from accounts.models import User
 from annotation.access import OWNER
-from annotation.actions.imports import ImportReport, import_ratings
+from annotation.actions.imports import ImportReport, import_plan, plan_import
 from annotation.models import Membership
+from annotation.sheets.plans import Options, SheetPlan
+from annotation.sheets.questions import BLANKS, DUPLICATES
+from annotation.sheets.words import FORM_WORDS, meaning_of
+
+ANSWERS = {
+    "map": "--map FIELD=COLUMN (DIMENSION@RATER=COLUMN for the labels of one rater)",
+    "duplicates": "--duplicates reject|first|last",
+    "blank": "--blank none|empty",
+}
 
 
 class Command(BaseCommand):
@@ -44,35 +53,73 @@ class Command(BaseCommand):
             "--final", default="final", metavar="NAME", help="the rater whose rows are what was decided"
         )
         parser.add_argument(
+            "--several", default="", metavar="A,B,…", help="dimensions of a new study that take several values"
+        )
+        parser.add_argument(
             "--guess", action="store_true", help="read all sheets of a workbook as the page would guess them"
+        )
+        parser.add_argument(
+            "--duplicates", default="", choices=("", *DUPLICATES), help="labels that one rater gave twice, differently"
+        )
+        parser.add_argument(
+            "--blank",
+            default="",
+            choices=("", *BLANKS),
+            help="a blank of a dimension that takes several values, in a row with other labels: no rating, or the "
+            "empty set",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print what each column is and the first rows, and store nothing"
         )
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object alone")
 
     def handle(self, *args: Any, path: str, study: str, as_json: bool, **options: Any) -> None:
+        is_dry = options["dry_run"]
         try:
             with shell_command(), Path(path).open("rb") as file:
-                report = import_ratings(
-                    user=self._user(study, options["owner"], create=options["create"]),
+                create = options["create"]
+                user = self._user(study, options["owner"], create=create)
+                name = Path(path).name
+                plan = plan_import(
+                    user=user,
                     study=study,
                     file=file,
-                    name=Path(path).name,
-                    mapping=self._mapping(options["map"]),
-                    dimensions=options["dimensions"].split(","),
-                    attributes=options["attributes"].split(","),
-                    final=options["final"],
-                    create=options["create"],
-                    guess=options["guess"],
-                    adds_accounts=True,
+                    name=name,
+                    options=self._options(options),
+                    create=create,
+                    shows=is_dry,
+                )
+                if (is_dry and not as_json) or (options["guess"] and not as_json):
+                    self._show(plan)
+                if is_dry and plan.questions and as_json:
+                    self.stdout.write(json.dumps({"dry_run": True, **plan.as_document()}, ensure_ascii=False))
+                    raise SystemExit(1)
+                report = import_plan(
+                    user=user, study=study, plan=plan, name=name, create=create, adds_accounts=True, dry_run=is_dry
                 )
         except OSError as error:
             raise CommandError(f"{path} can't be read: {error.strerror or error}.") from error
         except ConcordError as error:
-            details = [sentence for each in error.fields.values() for sentence in each if sentence not in error.message]
-            raise CommandError(" ".join([error.message, *details])) from error
+            raise CommandError(_sentences(error)) from error
         if as_json:
-            self.stdout.write(json.dumps(report.as_document(), ensure_ascii=False))
-        else:
-            self._tell(report)
+            more = {"dry_run": True, **plan.as_document()} if is_dry else {}
+            self.stdout.write(json.dumps(more | report.as_document(), ensure_ascii=False))
+            return
+        self._tell(report)
+        if is_dry:
+            self.stdout.write("Nothing was stored.")
+
+    def _options(self, options: dict[str, Any]) -> Options:
+        return Options(
+            mapping=self._mapping(options["map"]),
+            dimensions=options["dimensions"].split(","),
+            attributes=options["attributes"].split(","),
+            several=[name.strip() for name in options["several"].split(",") if name.strip()],
+            final=options["final"],
+            guess=options["guess"],
+            duplicates=options["duplicates"],
+            blank=options["blank"],
+        )
 
     def _user(self, study: str, owner: str | None, *, create: bool) -> User:
         if owner:
@@ -91,6 +138,23 @@ class Command(BaseCommand):
                 raise CommandError(f"“{pair}” is no FIELD=COLUMN, such as item=issue_url.")
         return dict(pair.split("=", 1) for pair in pairs)
 
+    def _show(self, plan: SheetPlan) -> None:
+        """What each column is read as, and the first rows."""
+        for sheet, title in zip(plan.mapping.sheets, plan.titles, strict=True):
+            whose = f", rater {sheet.rater}" if sheet.rater else ""
+            when = f", round {sheet.round}" if sheet.round else ""
+            form = FORM_WORDS[sheet.form] if sheet.is_used else "not read"
+            self.stdout.write(f"{title or 'The sheet'}: {form}{whose}{when}")
+            for column in sheet.columns if sheet.is_used else ():
+                self.stdout.write(f"  {column.name or '(no name)'}: {meaning_of(column)}")
+        self.stdout.write("The first rows:")
+        for row in plan.first:
+            said = "; ".join(f"{name}: {text}" for name, text in row.values if text)
+            place = ", ".join(
+                text for text in (row.item, f"rater {row.rater}", row.round and f"round {row.round}") if text
+            )
+            self.stdout.write(f"  {row.where}: {place}: {said}")
+
     def _tell(self, report: ImportReport) -> None:
         self.stdout.write(
             f"{report.study}: {report.n_rows} rows, {report.n_ratings} ratings of {report.n_items} items by "
@@ -103,7 +167,18 @@ class Command(BaseCommand):
             self.stdout.write(f"  marked as unblinded: {', '.join(report.unblinded)}")
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
-            self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}")
+            newest = "; the newest round" if round_.is_newest else ""
+            self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}{newest}")
         for refusal in report.refusals:
             where = f"{refusal.sheet}, row {refusal.line}" if refusal.sheet else f"line {refusal.line}"
             self.stdout.write(f"  {where}: {refusal.reason}")
+
+
+def _sentences(error: ConcordError) -> str:
+    """The message with its details; for open questions with the options that answer them."""
+    sentences = [error.message]
+    for name, details in error.fields.items():
+        sentences += [each for each in details if each not in error.message]
+        if error.code == "questions":
+            sentences[-1] += f" Answer with {ANSWERS[name]}."
+    return " ".join(sentences)
