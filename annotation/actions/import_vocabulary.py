@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from accounts.models import User
@@ -38,6 +38,7 @@ class NewStudy:
     taxonomy: str = ""
     several: Sequence[str] = ()
     levels: Sequence[str] = ()
+    scales: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
@@ -51,7 +52,9 @@ def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
 def _from_values(user: User, new: NewStudy, title: str, sheet: Gathered, name: str) -> str:
     note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
     slug = _free_slug(new.slug)
-    document = document_from_values(sheet, slug=slug, title=title, note=note, several=new.several, levels=new.levels)
+    document = document_from_values(
+        sheet, slug=slug, title=title, note=note, several=new.several, levels=new.levels, scales=new.scales
+    )
     publish_version(user=user, version=load_document(user=user, text=json.dumps(document)))
     return slug
 

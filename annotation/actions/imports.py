@@ -39,7 +39,7 @@ from annotation.queries.planner import tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader
 from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
-from annotation.sheets.questions import BLANKS, DUPLICATES, Question
+from annotation.sheets.questions import BLANKS, DUPLICATES, Question, scales
 from annotation.sheets.rounds import is_trial, number_rounds
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
@@ -214,7 +214,7 @@ def import_plan(
 ) -> ImportReport:
     """Takes a file that was read. With `dry_run` nothing is stored. Raises as `import_ratings`."""
     require_answers(plan.questions)
-    new = NewStudy(study, several=plan.several) if create else None
+    new = NewStudy(study, several=plan.several, scales=scales(plan.mapping)) if create else None
     return import_gathered(
         user=user,
         study=study,

@@ -264,7 +264,7 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
     if workbook.study is None:
         _check_study(asked, workbook.created_by)
         levels = dimensions_in_levels(choices.book)
-        new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several(), levels)
+        new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several(), levels, choices.scales())
     return import_gathered(
         user=workbook.created_by,
         study=workbook.study.slug if workbook.study else asked.slug,

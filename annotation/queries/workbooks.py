@@ -125,7 +125,9 @@ def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:
             sheet = gather(respelled(rows, meanings, choices.several()), choices.book.final)
         try:
             levels = dimensions_in_levels(choices.book)
-            made = document_from_values(sheet, slug="new", title="New", several=choices.several(), levels=levels)
+            made = document_from_values(
+                sheet, slug="new", title="New", several=choices.several(), levels=levels, scales=choices.scales()
+            )
             text = json.dumps(made)
             tree = tree_of(load(text))
         except ConcordError as error:

@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation.consensus import PENDING
 from annotation.sheets.mapping import BookMapping
+from annotation.sheets.questions import scales
 from annotation.sheets.reading import loose
 
 AS_IS, SAME, ASK, NOTHING, NEW = MEANINGS = ("", "same", "pending", "nothing", "new")
@@ -66,6 +67,10 @@ class Choices:
     def added(self) -> list[tuple[str, str]]:
         """Dimension and value of what becomes a category of a new version."""
         return [(each.dimension, each.other or each.value) for each in self.decisions if each.meaning == NEW]
+
+    def scales(self) -> Mapping[str, str]:
+        """The kinds of dimensions that are scales."""
+        return scales(self.book)
 
     def several(self) -> Sequence[str]:
         """Dimensions whose cells hold several values."""

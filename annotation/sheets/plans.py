@@ -15,6 +15,7 @@ from annotation.sheets.questions import (
     DUPLICATES_OPTION,
     EMPTY,
     MAP_OPTION,
+    SCALE,
     Question,
     Tally,
     answer,
@@ -22,6 +23,7 @@ from annotation.sheets.questions import (
     conflicts,
     open_ones,
     row_questions,
+    scale_questions,
 )
 from annotation.sheets.reading import ValueReader, is_empty_set, loose
 from annotation.sheets.spellings import Meanings, respelled
@@ -43,11 +45,13 @@ class Options:
     guess: bool = False
     duplicates: str = ""
     blank: str = ""
+    ordinal: Sequence[str] = ()
+    number: Sequence[str] = ()
 
 
 @dataclass
 class SheetPlan:
-    """A file as it is read; `titles` are those of its sheets, `first` the first rows."""
+    """A file as it is read; `titles` are those of its sheets, `first` the first rows, `offers` need no answer."""
 
     mapping: BookMapping
     titles: Sequence[str]
@@ -55,6 +59,7 @@ class SheetPlan:
     several: Sequence[str]
     questions: list[Question]
     first: Sequence[SheetRow]
+    offers: Sequence[Question] = ()
 
     def as_document(self) -> dict[str, Any]:
         return {
@@ -63,6 +68,7 @@ class SheetPlan:
             ],
             "rows": [_row_document(row) for row in self.first],
             "questions": [{"option": each.option, "question": each.text} for each in self.questions],
+            "offers": [{"option": each.option, "question": each.text, "chosen": each.chosen} for each in self.offers],
         }
 
 
@@ -155,6 +161,8 @@ def read_book(
     how = mapping.answers.get(DUPLICATES_OPTION, "")
     twice = conflicts(sheet, reader, {*tally.multi, *with_empty_sets(sheet)}, how)
     found = row_questions(mapping, tally, sheet, twice, _certain(each for each, _ in used))
+    if reader is None:
+        found += scale_questions(mapping, sheet, {*tally.multi, *with_empty_sets(sheet)})
     return sheet, [*column_questions(mapping, titles), *found]
 
 
@@ -174,13 +182,17 @@ def _planned(
     mapping.answers |= {
         key: said for key, said in ((DUPLICATES_OPTION, asked.duplicates), (BLANK_OPTION, asked.blank)) if said
     }
+    for kind, names in (("ordinal", asked.ordinal), ("number", asked.number)):
+        mapping.answers |= {SCALE + loose(name): kind for name in names}
     tally = Tally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
     first: list[SheetRow] = []
     counted = tally.counted(_kept(rows, first), final=asked.final, fills=asked.blank == EMPTY)
     sheet = gather(counted, asked.final)
     twice = conflicts(sheet, reader, {*tally.multi, *with_empty_sets(sheet)}, asked.duplicates)
     found = [*questions, *row_questions(mapping, tally, sheet, twice, named)]
-    return SheetPlan(mapping, titles, sheet, several, open_ones(found), first)
+    multi = {*tally.multi, *with_empty_sets(sheet)}
+    offers = scale_questions(mapping, sheet, multi) if reader is None else []
+    return SheetPlan(mapping, titles, sheet, several, open_ones(found), first, offers)
 
 
 def _kept(rows: Iterable[TableRow | SheetRow], first: list[SheetRow]) -> Iterator[TableRow | SheetRow]:

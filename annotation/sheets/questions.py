@@ -21,14 +21,26 @@ from annotation.sheets.guessing import (
     take_suffixes,
 )
 from annotation.sheets.mapping import LONG, BookMapping, SheetMapping
-from annotation.sheets.reading import EMPTY_SET, Refused, ValueReader, folded, is_empty_set, loose, ruled_out
+from annotation.sheets.reading import (
+    ASKS,
+    EMPTY_SET,
+    SCALE_VALUE,
+    Refused,
+    ValueReader,
+    folded,
+    is_empty_set,
+    loose,
+    ruled_out,
+)
 from ingest.tables.opening import TableRow
 
 DUPLICATES = REJECT, FIRST, LAST = ("reject", "first", "last")
 BLANKS = NONE, EMPTY = ("none", "empty")
-MAP_OPTION, DUPLICATES_OPTION, BLANK_OPTION = "map", "duplicates", "blank"
+MAP_OPTION, DUPLICATES_OPTION, BLANK_OPTION, SCALE_OPTION = "map", "duplicates", "blank", "ordinal"
 ROWS_LEAST, ROWS_PER_ITEM = 10, 2.0
 SHOWN = 3
+SCALE, SCALE_LEAST = "scale:", 3
+SCALES = ORDINAL, NUMBER, SINGLE = ("ordinal", "number", "single")
 
 
 @dataclass(frozen=True)
@@ -249,6 +261,42 @@ def row_questions(
             )
         )
     return [replace(each, chosen=mapping.answers.get(each.key, "")) for each in found]
+
+
+def scale_questions(mapping: BookMapping, sheet: Gathered, multi: Collection[str]) -> list[Question]:
+    """What dimensions of a new study may be whose values are whole numbers; categories, unless another is chosen."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for rows in (*sheet.answers.values(), *sheet.finals.values()):
+        for row in rows:
+            for name, text in row.values:
+                if text and not ASKS.fullmatch(text):
+                    values[loose(name)].add(text)
+    found = []
+    for name in sheet.dimensions:
+        given = values.get(loose(name), set())
+        if loose(name) in multi or len(given) < SCALE_LEAST or not all(SCALE_VALUE.fullmatch(text) for text in given):
+            continue
+        in_order = sorted(given, key=int)
+        found.append(
+            Question(
+                SCALE + loose(name),
+                f"The values of “{name}” are whole numbers from {in_order[0]} to {in_order[-1]}. Is it a scale?",
+                [
+                    (ORDINAL, "Ordinal: categories in this order"),
+                    (NUMBER, "Number"),
+                    (SINGLE, "Neither: categories without an order"),
+                ],
+                SCALE_OPTION,
+                mapping.answers.get(SCALE + loose(name), SINGLE),
+            )
+        )
+    return found
+
+
+def scales(mapping: BookMapping) -> dict[str, str]:
+    """Of dimensions that are a scale, as `loose` gives their names, the kind that was chosen."""
+    given = {key.removeprefix(SCALE): kind for key, kind in mapping.answers.items() if key.startswith(SCALE)}
+    return {name: kind for name, kind in given.items() if kind in (ORDINAL, NUMBER)}
 
 
 def answer(mapping: BookMapping, key: str, chosen: str) -> None:

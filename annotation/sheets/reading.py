@@ -17,6 +17,8 @@ NAME_MAX = 200
 LIKENESS = 50.0
 PATHS_SHOWN = 10
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+SCALE_VALUE = re.compile(r"-?\d{1,6}")
+"""A whole number of a scale."""
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
 NOTHING_PENDING = "Nothing is pending while screening: write the nearest reason, and say more in the memo."
 EMPTY_SET = "[]"

@@ -9,7 +9,7 @@ from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
 from annotation.sheets.mapping import SEPARATOR
-from annotation.sheets.reading import ASKS, NAME_MAX, is_empty_set, loose, words_of
+from annotation.sheets.reading import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
 from taxonomy.schema import is_key, key_of
 
 CATEGORIES_MAX = 1_000
@@ -25,11 +25,13 @@ def document_from_values(
     note: str = "",
     several: Collection[str] = (),
     levels: Collection[str] = (),
+    scales: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The document of a taxonomy that holds every value of the sheet: single dimensions, none required.
 
     The dimensions named by `several`, and those with an empty set (`[]`), are multi: their cells hold several values.
-    The values of those named by `levels` are paths, whose steps become a tree.
+    The values of those named by `levels` are paths, whose steps become a tree. `scales` are the dimensions whose values
+    are whole numbers, as `loose` gives their names, with their kind: ordinal (categories by value) or number.
 
     A dimension that is answered just where another one has certain values hangs on it (`_conditions`).
 
@@ -63,7 +65,10 @@ def document_from_values(
                 "required": False,
                 "categories": (_tree if of_sheet in trees else _categories)(found[of_sheet]),
             }
-    for name, (above, values) in _conditions(sheet, names, list(made), multi).items():
+            if kind := (scales or {}).get(of_sheet):
+                made[name] |= _scale(name, kind, found[of_sheet])
+    without = multi | {name for name, kind in (scales or {}).items() if kind == "number"}
+    for name, (above, values) in _conditions(sheet, names, list(made), without).items():
         by_value = dict(_by_value(made[above]["categories"]))
         made[name]["applies_when"] = {"dimension": made[above]["key"], "is": sorted(by_value[each] for each in values)}
     document = {"slug": slug, "title": title, "dimensions": list(made.values())}
@@ -71,7 +76,7 @@ def document_from_values(
 
 
 def _conditions(
-    sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str], multi: Collection[str]
+    sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str], without: Collection[str]
 ) -> dict[str, tuple[str, set[str]]]:
     """Which dimension hangs on which earlier one, and on which of its values.
 
@@ -88,7 +93,7 @@ def _conditions(
     found: dict[str, tuple[str, set[str]]] = {}
     for position, name in enumerate(in_order):
         answered = [part for part in parts.values() if name in part]
-        for above in (each for each in in_order[:position] if loose(each) not in multi):
+        for above in (each for each in in_order[:position] if loose(each) not in without):
             values = {part[above] for part in answered if above in part and not ASKS.fullmatch(part[above])}
             n_blank = sum(above not in part for part in answered)
             given = [part for part in parts.values() if above in part and not ASKS.fullmatch(part[above])]
@@ -103,6 +108,18 @@ def _conditions(
                 found[name] = (above, values)
                 break
     return found
+
+
+def _scale(name: str, kind: str, values: dict[str, Counter[str]]) -> dict[str, Any]:
+    """A dimension whose values are whole numbers: categories in order of value, or a number. Raises Invalid."""
+    if not all(SCALE_VALUE.fullmatch(text) for text in values):
+        sentence = f"The values of “{name}” are not all whole numbers, so it can't be {kind}."
+        raise Invalid(sentence, fields={kind: [sentence]})
+    if kind == "number":
+        return {"kind": kind, "categories": []}
+    in_order = dict(sorted(values.items(), key=lambda each: int(each[0])))
+    found = {each["name"]: each for each in _categories(in_order)}
+    return {"kind": kind, "categories": [found[text] for text in in_order]}
 
 
 def _rows(sheet: Gathered) -> Iterable[SheetRow]:

@@ -261,3 +261,38 @@ def test_rest_asks_the_same(shell: Shell) -> None:
     assert send("?duplicates=last").json()["n_refused"] == 3
     with pytest.raises(Invalid):
         import_ratings(user=make.user("olga"), study="study", file=BLANKS.encode(), dimensions=["symptom", "fix"])
+
+
+# Scales
+
+SCALE = "item,rater,severity\n" + "".join(
+    f"acme/rocket#{n},{rater},{(n + place) % 4 * 5}\n"
+    for n in range(1, 9)
+    for place, rater in enumerate(("ann", "ben"))
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kind", "names"),
+    [
+        ([], "single", {"0", "5", "10", "15"}),
+        (["--ordinal"], "ordinal", ["0", "5", "10", "15"]),
+        (["--number"], "number", []),
+    ],
+)
+def test_whole_numbers_are_offered_as_a_scale(shell: Shell, chosen: list[str], kind: str, names: Any) -> None:
+    more = [*chosen, "severity"] if chosen else []
+    shown = "\n".join(shell.run(SCALE, "--dimensions", "severity", "--dry-run", *more))
+    assert "The values of “severity” are whole numbers from 0 to 15. Is it a scale?" in shown
+    assert f"read as: {kind}." in shown
+    shell.run(SCALE, "--dimensions", "severity", *more)
+    (dimension,) = Study.objects.get().taxonomy.versions.get().dimensions.all()
+    found = [each.name for each in dimension.categories.order_by("position")]
+    assert (dimension.kind, set(found) if isinstance(names, set) else found) == (kind, names)
+    assert Rating.objects.count() == 16
+
+
+def test_what_is_no_scale_is_rejected_as_one(shell: Shell) -> None:
+    text = SCALE.replace(",15\n", ",high\n")
+    assert "Is it a scale?" not in "\n".join(shell.run(text, "--dimensions", "severity", "--dry-run"))
+    assert "are not all whole numbers" in shell.asked(text, "--dimensions", "severity", "--ordinal", "severity")

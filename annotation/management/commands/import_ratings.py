@@ -55,6 +55,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--several", default="", metavar="A,B,…", help="dimensions of a new study that take several values"
         )
+        for kind in ("ordinal", "number"):
+            parser.add_argument(
+                f"--{kind}",
+                default="",
+                metavar="A,B,…",
+                help=f"dimensions of a new study whose values are whole numbers: {kind}",
+            )
         parser.add_argument(
             "--guess", action="store_true", help="read all sheets of a workbook as the page would guess them"
         )
@@ -118,6 +125,8 @@ class Command(BaseCommand):
             final=options["final"],
             guess=options["guess"],
             duplicates=options["duplicates"],
+            ordinal=[name.strip() for name in options["ordinal"].split(",") if name.strip()],
+            number=[name.strip() for name in options["number"].split(",") if name.strip()],
             blank=options["blank"],
         )
 
@@ -147,6 +156,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{title or 'The sheet'}: {form}{whose}{when}")
             for column in sheet.columns if sheet.is_used else ():
                 self.stdout.write(f"  {column.name or '(no name)'}: {meaning_of(column)}")
+        for offer in plan.offers:
+            self.stdout.write(f"{offer.text} --ordinal or --number makes it one; read as: {offer.chosen}.")
         self.stdout.write("The first rows:")
         for row in plan.first:
             said = "; ".join(f"{name}: {text}" for name, text in row.values if text)
