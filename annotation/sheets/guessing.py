@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO
@@ -290,7 +290,8 @@ def _guess_columns(mapping: SheetMapping, values: Sequence[_Values], form: str, 
         if pairs := pairs_of(mapping):
             take_pairs(mapping, pairs)
             return
-        by_rater = _by_rater(plain, free, values)
+        taken = {n for n, column in enumerate(mapping.columns) if column.role}
+        by_rater = _by_rater(plain, free, values, taken)
         if not by_rater and (groups := suffixes_of([mapping.columns[n].name for n in free])):
             take_suffixes(mapping, groups)
             free = [n for n in free if not mapping.columns[n].role]
@@ -412,8 +413,13 @@ def _is_answer(values: _Values) -> bool:
     return few and values.longest <= VALUE_CHARACTERS_MOST
 
 
-def _by_rater(plain: Sequence[str], free: Sequence[int], values: Sequence[_Values]) -> dict[int, tuple[str, str]]:
-    """Columns that name a rater, with dimension and rater; of a column named "final" also those with its vocabulary."""
+def _by_rater(
+    plain: Sequence[str], free: Sequence[int], values: Sequence[_Values], taken: Collection[int]
+) -> dict[int, tuple[str, str]]:
+    """Columns that name a rater, with dimension and rater; of a column named "final" also those with its vocabulary.
+
+    Columns that hold a dimension of others come with them, whatever their values: one long text does not lose a rater.
+    """
     found: dict[int, tuple[str, str]] = {}
     for n in free:
         dimension, rater = split_rater(plain[n])
@@ -427,7 +433,15 @@ def _by_rater(plain: Sequence[str], free: Sequence[int], values: Sequence[_Value
         if not alike:
             return {}
         return found | {n: ("", plain[n]) for n in alike}
-    return found if len(raters) >= 2 else {}
+    if len(raters) < 2:
+        return {}
+    dimensions = {dimension for dimension, _ in found.values()}
+    for n, name in enumerate(plain):
+        if n not in found and n not in taken and values[n].n and split_rater(name)[1]:
+            dimension, rater = split_rater(name)
+            if dimension in dimensions:
+                found[n] = dimension, rater
+    return dict(sorted(found.items()))
 
 
 def _alike(one: set[str], other: set[str]) -> float:

@@ -296,3 +296,10 @@ def test_what_is_no_scale_is_rejected_as_one(shell: Shell) -> None:
     text = SCALE.replace(",15\n", ",high\n")
     assert "Is it a scale?" not in "\n".join(shell.run(text, "--dimensions", "severity", "--dry-run"))
     assert "are not all whole numbers" in shell.asked(text, "--dimensions", "severity", "--ordinal", "severity")
+
+
+def test_one_long_text_does_not_lose_the_labels_of_a_rater(shell: Shell) -> None:
+    lines = [f"acme/rocket#{n},bug,bug,bug" for n in range(1, 9)] + [f"acme/rocket#9,{'bug ' * 40},bug,bug"]
+    text = "\n".join(["item,kind_r1,kind_r2,kind_final", *lines]) + "\n"
+    shown = [line.strip() for line in shell.run(text, "--guess", "--dry-run")]
+    assert "kind_r1: answers on “kind”, by r1" in shown and "kind_final: answers on “kind”, by final" in shown
