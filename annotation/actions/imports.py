@@ -232,7 +232,7 @@ def require_answers(questions: Sequence[Question]) -> None:
         return
     fields: dict[str, list[str]] = defaultdict(list)
     for each in questions:
-        fields[each.option].append(each.text)
+        fields[each.option].append(each.in_full)
     n = len(questions)
     raise Invalid(
         f"Nothing was stored: {n} question{'s' if n > 1 else ''} about the sheet {'are' if n > 1 else 'is'} open.",

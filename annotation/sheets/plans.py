@@ -67,7 +67,7 @@ class SheetPlan:
                 _sheet_document(sheet, title) for sheet, title in zip(self.mapping.sheets, self.titles, strict=True)
             ],
             "rows": [_row_document(row) for row in self.first],
-            "questions": [{"option": each.option, "question": each.text} for each in self.questions],
+            "questions": [{"option": each.option, "question": each.in_full} for each in self.questions],
             "offers": [{"option": each.option, "question": each.text, "chosen": each.chosen} for each in self.offers],
         }
 
@@ -105,7 +105,7 @@ def _with_questions(error: Invalid, file: BinaryIO, name: str, asked: Options) -
     except Invalid:
         return error
     titles = [book.title_of(number) for number in range(len(book.sheets))]
-    found = [each.text for each in column_questions(mapping, titles, _named_columns(asked))]
+    found = [each.in_full for each in column_questions(mapping, titles, _named_columns(asked))]
     return Invalid(" ".join([error.message, *found]), code=error.code, fields=error.fields) if found else error
 
 

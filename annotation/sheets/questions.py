@@ -52,6 +52,12 @@ class Question:
     answers: Sequence[tuple[str, str]]
     option: str
     chosen: str = ""
+    how: str = ""
+    """How the option is written; the page has no use for it."""
+
+    @property
+    def in_full(self) -> str:
+        return f"{self.text} {self.how}".strip()
 
 
 @dataclass
@@ -157,10 +163,10 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
         words = ", ".join(f"“{rater}” for “{answer}”" for rater, answer in pairs)
         yield Question(
             f"pairs:{number}",
-            f"Some columns{_of(title)} seem to name the raters of others: {words}. Confirm it: {asked}. Or name the "
-            "columns that hold what they are.",
+            f"Some columns{_of(title)} seem to name the raters of others: {words}. Do they?",
             [("raters", "They name the raters"), ("dimensions", "Every column is a dimension of its own")],
             MAP_OPTION,
+            how=f"If they do: {asked}. Or name the columns that hold what they are.",
         )
         return
     groups = {
@@ -179,9 +185,10 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
     yield Question(
         f"suffixes:{number}",
         f"Columns{_of(title)} differ by a suffix: {', '.join(f'“{head}”' for head in heads)}. Are these labels of "
-        f"several raters ({as_raters}) or different dimensions ({as_dimensions})?",
+        "several raters, or different dimensions?",
         [("raters", "Labels of several raters, and the final label"), ("dimensions", "Different dimensions")],
         MAP_OPTION,
+        how=f"Labels of several raters: {as_raters}. Different dimensions: {as_dimensions}.",
     )
 
 
