@@ -156,6 +156,9 @@ class Ratings(APIView):
             VERSION,
             FORMAT,
             OpenApiParameter("revision", str, enum=["blind", "current"]),
+            OpenApiParameter(
+                "shape", str, enum=list(SHAPES), description="Of a file: wide has a row for each part and rater."
+            ),
             CURSOR,
             PAGE_SIZE,
         ],
@@ -170,9 +173,11 @@ class Ratings(APIView):
             "revision": choice_in_address(request, "revision", REVISIONS, None),
             "version": number_in_address(request, "version"),
         }
+        shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            answer: Any = rows.streamed(seat, "ratings", format, options=asked)
-            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(asked))
+            answer: Any = rows.streamed(seat, "ratings", format, options={**asked, "shape": shape})
+            filters = filters_of({**asked, "shape": shape})
+            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters)
         else:
             answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)

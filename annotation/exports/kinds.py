@@ -92,7 +92,15 @@ KINDS: dict[str, Kind] = {
         "Agreed labels", write_rows, "round", "dimension", "version", "shape", rounds=rounds_in_sight
     ),
     "ratings": kind_of_rows(
-        "Ratings", write_rows, "round", "dimension", "version", "revision", "raters", rounds=rounds_in_sight
+        "Ratings",
+        write_rows,
+        "round",
+        "dimension",
+        "version",
+        "revision",
+        "raters",
+        "shape",
+        rounds=rounds_in_sight,
     ),
     "resolutions": kind_of_rows("Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight),
     "evidence": kind_of_rows("Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight),

@@ -312,26 +312,29 @@ def written(
 
     Labels and ratings come as batches, all else row by row. Raises what the reading of this kind does.
     """
-    if what == "labels":
+    if what in ("labels", "ratings"):
+        read = {"labels": label_batches, "ratings": rating_batches}[what]
         asked = {name: value for name, value in options.items() if name != "shape"}
-        found = label_batches(seat, **asked)
+        found = read(seat, **asked)
         if options.get("shape") != "wide":
             return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
-        dimensions = _dimensions(seat, **asked)
-        wide = ((place, each) for place, batch in found for each in widened([batch], dimensions))
-        return write_batches(wide_columns(dimensions), format, _told_batches(seat, wide, tell))
-    if what == "ratings":
-        return write_batches(COLUMNS[what], format, _told_batches(seat, rating_batches(seat, **options), tell))
+        narrowed = {name: value for name, value in asked.items() if name in ("round_number", "dimension", "version")}
+        dimensions = _dimensions(seat, what, **narrowed)
+        wide = ((place, each) for place, batch in found for each in widened(what, [batch], dimensions))
+        return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
     return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))
 
 
 def _dimensions(
-    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
+    seat: Seat, what: str, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
 ) -> list[tuple[str, str]]:
-    """Key and kind of the dimensions that labels can have, those of the newest version first."""
+    """Key and kind of the dimensions that labels or ratings can have, those of the newest version first."""
     told_in = _told_in(seat, version, round_number)
-    standing = standing_version(seat.study) if told_in is None else None
-    versions = {told_in or label_version(each, standing) for each in in_sight(seat, round_number)}
+    if what == "labels":
+        standing = standing_version(seat.study) if told_in is None else None
+        versions = {told_in or label_version(each, standing) for each in in_sight(seat, round_number)}
+    else:
+        versions = {told_in or each.taxonomy_version for each in read_by(seat, round_number)}
     found: dict[str, str] = {}
     for each in sorted(versions, key=lambda version: (-version.number, version.pk)):
         for one in published_version(each.pk).dimensions:

@@ -1,4 +1,4 @@
-"""Agreed labels as a wide table: one row for each part of an item, one column for each dimension; pure."""
+"""Agreed labels and ratings as wide tables: a row for each part, a column for each dimension; pure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from annotation.exports.writers import REPEATED
+from annotation.exports.writers import COLUMNS, REPEATED, cell
 
 PLACE: Mapping[str, pa.DataType] = {
     "item": pa.string(),
@@ -18,29 +18,43 @@ PLACE: Mapping[str, pa.DataType] = {
     "round_label": REPEATED,
     "taxonomy_version": pa.int32(),
 }
+RATED = ("item", "part", "round", "round_label", "rater")
+NOTED = ("memo", "seconds", "revision", "taxonomy_version")
+TAKEN = frozenset({*PLACE, *COLUMNS["ratings"]})
 KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
 
+Dimensions = Sequence[tuple[str, str]]
+"""Key and kind of each."""
 
-def wide_columns(dimensions: Sequence[tuple[str, str]]) -> dict[str, pa.DataType]:
-    """The columns of dimensions (key and kind): the place, their values, and by which method they were agreed."""
-    names = _names(dimensions)
-    values = {names[key]: KINDS.get(kind, REPEATED) for key, kind in dimensions}
+
+def wide_columns(what: str, dimensions: Dimensions) -> dict[str, pa.DataType]:
+    """The columns of wide labels or ratings.
+
+    Of labels: the place, a value of each dimension, and by which method each was agreed. Of ratings: the place with the
+    rater, a value of each dimension as text (PENDING is no number and no mark), memo, seconds and revision.
+    """
+    if what == "ratings":
+        columns = COLUMNS["ratings"]
+        values = {name_of(key): KINDS[kind] if kind == "multi" else REPEATED for key, kind in dimensions}
+        return {**{name: columns[name] for name in RATED}, **values, **{name: columns[name] for name in NOTED}}
+    values = {name_of(key): KINDS.get(kind, REPEATED) for key, kind in dimensions}
     return {**PLACE, **values, **{f"{name}.method": REPEATED for name in values}}
 
 
-def _names(dimensions: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Of dimensions the name of their column: their key, unless the place has it."""
-    return {key: f"{key}.label" if key in PLACE else key for key, _ in dimensions}
+def name_of(key: str) -> str:
+    """The column of a dimension: its key, unless another column of such files has that name."""
+    return f"{key}.label" if key in TAKEN else key
 
 
-def widened(batches: Iterable[pa.RecordBatch], dimensions: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
-    """Long batches as wide ones; the rows of a part stand together in them."""
+def widened(what: str, batches: Iterable[pa.RecordBatch], dimensions: Dimensions) -> Iterator[pa.RecordBatch]:
+    """Long batches of labels or ratings as wide ones; the rows of an item stand together in them."""
+    widen = {"labels": _labels, "ratings": _ratings}[what]
     for batch in batches:
         if batch.num_rows:
-            yield _widened(batch, dimensions)
+            yield widen(batch, dimensions)
 
 
-def _widened(batch: pa.RecordBatch, dimensions: Sequence[tuple[str, str]]) -> pa.RecordBatch:
+def _labels(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
     items = batch["item"].dictionary_encode().indices.to_numpy()
     parts = batch["part"].to_numpy()
     is_first = np.ones(batch.num_rows, dtype=bool)
@@ -54,17 +68,44 @@ def _widened(batch: pa.RecordBatch, dimensions: Sequence[tuple[str, str]]) -> pa
         columns[name] = pa.array(newest)
     columns["round_label"] = _label(batch, rows, columns["round"])
     columns = {name: columns[name] for name in PLACE}
-    known = batch["dimension"].dictionary.to_pylist()
-    which = batch["dimension"].indices.to_numpy()
     methods: dict[str, Any] = {}
-    for key, kind in dimensions:
-        mine = np.flatnonzero(which == known.index(key)) if key in known else np.zeros(0, dtype=np.int64)
-        name = _names([(key, kind)])[key]
-        columns[name] = _values(batch["values"], _at(batch["values"], mine, rows, n), kind)
+    for key, kind, mine in _apart(batch, dimensions):
+        columns[name_of(key)] = _values(batch["values"], _at(batch["values"], mine, rows, n), kind)
         at = _at(batch["method"], mine, rows, n)
-        methods[f"{name}.method"] = pa.DictionaryArray.from_arrays(at, batch["method"].dictionary)
+        methods[f"{name_of(key)}.method"] = pa.DictionaryArray.from_arrays(at, batch["method"].dictionary)
     columns |= methods
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _ratings(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
+    """A row for each item, part, rater and revision, in this order."""
+    keys = [
+        batch["item"].dictionary_encode().indices.to_numpy(),
+        batch["part"].to_numpy(),
+        batch["rater"].indices.to_numpy(),
+        batch["revision"].indices.to_numpy(),
+    ]
+    _, firsts, rows = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    rows, taken, n = rows.reshape(-1), pa.array(firsts), len(firsts)
+    columns = {name: batch[name].take(taken) for name in RATED}
+    for key, kind, mine in _apart(batch, dimensions):
+        at = _at(batch["values"], mine, rows, n)
+        if kind != "multi":
+            words = [str(cell(json.loads(each))) for each in batch["values"].dictionary.to_pylist()]
+            columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, pa.array(words, pa.string()))
+        else:
+            columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, batch["values"].dictionary)
+    columns |= {name: batch[name].take(taken) for name in NOTED}
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _apart(batch: pa.RecordBatch, dimensions: Dimensions) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Key and kind of each dimension, and which rows of a long batch are about it."""
+    known = batch["dimension"].dictionary.to_pylist()
+    which = batch["dimension"].indices.to_numpy()
+    for key, kind in dimensions:
+        mine = np.flatnonzero(which == known.index(key)) if key in known else np.zeros(0, dtype=np.int64)
+        yield key, kind, mine
 
 
 def _label(batch: pa.RecordBatch, rows: np.ndarray, newest: pa.Array) -> pa.DictionaryArray:

@@ -102,7 +102,7 @@ def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[
         "version": [("", "as the study stands"), *((str(each.number), f"version {each.number}") for each in versions)],
         "raters": [("", "all of them"), *((each.code or "", each.code or "") for each in raters)],
         "revision": [("", "blind, and current where changed"), ("blind", "blind"), ("current", "current")],
-        "shape": [("", "long: a row for each label"), ("wide", "wide: a row for each item")],
+        "shape": [("", "long: a row for each label"), ("wide", "wide: a row for each part, and rater")],
     }
     return {
         "kinds": list(KINDS.items()),
@@ -151,7 +151,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
         "dimension": request.GET.get("dimension") or None,
         "version": number_of(request, "version"),
     }
-    if what == "labels" and request.GET.get("shape") == "wide":
+    if what in ("labels", "ratings") and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
     answer = rows.streamed(seat, what, format, options=asked)
     if what in SINGLE_ANSWERS:

@@ -1,6 +1,6 @@
-"""Ratings that are exported, imported into an empty study and exported again are equal to the byte.
+"""Ratings, long or wide, that are exported, imported into an empty study and exported again are equal to the byte.
 
-Agreed labels, long or wide, come back with equal values.
+Agreed labels, long or wide, come back with equal values and the method `imported`.
 """
 
 import csv
@@ -17,7 +17,16 @@ from annotation.exports import rows
 from tests import builders as make
 from tests.annotation.test_cells import FIX
 
-SEEDS = 3
+SEEDS = 2
+KINDS = (
+    FIX
+    + """
+  - {key: seconds, title: Seconds to the crash, kind: number, required: false}
+  - {key: known, title: Known, kind: boolean, required: false}
+  - {key: rater, title: Remark, kind: text, required: false}
+"""
+)
+"""Every kind of dimension; two have the name of a column."""
 LABELS = ["1", "2", "5"], ["pilot", "1", "2"], ["early", "late"]
 
 
@@ -40,7 +49,12 @@ def sheet_of(chance: random.Random) -> str:
                 symptom = chance.choice(["io", "output", "both", "crash", "crash"])
                 if rater != "final" and chance.random() < 0.15:
                     symptom = "PENDING"
-                for dimension, value in [*(("fix", each) for each in fix), ("symptom", symptom)]:
+                more = [
+                    ("seconds", chance.choice(["", "3", "2.5", "-1"])),
+                    ("known", chance.choice(["", "true", "false"])),
+                    ("rater", chance.choice(["", "a; b", "two\nlines", "-3", "[]"])),
+                ]
+                for dimension, value in [*(("fix", each) for each in fix), ("symptom", symptom), *more]:
                     lines.writerow([*place, dimension, value, seconds, memo])
     return out.getvalue()
 
@@ -55,10 +69,8 @@ def take(study: str, name: str, text: bytes) -> None:
     assert report.refusals == []
 
 
-def labels_of(study: str) -> list[tuple[str, ...]]:
-    read = csv.DictReader(io.StringIO(exported(study, "labels").decode()))
-    names = ("item", "part", "round", "round_label", "dimension", "values")
-    return [tuple(row[name] for name in names) for row in read if row["method"] == "imported"]
+def labels_of(study: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(exported(study, "labels").decode())))
 
 
 @pytest.mark.django_db
@@ -77,14 +89,19 @@ def test_many_exported_ratings_come_back_to_the_byte(seed: int, shape: str) -> N
 
 
 def check(seed: int, shape: str) -> None:
-    taxonomy = make.version(FIX).taxonomy
+    taxonomy = make.version(KINDS).taxonomy
     for slug in ("first", "second"):
         create_study(user=make.user("olga"), slug=slug, title=slug, taxonomy=taxonomy.slug)
     take("first", "sheet.csv", sheet_of(random.Random(seed)).encode())
-    file = exported("first", "ratings")
+    file = exported("first", "ratings", shape=shape)
     assert all(each in file for each in (b"[]", b"PENDING", b",2,")), "the sheet has too little in it"
     take("second", "ratings.csv", file)
-    assert exported("second", "ratings") == file
-    decided = labels_of("first")
-    take("second", "labels.csv", exported("first", "labels", **({"shape": "wide"} if shape == "wide" else {})))
-    assert decided and [each for each in labels_of("second") if each in decided] == decided
+    assert exported("second", "ratings") == exported("first", "ratings")
+    assert exported("second", "ratings", shape=shape) == file
+
+    before = labels_of("first")
+    take("second", "labels.csv", exported("first", "labels", shape=shape))
+    after = labels_of("second")
+    names = ("item", "part", "round", "round_label", "dimension", "values")
+    assert [[row[name] for name in names] for row in after] == [[row[name] for name in names] for row in before]
+    assert before and {row["method"] for row in after} == {"imported"}

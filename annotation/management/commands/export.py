@@ -39,7 +39,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--raters", metavar="CODES", help="ratings of these alone, as R1,R2")
         parser.add_argument("--revision", choices=REVISIONS, help="ratings of this one alone")
-        parser.add_argument("--shape", choices=SHAPES, help="labels as long or wide table")
+        parser.add_argument("--shape", choices=SHAPES, help="labels or ratings as long or wide table")
         parser.add_argument(
             "--option", action="append", default=[], metavar="NAME=VALUE", help="another option of the kind"
         )
