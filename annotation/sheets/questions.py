@@ -3,6 +3,7 @@
 Each names the option that answers it in the shell and over REST; the page keeps answers by key.
 """
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -159,7 +160,7 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
     columns = {column.name: column for column in sheet.columns if column.role == "answer"}
     pairs = [(rater, answer) for rater, answer in pairs_of(sheet) if answer in columns]
     if pairs and not named.issuperset(answer.casefold() for _, answer in pairs):
-        asked = " ".join(f"{columns[answer].dimension}{BY}{rater}={answer}" for rater, answer in pairs)
+        asked = " ".join(_option(columns[answer].dimension, rater, answer) for rater, answer in pairs)
         words = ", ".join(f"“{rater}” for “{answer}”" for rater, answer in pairs)
         yield Question(
             f"pairs:{number}",
@@ -179,9 +180,9 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
         return
     heads = [head for group in groups.values() for head in group]
     as_raters = " ".join(
-        f"{stem}{BY}{rater or 'RATER'}={head}" for stem, group in groups.items() for head, rater in group.items()
+        _option(stem, rater or "RATER", head) for stem, group in groups.items() for head, rater in group.items()
     )
-    as_dimensions = " ".join(f"{head}={head}" for head in heads)
+    as_dimensions = " ".join(shlex.quote(f"{head}={head}") for head in heads)
     yield Question(
         f"suffixes:{number}",
         f"Columns{_of(title)} differ by a suffix: {', '.join(f'“{head}”' for head in heads)}. Are these labels of "
@@ -190,6 +191,11 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
         MAP_OPTION,
         how=f"Labels of several raters: {as_raters}. Different dimensions: {as_dimensions}.",
     )
+
+
+def _option(dimension: str, rater: str, column: str) -> str:
+    """As one word of the shell."""
+    return shlex.quote(f"{dimension}{BY}{rater}={column}")
 
 
 def _doubled(sheet: SheetMapping, number: int, title: str) -> Iterator[Question]:
@@ -231,6 +237,8 @@ def row_questions(
                 MAP_OPTION,
             )
         )
+    if not sheet.raters and sheet.finals and "rater" not in named:
+        found += _final_alone(mapping)
     for title, n_rows in tally.n_rows.items():
         n_units = len(tally.units[title])
         if n_rows >= ROWS_LEAST and n_rows >= ROWS_PER_ITEM * n_units and "item" not in named:
@@ -268,6 +276,22 @@ def row_questions(
             )
         )
     return [replace(each, chosen=mapping.answers.get(each.key, "")) for each in found]
+
+
+def _final_alone(mapping: BookMapping) -> Iterator[Question]:
+    """Whether labels are final that a guess takes for such, where the file has no labels of raters."""
+    guessed = [sheet for sheet in mapping.sheets if sheet.is_used and sheet.place("version") < 0]
+    if not guessed or any(sheet.place("rater") >= 0 for sheet in guessed):
+        return
+    answers = [column for sheet in guessed for column in sheet.columns if column.role == "answer"]
+    names = dict.fromkeys(_option(column.dimension, mapping.final, column.name) for column in answers)
+    yield Question(
+        "final_alone",
+        "By its name, the file has final labels, and it has no labels of raters. Is that right?",
+        [("yes", "All labels are final")],
+        MAP_OPTION,
+        how=f"If it is: {' '.join(names)}. If they are by raters: rater=COLUMN, or a rater in place of {mapping.final}.",
+    )
 
 
 def scale_questions(mapping: BookMapping, sheet: Gathered, multi: Collection[str]) -> list[Question]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ class Shell:
         self.folder = folder
         make.user("olga")
 
-    def run(self, text: str, *options: str, study: str = "study", create: bool = True) -> list[str]:
-        path = self.folder / "sheet.csv"
+    def run(
+        self, text: str, *options: str, study: str = "study", create: bool = True, name: str = "sheet.csv"
+    ) -> list[str]:
+        path = self.folder / name
         path.write_text(text)
         out = io.StringIO()
         more = ["--create", "--owner", "olga"] if create else []
@@ -63,11 +66,10 @@ def shell(tmp_path: Path) -> Shell:
 def test_suffixes_of_columns_are_a_question(shell: Shell) -> None:
     asked = shell.asked(SUFFIXES, "--guess")
     assert "“task_type_A”, “task_type_B”, “task_type_selected”" in asked and "--map" in asked
-    found = "task type@A=task_type_A task type@B=task_type_B task type@final=task_type_selected"
+    found = "'task type@A=task_type_A' 'task type@B=task_type_B' 'task type@final=task_type_selected'"
     assert found in asked
     assert found in shell.asked(SUFFIXES)  # without --guess, too: no column holds the rater
-    pairs = [pair.replace("task type", "type") for pair in found.replace("task type@", "task_type@").split()]
-    shell.run(SUFFIXES, "--map", *pairs)
+    shell.run(SUFFIXES, "--map", *shlex.split(found))
     assert (Rating.objects.count(), Resolution.objects.count()) == (16, 8)
     assert set(Membership.objects.exclude(code=None).values_list("name", flat=True)) == {"A", "B"}
 
@@ -119,6 +121,16 @@ def test_one_rater_alone_is_a_question(shell: Shell) -> None:
     assert "one rater, “sheet”" in asked and "--map" in asked
     shell.run(text, "--guess", "--dimensions", "kind", "--map", "rater=worker")
     assert Rating.objects.count() == 10
+
+
+def test_final_labels_alone_are_a_question(shell: Shell) -> None:
+    text = "link,fix pattern\n" + "".join(f"acme/rocket#{n},{'bug' if n % 2 else 'docs'}\n" for n in range(8))
+    asked = shell.asked(text, "--guess", name="final_faults.csv")
+    assert "has no labels of raters" in asked and "'fix pattern@final=fix pattern'" in asked
+    shell.run(text, "--guess", "--map", "fix pattern@final=fix pattern", name="final_faults.csv")
+    assert (Rating.objects.count(), Resolution.objects.count()) == (0, 8)
+    shell.run(text, "--guess", "--map", "fix pattern@ann=fix pattern", name="final_faults.csv", study="by-ann")
+    assert (Rating.objects.count(), Resolution.objects.count()) == (8, 8)
 
 
 def test_far_fewer_items_than_rows_are_a_question(shell: Shell) -> None:
