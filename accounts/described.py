@@ -29,22 +29,23 @@ class Fields(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """What one method of one address takes. `body`: None where the description gives no fields."""
+    """What one method of one address takes. `bodies`: the fields by content type, where the description gives any."""
 
     parameters: Mapping[str, OpenApiParameter]
-    body: Fields | None
+    bodies: Mapping[str, Fields]
 
 
 def require_described(request: Request, view: Any) -> None:
-    """Raises Invalid for a parameter, a parameter's value or a field of a JSON body that the description rules out."""
+    """Raises Invalid for a parameter, a parameter's value or a field of a body that the description rules out."""
     if request.method in (None, "OPTIONS") or not hasattr(view, str(request.method).lower()):
         return
     operation = operation_of(view.__class__, "GET" if request.method == "HEAD" else str(request.method))
     if fields := wrong_parameters(operation.parameters, request.query_params):
         raise Invalid("The address can't be read.", fields=fields)
-    if operation.body is not None and (request.content_type or "").split(";")[0].strip() == "application/json":
+    known = operation.bodies.get((request.content_type or "").split(";")[0].strip().lower())
+    if known is not None:
         sent: Any = request.data
-        if fields := dict(unknown_fields(operation.body, sent)):
+        if fields := dict(unknown_fields(known, sent)):
             raise Invalid("Some fields are not known.", fields=fields)
 
 
@@ -53,23 +54,31 @@ def operation_of(view: type[Any], method: str) -> Operation:
     """What the description of a view's method names."""
     described = getattr(getattr(view, method.lower()), "kwargs", {}).get("schema")
     parameters: dict[str, OpenApiParameter] = {}
-    body = None
+    bodies: Mapping[str, Fields] = {}
     if described is not None:
         schema = described()
         schema.view, schema.method = view(request=None, args=(), kwargs={}, format_kwarg=None), method
         named = [each for each in schema.get_override_parameters() if isinstance(each, OpenApiParameter)]
         parameters = {each.name: each for each in named if each.location == OpenApiParameter.QUERY}
-        body = None if method == "GET" else _body_of(schema.get_request_serializer())
+        bodies = {} if method == "GET" else _bodies_of(schema.get_request_serializer())
     pages = getattr(view, "pagination_class", None)
     if method == "GET" and hasattr(view, "list") and pages is not None:
         for each in pages().get_schema_operation_parameters(view):
             parameters.setdefault(each["name"], OpenApiParameter(each["name"], str))
-    return Operation(parameters, body)
+    return Operation(parameters, bodies)
+
+
+def _bodies_of(described: Any) -> Mapping[str, Fields]:
+    if not isinstance(described, Mapping):
+        described = {"application/json": described}
+    bodies = {kind: _body_of(each) for kind, each in described.items()}
+    return {kind: fields for kind, fields in bodies.items() if fields is not None}
 
 
 def _body_of(described: Any) -> Fields | None:
-    if isinstance(described, Mapping):
-        described = described.get("application/json")
+    if isinstance(described, Mapping):  # a schema; one without properties does not name its fields
+        properties = described.get("properties")
+        return Fields(dict.fromkeys(properties)) if properties else None
     if isinstance(described, type) and issubclass(described, serializers.BaseSerializer):
         described = described()
     return _fields_of(described)

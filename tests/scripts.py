@@ -28,6 +28,10 @@ class Script:
             headers={**self.headers, **headers},
         )
 
+    def send_form(self, path: str, fields: dict[str, Any]) -> Any:
+        """A form with files, as multipart/form-data."""
+        return self.client.post(BASE + path, fields, headers=self.headers)
+
     def refused(self, method: str, path: str, body: Any, status: int = 422) -> dict[str, list[str]]:
         """The fields that an answer names; it must be of the one error shape."""
         answer = self.send(method, path, body)

@@ -130,6 +130,9 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
     if size > settings.UPLOAD_BYTES_MAX:
         raise Invalid(f"The sheet is larger than {settings.UPLOAD_BYTES_MAX // 2**20} MB.", code="too_large")
     options = request.query_params if isinstance(given, bytes) else sent
+    if options is sent and request.query_params:
+        sentence = "Beside a file, send it as a field of the form."
+        raise Invalid("The sheet was not read.", fields=dict.fromkeys(request.query_params, [sentence]))
     report = import_ratings(
         user=seat.user,
         study=seat.study.slug,

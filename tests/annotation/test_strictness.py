@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
 from accounts.described import operation_of
 from annotation.actions import choosing
-from annotation.models import AuditEvent, Sample, SampleIssue, Study
+from annotation.models import AuditEvent, Rating, Sample, SampleIssue, Study
+from ingest.models import FetchRun
 from tests import builders as make
 from tests.scripts import Script
 
@@ -117,6 +119,32 @@ def test_an_unknown_field_is_named_with_the_nearest(
     fields = Script("olga").refused("POST", path, body)
     assert list(fields) == [field] and f"Did you mean “{nearest}”?" in fields[field][0], fields
     assert not Sample.objects.exists() and Study.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "nearest"),
+    [
+        ("studies/study/ratings/", "dimension", "dimensions"),
+        ("fetches/", "repsitory", "repository"),
+        ("taxonomies/", "text", ""),
+    ],
+)
+def test_an_unknown_field_of_a_form_is_named_with_the_nearest(
+    study: Study, path: str, field: str, nearest: str
+) -> None:
+    n_ratings = Rating.objects.count()
+    file = SimpleUploadedFile("sheet.csv", b"item,rater,dimension,value\nacme/rocket#1,dora,symptom,crash\n")
+    answer = Script("olga").send_form(path, {"file": file, field: "x"})
+    assert answer.status_code == 422, answer.content
+    fields = answer.json()["fields"]
+    assert list(fields) == [field] and (f"Did you mean “{nearest}”?" in fields[field][0]) == bool(nearest), fields
+    assert Rating.objects.count() == n_ratings and not FetchRun.objects.exists()
+
+
+def test_an_option_in_the_address_of_a_form_is_not_passed_over(study: Study) -> None:
+    file = SimpleUploadedFile("sheet.csv", b"item,rater,dimension,value\nacme/rocket#1,dora,symptom,crash\n")
+    answer = Script("olga").send_form("studies/study/ratings/?duplicates=last", {"file": file})
+    assert answer.status_code == 422 and list(answer.json()["fields"]) == ["duplicates"], answer.content
 
 
 def test_every_operation_says_what_it_takes() -> None:
