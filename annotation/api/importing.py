@@ -132,7 +132,7 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
     options = request.query_params if isinstance(given, bytes) else sent
     if options is sent and request.query_params:
         sentence = "Beside a file, send it as a field of the form."
-        raise Invalid("The sheet was not read.", fields=dict.fromkeys(request.query_params, [sentence]))
+        raise Invalid("The sheet was not read.", fields={name: [sentence] for name in request.query_params})
     report = import_ratings(
         user=seat.user,
         study=seat.study.slug,

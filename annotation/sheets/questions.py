@@ -290,7 +290,8 @@ def _final_alone(mapping: BookMapping) -> Iterator[Question]:
         "By its name, the file has final labels, and it has no labels of raters. Is that right?",
         [("yes", "All labels are final")],
         MAP_OPTION,
-        how=f"If it is: {' '.join(names)}. If they are by raters: rater=COLUMN, or a rater in place of {mapping.final}.",
+        how=f"If it is: {' '.join(names)}. Else name the column of the rater (rater=COLUMN) or a rater in place of "
+        f"{mapping.final}.",
     )
 
 
