@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db.migrations import AlterField
 
 
 class AddIndexOnLarge(AddIndexConcurrently):
@@ -21,3 +22,24 @@ class AddIndexOnLarge(AddIndexConcurrently):
         super().database_forwards(app_label, schema_editor, from_state, to_state)
         if not settings.PGBOUNCER:
             schema_editor.execute("RESET lock_timeout")
+
+
+class DropForeignKeyIndex(AlterField):
+    """Drops the index of a foreign key that has `db_index=False` now, in a migration with `atomic = False`.
+
+    Nobody waits for it: Django's AlterField would drop the foreign key, too, and check every row to make it again.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        model = from_state.apps.get_model(app_label, self.model_name)
+        column = model._meta.get_field(self.name).column
+        own = {each.name for each in model._meta.indexes}
+        for name in schema_editor._constraint_names(
+            model, [column], index=True, unique=False, primary_key=False, exclude=own
+        ):
+            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema_editor.quote_name(name)}")
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        model = to_state.apps.get_model(app_label, self.model_name)
+        field = model._meta.get_field(self.name)
+        schema_editor.execute(schema_editor._create_index_sql(model, fields=[field], concurrently=True))

@@ -23,15 +23,21 @@ class Assignment(Public, models.Model):
     UNFINISHED = (State.WAITING, State.LEASED)
     FINISHED = (State.SUBMITTED, State.SKIPPED)
 
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="assignments")
+    round = models.ForeignKey(  # found by the constraints' indexes
+        Round, on_delete=models.PROTECT, related_name="assignments", db_index=False
+    )
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
     rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="assignments")
     slot = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 … N; none for an arbiter.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     position = models.PositiveIntegerField(help_text="The item's place in this rater's own order.")
     lease_until = models.DateTimeField(null=True, blank=True)
-    blind = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    current = models.ForeignKey("Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    blind = models.ForeignKey(
+        "Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
+    current = models.ForeignKey(
+        "Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     unblinded = models.BooleanField(
         default=False, db_default=False,
         help_text="Of a third rater who could read the answers before they were asked; they give no blind revision.",
@@ -60,6 +66,8 @@ class Assignment(Public, models.Model):
                 name="answers_out_of_the_ordinary",
             ),
             models.Index(fields=["round", "current"], condition=Q(current__isnull=False), name="answers_by_age"),
+            models.Index(fields=["blind"], condition=Q(blind__isnull=False), name="assignments_by_blind"),
+            models.Index(fields=["current"], condition=Q(current__isnull=False), name="assignments_by_current"),
         ]
 
     @property

@@ -123,7 +123,9 @@ class RoundItemQuerySet(models.QuerySet["RoundItem"]):
 class RoundItem(models.Model):
     """An item of a round, its place in the order, and how many raters it is to have."""
 
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="round_items")
+    round = models.ForeignKey(  # found by the constraints' indexes
+        Round, on_delete=models.PROTECT, related_name="round_items", db_index=False
+    )
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="round_items")
     position = models.PositiveIntegerField()
     n_raters = models.PositiveSmallIntegerField()

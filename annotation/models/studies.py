@@ -327,7 +327,9 @@ class Sample(models.Model):
 class SampleIssue(models.Model):
     """One drawn issue: where in the order, and from which stratum."""
 
-    sample = models.ForeignKey(Sample, on_delete=models.PROTECT, related_name="drawn")
+    sample = models.ForeignKey(  # found by the constraints' indexes
+        Sample, on_delete=models.PROTECT, related_name="drawn", db_index=False
+    )
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, related_name="+")
     position = models.PositiveIntegerField()
     stratum = models.CharField(max_length=200, blank=True)
@@ -348,7 +350,9 @@ class Item(models.Model):
         IN = "in"
         OUT = "out"
 
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="items")
+    study = models.ForeignKey(  # found by the constraints' indexes
+        Study, on_delete=models.PROTECT, related_name="items", db_index=False
+    )
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     identifier = models.CharField(max_length=500)
     snapshot = models.ForeignKey(
@@ -358,7 +362,7 @@ class Item(models.Model):
     screening = models.CharField(max_length=10, choices=Screening.choices, default=Screening.UNSCREENED)
     screening_reason = models.CharField(max_length=200, blank=True)
     screened_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     screened_at = models.DateTimeField(null=True, blank=True)
     attributes = models.JSONField(default=dict, blank=True)
@@ -368,6 +372,9 @@ class Item(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "identifier"], name="an_item_is_in_a_study_once"),
             models.UniqueConstraint(fields=["study", "issue"], name="an_issue_is_one_item_of_a_study"),
+        ]
+        indexes = [
+            models.Index(fields=["screened_by"], condition=Q(screened_by__isnull=False), name="items_by_screener"),
         ]
 
     def __str__(self) -> str:

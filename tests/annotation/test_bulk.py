@@ -146,6 +146,22 @@ def test_jobs_write_what_a_request_writes(study: Study, mode: str, monkeypatch: 
     assert all(each.n_done == each.n_total for each in BulkJob.objects.all())
 
 
+def test_items_that_were_all_made_are_not_looked_up_again(study: Study) -> None:
+    seat = make.owner_seat(study)
+    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    with CaptureQueriesContext(connection) as asked:
+        rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"], n_items=10)
+    assert sum("INSERT INTO annotation_item " in each["sql"] for each in asked) == 1
+    assert not [
+        each["sql"] for each in asked if each["sql"].startswith(("SELECT identifier", "UPDATE annotation_item"))
+    ]
+    names = [each.issue.identifier for each in sample.drawn.order_by("position")[10:20]]
+    Item.objects.create(study=study, identifier=names[3])  # imported before its issue was stored
+    rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"], n_items=10)
+    assert Item.objects.get(identifier=names[3]).issue is not None
+    assert RoundItem.objects.filter(round__number=2, item__identifier__in=names).count() == 10
+
+
 def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, large: None) -> None:
     olga, bob = Caller("olga"), Caller("bob", "rate")
     made = olga.post("studies/study/samples/", {"filter": {"repository": "acme/rocket"}, "size": 20})

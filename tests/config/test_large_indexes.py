@@ -5,9 +5,10 @@ from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import connection
 from django.db.migrations import AddConstraint, AddIndex, CreateModel, Migration, RunSQL
 from django.db.migrations.loader import MigrationLoader
-from django.db.models import Index, UniqueConstraint
+from django.db.models import PROTECT, ForeignKey, Index, UniqueConstraint
+from django.test.utils import CaptureQueriesContext
 
-from accounts.indexes import AddIndexOnLarge
+from accounts.indexes import AddIndexOnLarge, DropForeignKeyIndex
 
 BEFORE = {"accounts": 6, "annotation": 19, "ingest": 4, "taxonomy": 3}
 """The last migrations from before this rule."""
@@ -65,3 +66,45 @@ def test_an_index_is_made_beside_writers_and_after_a_try_that_was_killed() -> No
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DROP INDEX made_by_a_test")
+
+
+COLUMNS = """
+    SELECT c.relname, i.indexrelid::regclass::text, i.indkey::int[], pg_get_expr(i.indpred, i.indrelid) IS NOT NULL
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+    WHERE c.relname = ANY(%s) AND NOT i.indisunique AND i.indnkeyatts = 1
+"""
+
+
+@pytest.mark.django_db
+def test_tables_that_a_round_fills_have_no_index_that_another_covers() -> None:
+    tables = ["annotation_assignment", "annotation_rounditem", "annotation_item", "annotation_sampleissue"]
+    with connection.cursor() as cursor:
+        cursor.execute(COLUMNS, [tables])
+        single = [(table, name, key[0]) for table, name, key, is_partial in cursor.fetchall() if not is_partial]
+        cursor.execute(COLUMNS.replace("NOT i.indisunique AND i.indnkeyatts = 1", "i.indnkeyatts > 1"), [tables])
+        first = {(table, key[0]) for table, _, key, is_partial in cursor.fetchall() if not is_partial}
+    assert first and [name for table, name, column in single if (table, column) in first] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_index_of_a_foreign_key_goes_and_comes_without_a_look_at_the_key() -> None:
+    loader = MigrationLoader(connection)
+    before = loader.project_state(nodes=loader.graph.leaf_nodes("annotation"))
+    field = ForeignKey("annotation.item", on_delete=PROTECT, related_name="+", db_index=False)
+    dropped = DropForeignKeyIndex("rating", "item", field)
+    after = before.clone()
+    dropped.state_forwards("annotation", after)
+
+    def indexes() -> set[str]:
+        with connection.cursor() as cursor:
+            found = connection.introspection.get_constraints(cursor, "annotation_rating")
+        return {name for name, each in found.items() if each["columns"] == ["item_id"] and each["index"]}
+
+    had = indexes()
+    assert len(had) == 1
+    with CaptureQueriesContext(connection) as asked, connection.schema_editor(atomic=False) as editor:
+        dropped.database_forwards("annotation", editor, before, after)
+    assert indexes() == set() and not any("ALTER TABLE" in each["sql"] for each in asked)
+    with connection.schema_editor(atomic=False) as editor:
+        dropped.database_backwards("annotation", editor, after, before)
+    assert indexes() == had
