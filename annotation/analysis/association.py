@@ -10,6 +10,7 @@ import scipy
 
 from .columns import Floats, Ints
 from .holm import holm
+from .permutations import MOST, chi_square_p
 
 DRAWS = 9_999
 FEWER_DRAWS = 999
@@ -25,7 +26,8 @@ CELLS_AT_ONCE = 2_000_000
 class Test:
     """A test of independence; `statistic` is Pearson's chi-square whatever the p-value comes from.
 
-    `method` is chi_square, fisher or monte_carlo (then with `draws` and `seed`), chosen because of `because`.
+    `method` is chi_square, fisher, exact (by permutation) or monte_carlo (then with `draws` and `seed`), chosen because
+    of `because`.
     """
 
     __test__ = False
@@ -54,7 +56,8 @@ class Strength:
 class Association:
     """What a table of counts says; all None with `undefined`, the reason as a sentence.
 
-    `expected`, `residuals` and `p_residuals` have the table's shape.
+    `expected`, `residuals` and `p_residuals` have the table's shape; `residuals_method` is the test of each cell behind
+    `p_residuals`, normal or fisher.
     """
 
     n: int
@@ -63,6 +66,7 @@ class Association:
     expected: Floats | None
     residuals: Floats | None
     p_residuals: Floats | None
+    residuals_method: str | None = None
     undefined: str | None = None
 
 
@@ -76,15 +80,16 @@ def association(table: Ints, *, seed: int = SEED) -> Association:
     in_rows, in_columns = table.sum(axis=1) > 0, table.sum(axis=0) > 0
     n_rows, n_columns = int(in_rows.sum()), int(in_columns.sum())
     if n == 0:
-        return Association(0, None, None, None, None, None, "No part has a value of both.")
+        return Association(0, None, None, None, None, None, None, "No part has a value of both.")
     if min(n_rows, n_columns) < 2:
         which = "row" if n_rows < 2 else "column"
-        return Association(n, None, None, None, None, None, f"All counts are in one {which}; a test needs two.")
+        return Association(n, None, None, None, None, None, None, f"All counts are in one {which}; a test needs two.")
     inside = np.ix_(in_rows, in_columns)
     filled = table[inside]
     expected = expected_counts(filled)
     found = adjusted_residuals(filled)
-    p_values = holm(2 * scipy.special.ndtr(-np.abs(found)))
+    is_small = n <= MOST
+    p_values = holm(cell_p(filled) if is_small else 2 * scipy.special.ndtr(-np.abs(found)))
 
     def whole(values: Floats) -> Floats:
         spread = np.full(table.shape, np.nan)
@@ -92,7 +97,13 @@ def association(table: Ints, *, seed: int = SEED) -> Association:
         return spread
 
     return Association(
-        n, independence(filled, seed=seed), strength(filled), whole(expected), whole(found), whole(p_values)
+        n,
+        independence(filled, seed=seed),
+        strength(filled),
+        whole(expected),
+        whole(found),
+        whole(p_values),
+        "fisher" if is_small else "normal",
     )
 
 
@@ -120,13 +131,24 @@ def adjusted_residuals(table: Ints) -> Floats:
     return found
 
 
+def cell_p(table: Ints) -> Floats:
+    """R × C: Fisher's exact test, two-sided, of each cell against the rest of its row and of its column."""
+    n, rows, columns = int(table.sum()), table.sum(axis=1), table.sum(axis=0)
+    found = np.empty(table.shape)
+    for (row, column), both in np.ndenumerate(table):
+        down, across = rows[row] - both, columns[column] - both
+        found[row, column] = scipy.stats.fisher_exact([[both, down], [across, n - both - down - across]])[1]
+    return found
+
+
 def independence(table: Ints, *, seed: int = SEED) -> Test:
     """The test that a table without empty rows and columns allows.
 
     Pearson's chi-square, unless more than a fifth of the expected counts are below 5 or one is below 1 (Cochran 1954,
-    doi:10.2307/3001616). Then Fisher's exact test, two-sided (Fisher 1934) for a 2 × 2 table, else the share of seeded
-    tables with the same margins (Patefield 1981, doi:10.2307/2346669) whose chi-square is as large, this one counted
-    in (Davison and Hinkley 1997, ch. 4).
+    doi:10.2307/3001616), as with nine parts or fewer. Then Fisher's exact test, two-sided (Fisher 1934) for a 2 × 2
+    table; the exact permutation test of chi-square for a larger one of nine parts or fewer; else the share of seeded
+    tables with the same margins (Patefield 1981, doi:10.2307/2346669) whose chi-square is as large, this one counted in
+    (Davison and Hinkley 1997, ch. 4).
     """
     expected = expected_counts(table)
     df = (table.shape[0] - 1) * (table.shape[1] - 1)
@@ -138,6 +160,8 @@ def independence(table: Ints, *, seed: int = SEED) -> Test:
     because = f"{n_small} of {expected.size} expected counts are below 5; the smallest is {lowest:.2g}."
     if table.shape == (2, 2):
         return Test("fisher", because, statistic, df, float(scipy.stats.fisher_exact(table)[1]))
+    if table.sum() <= MOST:
+        return Test("exact", because, statistic, df, chi_square_p(table))
     draws = DRAWS if table.size <= MANY_CELLS else FEWER_DRAWS
     n_as_large = _as_large(table, expected, statistic, draws, seed)
     return Test("monte_carlo", because, statistic, df, (n_as_large + 1) / (draws + 1), draws, seed)

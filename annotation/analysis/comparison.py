@@ -12,9 +12,10 @@ import scipy
 
 from .columns import Floats, Ints
 from .holm import holm
+from .permutations import MOST, kruskal_p, rank_sum_p
 from .shares import Z
 
-SMALL, MOST_EXACT = 8, 2_000
+SMALL, MOST_EXACT = 9, 2_000
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class PairTest:
 class Comparison:
     """All groups at once, by Kruskal and Wallis, where there are three or more; and each pair of them.
 
-    `h`, `p_value` and `epsilon_squared` are None with `undefined`, the reason as a sentence. `without_numbers` are
-    groups that are not compared.
+    `h`, `p_value`, its `method` (exact or chi_square) and `epsilon_squared` are None with `undefined`, the reason as a
+    sentence. `without_numbers` are groups that are not compared.
     """
 
     groups: tuple[str, ...]
@@ -52,6 +53,7 @@ class Comparison:
     h: float | None
     df: int | None
     p_value: float | None
+    method: str | None
     epsilon_squared: float | None
     pairs: tuple[PairTest, ...]
     without_numbers: tuple[str, ...]
@@ -61,11 +63,12 @@ class Comparison:
 def comparison(groups: Sequence[tuple[str, Floats]]) -> Comparison:
     """Groups of known numbers, each with its name.
 
-    Pairs by U (Mann and Whitney 1947, doi:10.1214/aoms/1177730491): exact where no number is tied and one group has at
-    most eight (and there are not too many pairs of numbers), else normal with corrections for ties and continuity.
-    H is corrected for ties (Kruskal and Wallis 1952, doi:10.1080/01621459.1952.10483441), its p from chi-square;
-    epsilon-squared is H / (n − 1) (Kelley 1935, doi:10.1073/pnas.21.9.554, as in Tomczak and Tomczak 2014), from 0 to
-    1. Undefined for fewer than three groups (two are told by their pair) and where all numbers are equal.
+    Pairs by U (Mann and Whitney 1947, doi:10.1214/aoms/1177730491): exact, with ties or without, where one group has at
+    most nine numbers (and there are not too many pairs of numbers), else normal with corrections for ties and
+    continuity. H is corrected for ties (Kruskal and Wallis 1952, doi:10.1080/01621459.1952.10483441), its p exact for
+    nine numbers or fewer in all, else from chi-square; epsilon-squared is H / (n − 1) (Kelley 1935,
+    doi:10.1073/pnas.21.9.554, as in Tomczak and Tomczak 2014), from 0 to 1. Undefined for fewer than three groups (two
+    are told by their pair) and where all numbers are equal.
     """
     with_numbers = [(name, values) for name, values in groups if len(values)]
     names = tuple(name for name, _ in with_numbers)
@@ -79,14 +82,16 @@ def comparison(groups: Sequence[tuple[str, Floats]]) -> Comparison:
     n = sum(len(values) for _, values in with_numbers)
     if len(with_numbers) < 3:
         many = "Two groups are told by their pair." if len(with_numbers) == 2 else "A comparison needs two groups."
-        return Comparison(names, n, None, None, None, None, tested, missing, many)
+        return Comparison(names, n, None, None, None, None, None, tested, missing, many)
     everything = np.concatenate([values for _, values in with_numbers])
     if everything.min() == everything.max():
-        return Comparison(names, n, None, None, None, None, tested, missing, "All numbers are equal.")
+        return Comparison(names, n, None, None, None, None, None, tested, missing, "All numbers are equal.")
     h = float(scipy.stats.kruskal(*(values for _, values in with_numbers)).statistic)
     df = len(with_numbers) - 1
-    p_value = float(scipy.special.chdtrc(df, h))
-    return Comparison(names, n, h, df, p_value, min(1.0, h / (n - 1)), tested, missing)
+    method = "exact" if n <= MOST else "chi_square"
+    exact = kruskal_p([values for _, values in with_numbers]) if method == "exact" else None
+    p_value = float(scipy.special.chdtrc(df, h)) if exact is None else exact
+    return Comparison(names, n, h, df, p_value, method, min(1.0, h / (n - 1)), tested, missing)
 
 
 def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:
@@ -98,13 +103,10 @@ def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:
         return PairTest(a, b, n, m, None, None, None, None, None, None, None, reason)
     delta, low, high = cliffs_delta(x, y)
     u = round(n * m * (delta + 1)) / 2
-    method = "exact" if min(n, m) <= SMALL and n * m <= MOST_EXACT and len(both) == n + m else "asymptotic"
-    p_value = _exact(x, y) if method == "exact" else _asymptotic(u, n, m, times)
+    method = "exact" if min(n, m) <= SMALL and n * m <= MOST_EXACT else "asymptotic"
+    smaller, larger = (x, y) if n <= m else (y, x)
+    p_value = rank_sum_p(smaller, larger) if method == "exact" else _asymptotic(u, n, m, times)
     return PairTest(a, b, n, m, u, p_value, None, method, delta, low, high)
-
-
-def _exact(x: Floats, y: Floats) -> float:
-    return float(scipy.stats.mannwhitneyu(x, y, alternative="two-sided", method="exact").pvalue)
 
 
 def _asymptotic(u: float, n: int, m: int, times: Ints) -> float:

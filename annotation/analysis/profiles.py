@@ -10,19 +10,24 @@ import scipy
 
 from .columns import Floats, Multi, Single
 from .counts import Counts, counts
+from .permutations import MOST, rank_correlation_p
 
 FEWEST_CATEGORIES = 3
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's rho of two groups' shares over `n_categories`; None with `undefined`, the reason as a sentence."""
+    """Spearman's rho of two groups' shares over `n_categories`; None with `undefined`, the reason as a sentence.
+
+    `method` names the test behind `p_value`: exact (permutation) or t.
+    """
 
     a: str
     b: str
     n_categories: int
     rho: float | None
     p_value: float | None
+    method: str | None
     undefined: str | None = None
 
 
@@ -47,19 +52,22 @@ def profiles(column: Single | Multi, by: Single | Multi) -> Profiles:
 
 def _correlation(a: str, b: str, counts_a: Floats, counts_b: Floats) -> Correlation:
     either = (counts_a > 0) | (counts_b > 0)
-    rho, p_value, undefined = spearman(counts_a[either], counts_b[either])
-    return Correlation(a, b, int(either.sum()), rho, p_value, undefined)
+    rho, p_value, method, undefined = spearman(counts_a[either], counts_b[either])
+    return Correlation(a, b, int(either.sum()), rho, p_value, method, undefined)
 
 
-def spearman(x: Floats, y: Floats) -> tuple[float | None, float | None, str | None]:
-    """Spearman's rho with tied ranks averaged, its two-sided p-value, or the reason why there is none.
+def spearman(x: Floats, y: Floats) -> tuple[float | None, float | None, str | None, str | None]:
+    """Spearman's rho with tied ranks averaged, its two-sided p-value and the test; or the reason why there is none.
 
-    Spearman 1904, doi:10.2307/1412159. p is from Student's t with K − 2 degrees of freedom, which is rough below ten
-    categories. Undefined for fewer than three and where one side has the same number everywhere.
+    Spearman 1904, doi:10.2307/1412159. With nine categories or fewer p is exact, by permutation; with more it is from
+    Student's t with K − 2 degrees of freedom. Undefined for fewer than three categories and where one side has the same
+    number everywhere.
     """
     if len(x) < FEWEST_CATEGORIES:
-        return None, None, f"There are {len(x)} categories; a correlation needs {FEWEST_CATEGORIES}."
+        return None, None, None, f"There are {len(x)} categories; a correlation needs {FEWEST_CATEGORIES}."
     if len(set(x.tolist())) == 1 or len(set(y.tolist())) == 1:
-        return None, None, "In one of the groups all categories are equally frequent."
+        return None, None, None, "In one of the groups all categories are equally frequent."
     found = scipy.stats.spearmanr(x, y)
-    return float(found.statistic), float(found.pvalue), None
+    if len(x) <= MOST:
+        return float(found.statistic), rank_correlation_p(x, y), "exact", None
+    return float(found.statistic), float(found.pvalue), "t", None

@@ -113,6 +113,9 @@ class CorrelationShape(serializers.Serializer[Any]):
     n_categories = Whole()
     rho = Real(allow_null=True)
     p_value = Real(allow_null=True)
+    method = Choice(
+        ["exact", "t"], allow_null=True, help_text="exact: a permutation test, for nine categories or fewer."
+    )
     undefined = Text(allow_null=True)
 
 
@@ -171,7 +174,7 @@ class MarginShape(serializers.Serializer[Any]):
 class IndependenceShape(serializers.Serializer[Any]):
     """The test, and why it was chosen."""
 
-    method = Choice(["chi_square", "fisher", "monte_carlo"])
+    method = Choice(["chi_square", "fisher", "exact", "monte_carlo"])
     because = Text()
     statistic = Real(help_text="Pearson's chi-square.")
     df = Whole()
@@ -208,6 +211,9 @@ class CrosstabShape(serializers.Serializer[Any]):
     expected = _reals()
     residuals = _reals()
     p_residuals = _reals()
+    residuals_method = Choice(
+        ["normal", "fisher"], allow_null=True, help_text="The test of each cell behind `p_residuals`, before Holm."
+    )
     undefined = Text(allow_null=True)
     left_out = LeftOutShape(many=True)
     notes = _texts()
@@ -304,6 +310,9 @@ class KruskalShape(serializers.Serializer[Any]):
     h = Real(allow_null=True)
     df = Whole(allow_null=True)
     p_value = Real(allow_null=True)
+    method = Choice(
+        ["exact", "chi_square"], allow_null=True, help_text="exact: a permutation test, for nine numbers or fewer."
+    )
     epsilon_squared = Real(allow_null=True)
     undefined = Text(allow_null=True)
 
@@ -318,7 +327,11 @@ class PairTestShape(serializers.Serializer[Any]):
     u = Real(allow_null=True)
     p_value = Real(allow_null=True)
     p_holm = Real(allow_null=True)
-    method = Text(allow_null=True)
+    method = Choice(
+        ["exact", "asymptotic"],
+        allow_null=True,
+        help_text="exact: a permutation test, where one group has nine numbers or fewer; else a normal approximation.",
+    )
     delta = Real(allow_null=True)
     ci_low = Real(allow_null=True)
     ci_high = Real(allow_null=True)

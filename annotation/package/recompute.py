@@ -14,7 +14,8 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from itertools import combinations, pairwise
+from functools import cache
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -1205,6 +1206,7 @@ def check_wide(data, report):
 
 # Analyses of agreed labels --------------------------------------------------------------------------------------------
 
+EXACT = 9  # with so many values or fewer, tests go through every order
 MOST_DRAWN = 30_000_000  # labels that are shuffled for one p-value
 Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
 
@@ -1491,6 +1493,8 @@ def check_association(check, table, answer, report):
         check("p-value", test["p_value"], 1 - chi_square_below(statistic, df))
     elif test["method"] == "fisher":
         check("p-value", test["p_value"], fisher(table.astype(int)))
+    elif test["method"] == "exact":
+        check("p-value", test["p_value"], every_table(table.astype(int)))
     else:
         p, error = drawn_p(table.astype(int), statistic, test)
         check(f"p-value (random tables: to {error:.4f})", test["p_value"], p, error)
@@ -1505,8 +1509,37 @@ def check_association(check, table, answer, report):
         check("Cramér's V without bias", v["corrected"], min(1.0, math.sqrt(square / size)) if size > 0 else None)
     check("expected counts", answer["expected"], expected.tolist())
     check("adjusted residuals", answer["residuals"], residuals.tolist())
+    check("test of residuals", answer["residuals_method"], "fisher" if n <= EXACT else "normal")
     p = [math.erfc(abs(each) / math.sqrt(2)) for each in residuals.ravel()]
+    if n <= EXACT:
+        whole = table.astype(int)
+        p = [fisher(two_by_two(whole, *at)) for at in np.ndindex(whole.shape)]
     check("p-values of residuals", answer["p_residuals"], np.reshape(holm(p), table.shape).tolist())
+
+
+def two_by_two(table, row, column):
+    """A cell, the rest of its row, the rest of its column, and everything else."""
+    both = table[row, column]
+    down, across = table[row].sum() - both, table[:, column].sum() - both
+    return np.array([[both, down], [across, table.sum() - both - down - across]])
+
+
+@cache
+def orders(n):
+    """Every order of n places, a row each."""
+    return np.array(list(permutations(range(n))))
+
+
+def every_table(table):
+    """The share of all orders of the second values whose table has a chi-square as large as this one."""
+    first, second = np.repeat(np.indices(table.shape).reshape(2, -1), table.ravel(), axis=1)
+    height, width = table.shape
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    cells = first * width + second[orders(len(first))]
+    squares = np.zeros(len(cells))
+    for cell in range(height * width):
+        squares += (cells == cell).sum(axis=1) ** 2 / expected.flat[cell]
+    return float((squares >= (table**2 / expected).sum() - TOLERANCE).mean())
 
 
 def drawn_p(table, statistic, test):
@@ -1542,21 +1575,26 @@ def check_profiles(check, asked, question, answer, report):
     for each in answer["correlations"]:
         a, b = times[each["a"]], times[each["b"]]
         either = [key for key in {**a, **b} if a.get(key, 0) or b.get(key, 0)]
-        rho, p = spearman(*(np.array([side.get(key, 0) for key in either], dtype=float) for side in (a, b)))
+        rho, p, method = spearman(*(np.array([side.get(key, 0) for key in either], dtype=float) for side in (a, b)))
         at = f"{each['a']} and {each['b']}"
         check(f"{at}, categories", each["n_categories"], len(either))
         check(f"{at}, rho", each["rho"], rho)
         check(f"{at}, p-value (to 1e-7)", each["p_value"], p, 1e-7)
+        check(f"{at}, test", each["method"], method)
 
 
 def spearman(x, y):
-    """The correlation of ranks, and its p-value by Student's t; None where there is none."""
+    """The correlation of ranks, its p-value (exact up to nine, else by Student's t), the test; None without one."""
     if len(x) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
-        return None, None
+        return None, None, None
     a, b = (ranks_of(each) - (len(each) + 1) / 2 for each in (x, y))
     rho = float((a * b).sum() / math.sqrt((a * a).sum() * (b * b).sum()))
     rho = max(-1.0, min(1.0, rho))
-    return rho, student(rho, len(x) - 2)
+    if len(x) <= EXACT:
+        sums, seen = b[orders(len(b))] @ a, (a * b).sum()
+        tails = (sums >= seen - TOLERANCE).mean(), (sums <= seen + TOLERANCE).mean()
+        return rho, float(min(1.0, 2 * min(tails))), "exact"
+    return rho, student(rho, len(x) - 2), "t"
 
 
 def student(rho, df):
@@ -1790,7 +1828,13 @@ def check_comparison(check, reported, groups):
         h = (12 / (n * (n + 1)) * sum(sums) - 3 * (n + 1)) / (1 - (times**3 - times).sum() / (n**3 - n))
         check("Kruskal-Wallis H", whole["h"], float(h))
         check("Kruskal-Wallis, degrees of freedom", whole["df"], len(named) - 1)
-        check("Kruskal-Wallis, p-value", whole["p_value"], 1 - chi_square_below(float(h), len(named) - 1))
+        check("Kruskal-Wallis, test", whole["method"], "exact" if n <= EXACT else "chi_square")
+        p = 1 - chi_square_below(float(h), len(named) - 1)
+        if n <= EXACT:
+            shuffled = ranks[orders(n)]
+            found = sum(shuffled[:, a:b].sum(axis=1) ** 2 / (b - a) for a, b in pairwise(begins))
+            p = float((found >= sum(sums) - TOLERANCE).mean())
+        check("Kruskal-Wallis, p-value", whole["p_value"], p)
         check("epsilon-squared", whole["epsilon_squared"], min(1.0, float(h) / (n - 1)))
     found = [pair(groups[each["a"]], groups[each["b"]], each["method"]) for each in reported["pairs"]]
     tested = [at for at, each in enumerate(reported["pairs"]) if each["p_value"] is not None]
@@ -1829,7 +1873,7 @@ def pair(x, y, method):
         size = 1 - delta**2 + Z**2 * variance
         low, high = max(-1.0, (delta - delta**3 - half) / size), min(1.0, (delta - delta**3 + half) / size)
     if method == "exact":
-        p = exact_u(u, n, m)
+        p = exact_u(x, y)
     else:
         times = np.unique(np.concatenate([x, y]), return_counts=True)[1].astype(float)
         ties = (times**3 - times).sum() / ((n + m) * (n + m - 1))
@@ -1838,17 +1882,19 @@ def pair(x, y, method):
     return {"n_a": n, "n_b": m, "u": float(u), "p_value": p, "delta": delta, "ci_low": low, "ci_high": high}
 
 
-def exact_u(u, n, m):
-    """The two-sided p-value of U without ties: how many orders give one as far out."""
-    ways = np.zeros((n + 1, n * m + 1))
-    ways[0, 0] = 1.0
-    for rank in range(1, n + m + 1):  # numbers of x among the first ranks, and the sum of ranks beyond 1 ... n
-        for taken in range(min(n, rank), 0, -1):
-            shift = rank - taken
-            if shift <= m:
-                ways[taken, shift:] += ways[taken - 1, : n * m + 1 - shift]
-    chance = ways[n] / ways[n].sum()
-    return float(min(1.0, 2 * chance[int(max(u, n * m - u)) :].sum()))
+def exact_u(x, y):
+    """The two-sided p-value of U: in how many ways to choose the smaller group its sum of ranks is as far out."""
+    x, y = sorted((x, y), key=len)
+    ranks = [round(2 * each) for each in ranks_of(np.concatenate([x, y]))]  # doubled, so that ties have whole ones
+    most = sum(ranks)
+    ways = [np.zeros(most + 1) for _ in range(len(x) + 1)]  # by how many are chosen: how often each sum comes up
+    ways[0][0] = 1.0
+    for rank in ranks:
+        for chosen in range(len(x), 0, -1):
+            ways[chosen][rank:] += ways[chosen - 1][: most + 1 - rank]
+    seen, every = sum(ranks[: len(x)]), ways[-1].sum()
+    tails = ways[-1][: seen + 1].sum() / every, ways[-1][seen:].sum() / every
+    return float(min(1.0, 2 * min(tails)))
 
 
 CHECKS = {

@@ -387,7 +387,11 @@ def profiles(known: Known) -> None:
         pair = table.loc[[each["a"], each["b"]]]
         pair = pair.loc[:, pair.sum() > 0]
         wanted = stats.spearmanr(*pair.to_numpy())
-        assert (each["rho"], each["p_value"]) == pytest.approx((wanted.statistic, wanted.pvalue))
+        assert each["rho"] == pytest.approx(wanted.statistic)
+        if each["method"] == "t":
+            assert each["p_value"] == pytest.approx(wanted.pvalue)
+        else:
+            assert each["n_categories"] <= 9
 
 
 def saturation(known: Known) -> None:

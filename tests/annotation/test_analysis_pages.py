@@ -185,6 +185,24 @@ def test_a_cross_table_says_why_it_is_not_tested(study: Study) -> None:
     assert "Not tested" not in tested and "Cramér’s V" in tested
 
 
+def test_a_p_value_is_shown_with_the_test_that_it_is_from() -> None:
+    by_mark = {True: ["crash", "hang", "hang", "slow", "slow", "slow"], False: ["hang", "slow", "slow"]}
+    said = [(symptom, mark) for mark, symptoms in by_mark.items() for symptom in symptoms]
+    answers = {
+        number: {"kind": ["fault"], "symptom": [symptom], "fixes": [], "distributed": mark}
+        for number, (symptom, mark) in enumerate(said, start=1)
+    }
+    labelled(make.study(text=make.FAULTS), answers)
+    question = "profiles/?dimension=symptom&by=distributed"
+    words = "rho = 1.00, p = 0.333 (exact permutation test)."
+    assert words in words_of(get("olga", ANALYSIS + question))
+    assert words in get("olga", ANALYSIS + question.replace("/", "/table/profiles.tex", 1)).content.decode()
+    table = get("olga", ANALYSIS + question.replace("/", "/table/profiles.csv", 1)).content.decode()
+    assert list(csv.reader(io.StringIO(table)))[1][-1] == "exact permutation test"
+    crosstab = words_of(get("olga", f"{ANALYSIS}crosstab/?rows=symptom&columns=distributed"))
+    assert re.search(r"p = 1.000; chi-square 0\.\d+, exact permutation test\)", crosstab), crosstab
+
+
 def test_a_strength_above_its_own_interval_is_explained() -> None:
     sparse = np.random.default_rng(1).integers(0, 2, (10, 10))
     assert "V lies above the interval" in strength_said(strength(sparse))[-1]

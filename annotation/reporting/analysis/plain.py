@@ -170,7 +170,7 @@ def _association(found: Association | None, untested: str | None) -> Plain:
     """Test and strength with the reason where there are none; residuals in the shape of the counts."""
     if found is None or found.test is None or found.strength is None:
         undefined = untested or (found.undefined if found else None)
-        nothing = dict.fromkeys(("test", "cramers_v", "expected", "residuals", "p_residuals"))
+        nothing = dict.fromkeys(("test", "cramers_v", "expected", "residuals", "p_residuals", "residuals_method"))
         return {**nothing, "undefined": undefined}
     strength = found.strength
     return {
@@ -185,6 +185,7 @@ def _association(found: Association | None, untested: str | None) -> Plain:
         "expected": _table(found.expected),
         "residuals": _table(found.residuals),
         "p_residuals": _table(found.p_residuals),
+        "residuals_method": found.residuals_method,
         "undefined": None,
     }
 
@@ -257,6 +258,7 @@ def _comparison(found: Comparison | None) -> Plain | None:
             "h": found.h,
             "df": found.df,
             "p_value": found.p_value,
+            "method": found.method,
             "epsilon_squared": found.epsilon_squared,
             "undefined": found.undefined,
         },

@@ -13,7 +13,17 @@ from annotation.analysis.shares import Share
 from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.reporting.analysis import Answer as Told
-from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.parts import (
+    TESTS,
+    Answer,
+    Cell,
+    Choice,
+    Figure,
+    Section,
+    Table,
+    p_words,
+    percent,
+)
 from annotation.reporting.shown.question import STEPS, Asked
 from annotation.reporting.shown.stating import left_out, nothing
 
@@ -274,10 +284,11 @@ def profiled(asked: Asked) -> Answer:
             Cell(f"{each.n_categories}", value=each.n_categories),
             Cell("–" if each.rho is None else f"{each.rho:.2f}", value=rounded(each.rho)),
             Cell(each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.undefined or each.p_value),
+            Cell(TESTS.get(each.method or "", "")),
         ]
         for each in found.correlations
     ]
-    heads = [of.title, "and", "Categories", "Spearman’s rho", "p"]
+    heads = [of.title, "and", "Categories", "Spearman’s rho", "p", "Test"]
     sentences = [
         "Spearman’s rank correlation of the categories’ counts, over the categories that either of two groups has; "
         f"{counted(len(found.counts.groups), 'group')}."
@@ -286,7 +297,9 @@ def profiled(asked: Asked) -> Answer:
         if each.rho is not None:
             how = "much alike" if each.rho > 0.7 else "alike in part" if each.rho > 0.4 else "hardly alike"
             pair = f"{names.get(each.a)} and {names.get(each.b)}"
-            sentences.append(f"{pair} are {how}: rho = {each.rho:.2f}, {p_words(each.p_value)}.")
+            sentences.append(
+                f"{pair} are {how}: rho = {each.rho:.2f}, {p_words(each.p_value)} ({TESTS[each.method or 't']})."
+            )
     sections = [
         Section(
             "Correlation",

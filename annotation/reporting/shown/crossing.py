@@ -11,7 +11,17 @@ from annotation.analysis.flow import Flow, FlowGroup
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Band, Node, Sankey, sankey
 from annotation.reporting.analysis import Answer as Told
-from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.parts import (
+    TESTS,
+    Answer,
+    Cell,
+    Choice,
+    Figure,
+    Section,
+    Table,
+    p_words,
+    percent,
+)
 from annotation.reporting.shown.question import STEPS, Asked
 from annotation.reporting.shown.stating import left_out, nothing
 
@@ -65,6 +75,7 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     how = {
         "chi_square": f"chi-square {test.statistic:.2f}, {test.df} degrees of freedom",
         "fisher": "Fisher’s exact test",
+        "exact": f"chi-square {test.statistic:.2f}, {TESTS['exact']}",
         "monte_carlo": f"chi-square {test.statistic:.2f}, by {test.draws or 0:,} tables drawn with the same margins",
     }[test.method]
     if test.p_value < SURE:
@@ -84,7 +95,7 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     if n_marked:
         said.append(
             f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than independence gives "
-            "(adjusted residuals, p < 0.05 after Holm)."
+            f"(adjusted residuals, p < 0.05 after Holm, {TESTS[association.residuals_method or 'normal']})."
         )
     return said
 

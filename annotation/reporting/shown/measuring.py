@@ -12,7 +12,17 @@ from annotation.models import Item
 from annotation.queries.effort import MEASURES
 from annotation.reporting.analysis import Answer as Told
 from annotation.reporting.shown.counting import rounded, said_of
-from annotation.reporting.shown.parts import Answer, Cell, Choice, Figure, Section, Table, p_words, percent
+from annotation.reporting.shown.parts import (
+    TESTS,
+    Answer,
+    Cell,
+    Choice,
+    Figure,
+    Section,
+    Table,
+    p_words,
+    percent,
+)
 from annotation.reporting.shown.question import Asked
 from annotation.reporting.shown.stating import left_out, nothing
 
@@ -98,7 +108,8 @@ def _compared(found: Numbers, told: Told) -> list[str]:
         differ = "The groups differ" if comparison.p_value < SURE else "Nothing says that the groups differ"
         said.append(
             f"{differ}: Kruskal–Wallis H = {comparison.h:.2f}, {comparison.df} degrees of freedom, "
-            f"{p_words(comparison.p_value)}, epsilon² = {comparison.epsilon_squared or 0:.2f}."
+            f"{p_words(comparison.p_value)} ({TESTS[comparison.method or 'chi_square']}), epsilon² = "
+            f"{comparison.epsilon_squared or 0:.2f}."
         )
     elif comparison.undefined and not comparison.pairs:
         said.append(comparison.undefined)
@@ -107,11 +118,12 @@ def _compared(found: Numbers, told: Told) -> list[str]:
         more = "larger" if (each.delta or 0) > 0 else "smaller"
         said.append(
             f"Numbers of {names[each.a]} are {more} than those of {names[each.b]}: Cliff’s delta {each.delta:+.2f}, "
-            f"{p_words(each.p_holm)} after Holm."
+            f"{p_words(each.p_holm)} after Holm (Mann–Whitney, {TESTS[each.method or 'asymptotic']})."
         )
     if comparison.pairs and not sure and comparison.h is None:
         pair = comparison.pairs[0]
-        said.append(f"Nothing says that the two groups differ: {p_words(pair.p_value)} (Mann–Whitney).")
+        how = f"{p_words(pair.p_value)} (Mann–Whitney, {TESTS[pair.method]})" if pair.method else p_words(None)
+        said.append(f"Nothing says that the two groups differ: {how}.")
     return said
 
 
@@ -228,13 +240,14 @@ def _pair_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
             Cell("–" if each.u is None else f"{each.u:,.1f}", value="" if each.u is None else each.u),
             Cell(each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.p_value),
             Cell("" if each.p_holm is None else p_words(each.p_holm).removeprefix("p = "), value=each.p_holm),
+            Cell(TESTS.get(each.method or "", "")),
             Cell("–" if each.delta is None else f"{each.delta:+.2f}", value=rounded(each.delta)),
             Cell("" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:+.2f} to {each.ci_high:+.2f}"),
         ]
         for each in comparison.pairs
     ]
-    heads = ["Group", "and", "Mann–Whitney U", "p", "p after Holm", "Cliff’s delta", "95 % interval"]
-    return Table("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 5, 6}))
+    heads = ["Group", "and", "Mann–Whitney U", "p", "p after Holm", "Test", "Cliff’s delta", "95 % interval"]
+    return Table("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 6, 7}))
 
 
 def saturated(asked: Asked) -> Answer:

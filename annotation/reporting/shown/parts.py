@@ -130,6 +130,17 @@ class Answer:
         return {each.figure.key: each.figure for each in self.sections if each.figure}
 
 
+TESTS = {
+    "exact": "exact permutation test",
+    "t": "t approximation",
+    "chi_square": "chi-square approximation",
+    "asymptotic": "normal approximation",
+    "fisher": "Fisher’s exact test of each cell",
+    "normal": "normal approximation",
+}
+"""What stands beside a p-value: the test that it is from."""
+
+
 def percent(share: float | None) -> str:
     """`45.1 %`; a dash for none."""
     return "–" if share is None else f"{share * 100:.1f} %"
