@@ -35,24 +35,22 @@ def resampled_counts(counts: Ints, resamples: int, seed: int, width: int = 0) ->
             yield drawn
 
 
-def percentile_intervals(
-    estimates: Sequence[Callable[[Floats], Floats]], counts: Ints, *, resamples: int, seed: int, width: int = 0
-) -> list[tuple[float, float] | None]:
-    """The 2.5 and 97.5 percentiles of each estimate (B × P counts → B values, NaN where undefined).
-
-    Resamples in which an estimate is undefined are left out; None where that leaves fewer than half of them.
-    """
-    values = [np.empty(resamples) for _ in estimates]
+def resampled_estimates(
+    estimates: Sequence[Callable[[Floats], Floats]], counts: Ints, resamples: int, seed: int, width: int = 0
+) -> list[Floats]:
+    """Each estimate (B × P counts → B values, NaN where undefined) in the same resamples."""
+    values: list[Floats] = [np.empty(resamples) for _ in estimates]
     done = 0
     if estimates:
         for drawn in resampled_counts(counts, resamples, seed, width):
             for estimate, found in zip(estimates, values, strict=True):
                 found[done : done + len(drawn)] = estimate(drawn)
             done += len(drawn)
-    return [_percentiles(found) for found in values]
+    return values
 
 
-def _percentiles(values: Floats) -> tuple[float, float] | None:
+def percentiles(values: Floats) -> tuple[float, float] | None:
+    """The 2.5 and 97.5 percentiles of the values that are defined; None where those are fewer than half."""
     defined = values[~np.isnan(values)]
     if not len(defined) or 2 * len(defined) < len(values):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .bootstrap import percentile_intervals
+from .bootstrap import percentiles, resampled_estimates
 from .clusters import METHOD as CLUSTERED
 from .clusters import Clusters, cluster_interval, resampled_values
 from .estimators import (
@@ -19,7 +19,7 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .metrics import Metric, Paths, Weights, distance_by_metric, distance_by_weights
+from .metrics import Floats, Metric, Paths, Weights, distance_by_metric, distance_by_weights
 from .patterns import Patterns
 from .tallies import Tallies
 
@@ -58,8 +58,12 @@ def clustered(
     *,
     resamples: int,
     seed: int,
+    draws: dict[str, Floats] | None = None,
 ) -> list[Coefficient]:
-    """The same coefficients with standard error and interval from resamples of clusters instead of units."""
+    """The same coefficients with standard error and interval from resamples of clusters instead of units.
+
+    `draws` as in `measure`.
+    """
     by_name = dict(estimators)
     answer = []
     for each in found:
@@ -70,6 +74,8 @@ def clustered(
             continue
         patterns, width = estimator.tallies.patterns, estimator.width
         values = resampled_values(estimator, patterns, clusters, resamples=resamples, seed=seed, width=width)
+        if draws is not None:
+            draws[each.name] = values
         interval = cluster_interval(values)
         if interval is None:
             answer.append(replace(each, se=None, ci_low=None, ci_high=None, ci_method=None))
@@ -79,8 +85,17 @@ def clustered(
     return answer
 
 
-def measure(estimators: Sequence[tuple[str, Estimator | str]], *, resamples: int, seed: int) -> list[Coefficient]:
-    """Named estimators (or, instead of one, the reason why there is none) as coefficients, on the same resamples."""
+def measure(
+    estimators: Sequence[tuple[str, Estimator | str]],
+    *,
+    resamples: int,
+    seed: int,
+    draws: dict[str, Floats] | None = None,
+) -> list[Coefficient]:
+    """Named estimators (or, instead of one, the reason why there is none) as coefficients, on the same resamples.
+
+    `draws` is filled with the values in the resamples, by name, NaN where undefined.
+    """
     reasons = [found if isinstance(found, str) else found.undefined() for _, found in estimators]
     defined = [
         found
@@ -91,7 +106,11 @@ def measure(estimators: Sequence[tuple[str, Estimator | str]], *, resamples: int
     if resamples > 0 and defined:
         counts = defined[0].tallies.patterns.counts
         width = max(estimator.width for estimator in defined)
-        intervals = percentile_intervals(defined, counts, resamples=resamples, seed=seed, width=width)
+        values = resampled_estimates(defined, counts, resamples, seed, width)
+        intervals = [percentiles(each) for each in values]
+        if draws is not None:
+            names = [name for (name, _), reason in zip(estimators, reasons, strict=True) if reason is None]
+            draws.update(zip(names, values, strict=True))
     found_intervals = iter(zip(defined, intervals, strict=True))
     coefficients = []
     for (name, _), reason in zip(estimators, reasons, strict=True):

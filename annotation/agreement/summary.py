@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .benchmarks import benchmark_words, probability_at_least
-from .clusters import Clusters, resampled_values
+from .clusters import Clusters
 from .coefficients import RESAMPLES, Coefficient, alpha_estimator, clustered, measure
 from .estimators import (
     BrennanPrediger,
@@ -20,7 +20,7 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .metrics import Distance, Metric, Paths, Weights, distance_by_weights, weights_over
+from .metrics import Distance, Floats, Metric, Paths, Weights, distance_by_weights, weights_over
 from .pairs import by_category, by_pair, confused_pairs, confusion
 from .patterns import Category, Patterns, category_label
 from .tallies import Tallies
@@ -155,40 +155,29 @@ def one_coefficient(
     resamples: int = RESAMPLES,
     seed: int = 0,
     clusters: Clusters | None = None,
+    draws: dict[str, Floats] | None = None,
 ) -> Coefficient:
-    """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
-    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
-    estimators = [each for each in estimators if each[0] == name]
-    found = measure(estimators, resamples=resamples, seed=seed)
-    return (clustered(found, estimators, clusters, resamples=resamples, seed=seed) if clusters else found)[0]
+    """One of the ten coefficients as `summary` has it, without the work for the others; for trends.
 
-
-def share_reaching(
-    patterns: Patterns,
-    name: str,
-    threshold: float,
-    *,
-    kind: str,
-    metric: Metric | None = None,
-    weights: Weights | None = None,
-    paths: Paths | None = None,
-    apart: Sequence[Category] = (),
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    clusters: Clusters | None = None,
-) -> float | None:
-    """The share of resamples (of units, or of clusters) in which a coefficient is at least the threshold.
-
-    None where it is undefined, or in more than half of the resamples. No probability of the true value.
+    `draws` is filled with its values in the resamples, by its name.
     """
     estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
-    estimator = next(each for called, each in estimators if called == name)
-    if isinstance(estimator, str) or estimator.undefined() is not None:
+    estimators = [each for each in estimators if each[0] == name]
+    found = measure(estimators, resamples=resamples, seed=seed, draws=draws)
+    if clusters:
+        found = clustered(found, estimators, clusters, resamples=resamples, seed=seed, draws=draws)
+    return found[0]
+
+
+def share_reaching(values: Floats, threshold: float) -> float | None:
+    """The share of resamples in which a coefficient, with these `values` in them, is at least the threshold.
+
+    None where it is undefined in more than half of them. No probability of the true value.
+    """
+    defined = values[~np.isnan(values)]
+    if not len(defined) or 2 * len(defined) < len(values):
         return None
-    values = resampled_values(
-        estimator, estimator.tallies.patterns, clusters, resamples=resamples, seed=seed, width=estimator.width
-    )
-    return float((values >= threshold - 1e-12).mean()) if len(values) else None
+    return float((defined >= threshold - 1e-12).mean())
 
 
 def _metric_of(kind: str, metric: Metric | None) -> Metric:

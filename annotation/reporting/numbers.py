@@ -186,10 +186,11 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         "resamples": asked.resamples,
         "clusters": clusters_of(found, codes, asked, patterns_found),
     }
-    coefficient = one_coefficient(patterns_found, chosen.get("coefficient", DEFAULT["coefficient"]), **how)
+    draws: dict[str, Any] = {}
+    coefficient = one_coefficient(patterns_found, chosen.get("coefficient", DEFAULT["coefficient"]), draws=draws, **how)
     threshold, share = chosen.get("threshold"), None
     if threshold is not None and coefficient.ci_low is not None:
-        share = share_reaching(patterns_found, coefficient.name, threshold, **how)
+        share = share_reaching(draws[coefficient.name], threshold)
     return Headline(
         dimension=found.dimension.key,
         title=found.dimension.title,

@@ -14,7 +14,16 @@ from annotation.access import get_whole_study
 from annotation.actions import rounds
 from annotation.actions.drafts import remove_draft
 from annotation.actions.headline import fix_headline
-from annotation.agreement import CLUSTERED, Clusters, Patterns, krippendorff_alpha, one_coefficient, share_reaching
+from annotation.agreement import (
+    CLUSTERED,
+    Clusters,
+    Patterns,
+    bootstrap,
+    krippendorff_alpha,
+    one_coefficient,
+    share_reaching,
+)
+from annotation.agreement import clusters as clusters_module
 from annotation.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown, paragraph, rows
 from annotation.models import AuditEvent, Round, Study
@@ -136,12 +145,31 @@ def test_an_item_that_recurs_is_one_cluster_of_the_bootstrap() -> None:
     a, b, c = ("crash", "crash"), ("hang", "hang"), ("slow", "slow")
     clusters = Clusters.of(pooled(), [[a, a], [b, ("hang", "slow")], [c, c]])
     assert clusters.counts.sum() == 7 and (clusters.counts @ clusters.members).sum() == 10
-    found = one_coefficient(pooled(), "krippendorff_alpha", kind="single", clusters=clusters)
+    draws: dict[str, Any] = {}
+    found = one_coefficient(pooled(), "krippendorff_alpha", kind="single", clusters=clusters, draws=draws)
     assert (line.ci_low, line.ci_high, line.se) == (found.ci_low, found.ci_high, found.se)
     by_unit = one_coefficient(pooled(), "krippendorff_alpha", kind="single")
     assert by_unit.value == found.value and by_unit.ci_low != found.ci_low
-    share = share_reaching(pooled(), "krippendorff_alpha", 0.8, kind="single", clusters=clusters)
-    assert line.reached_share == share
+    assert line.reached_share == share_reaching(draws["krippendorff_alpha"], 0.8)
+    drawn = [krippendorff_alpha(each, resamples=0).value for each in resampled(clusters)]
+    assert draws["krippendorff_alpha"][: len(drawn)].tolist() == pytest.approx(drawn)
+
+
+def resampled(clusters: Clusters) -> list[Patterns]:
+    """The first few resamples of clusters, written out."""
+    counts, whole = next(clusters.resampled(1000, 0))[:20].astype(int), pooled()
+    return [Patterns(whole.values, each, whole.categories, whole.raters) for each in counts]
+
+
+def test_the_share_of_resamples_at_the_threshold_needs_no_resamples_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, n_drawn = three_rounds(), []
+    for module in (bootstrap, clusters_module):
+        drawing = module.resampled_counts
+        monkeypatch.setattr(
+            module, "resampled_counts", lambda *given, drawing=drawing: n_drawn.append(1) or drawing(*given)
+        )
+    (line,) = of_rounds(make.owner_seat(study), headline_set(make.owner_seat(study)).rounds[:1])
+    assert line.reached_share is not None and len(n_drawn) == 1
 
 
 def test_a_study_without_a_finished_main_round_has_no_headline_and_no_other_number_in_its_place() -> None:
