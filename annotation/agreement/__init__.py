@@ -5,6 +5,7 @@ from .clusters import METHOD as CLUSTERED
 from .clusters import Clusters
 from .coefficients import (
     COEFFICIENTS,
+    EXACT,
     Coefficient,
     brennan_prediger,
     cohen_kappa,
@@ -25,6 +26,7 @@ from .summary import (
     SCALE_WEIGHTS,
     SCALED_KINDS,
     TITLES,
+    interval_words,
     one_coefficient,
     share_reaching,
     summary,
@@ -34,6 +36,7 @@ from .summary import (
 __all__ = [
     "CLUSTERED",
     "COEFFICIENTS",
+    "EXACT",
     "METRICS_BY_KIND",
     "SCALED_KINDS",
     "SCALES",
@@ -57,6 +60,7 @@ __all__ = [
     "fleiss_kappa",
     "gwet_ac1",
     "gwet_ac2",
+    "interval_words",
     "intra_rater",
     "jaccard_distance",
     "krippendorff_alpha",

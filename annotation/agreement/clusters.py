@@ -53,6 +53,10 @@ class Clusters:
                 members[kind, p] = n
         return cls(members, np.array([tally[kind] for kind in kinds], dtype=np.int64))
 
+    def n_with(self, rows: npt.NDArray[np.integer]) -> int:
+        """How many clusters have a unit of these patterns."""
+        return int(self.counts[self.members[:, rows].any(axis=1)].sum())
+
     def resampled(self, resamples: int, seed: int, width: int = 0) -> Iterator[Floats]:
         """Chunks of B × P counts, each row a draw of as many clusters as there are, with replacement."""
         for drawn in resampled_counts(self.counts, resamples, seed, max(width, self.members.shape[1])):

@@ -36,6 +36,9 @@ COEFFICIENTS = (
     "gwet_ac2",
 )
 RESAMPLES = 1000
+EXACT = "exact_one_sided"
+DUST = 1e-12
+"""What is smaller is 0 but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,12 @@ def clustered(
     answer = []
     for each in found:
         estimator = by_name[each.name]
-        is_exact = each.se == 0 and each.ci_method != "bootstrap"
-        if each.value is None or isinstance(estimator, str) or is_exact or resamples <= 0:
+        if each.value is None or isinstance(estimator, str) or resamples <= 0:
             answer.append(each)
+            continue
+        if each.ci_method == EXACT:
+            rows, _ = estimator.compared()
+            answer.append(replace(each, ci_low=estimator.perfect_bound(clusters.n_with(rows))))
             continue
         patterns, width = estimator.tallies.patterns, estimator.width
         values = resampled_values(estimator, patterns, clusters, resamples=resamples, seed=seed, width=width)
@@ -118,10 +124,19 @@ def measure(
             coefficients.append(Coefficient(name, None, undefined=reason))
             continue
         estimator, interval = next(found_intervals)
-        low, high = interval if interval else (None, None)
+        bound = estimator.perfect_bound() if resamples > 0 else None
         method = "bootstrap" if interval else None
-        coefficients.append(Coefficient(name, estimator.point(), estimator.standard_error(), low, high, method))
+        if bound is not None:
+            interval, method = (bound, 1.0), EXACT
+        low, high = interval if interval else (None, None)
+        error = estimator.standard_error()
+        found = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
+        coefficients.append(replace(found, ci_low=low, ci_high=high, ci_method=method))
     return coefficients
+
+
+def _clean(number: float) -> float:
+    return 0.0 if abs(number) < DUST else number
 
 
 def alpha_estimator(tallies: Tallies, metric: Metric, paths: Paths | None = None) -> Estimator:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from .metrics import Distance, Floats, Matrix, Nominal, symmetric
-from .patterns import category_label
+from .patterns import Ints, Patterns, category_label
 from .tallies import Tallies, Tally
 
 NO_PAIR = "No unit was rated by two raters."
@@ -61,6 +61,41 @@ class Estimator(ABC):
     def standard_error(self) -> float | None:
         """The analytic standard error, None where none is published or there is only one unit."""
 
+    @abstractmethod
+    def compared(self) -> tuple[Ints, Floats]:
+        """The rows of the patterns with a pair of ratings, and the disagreement within each, 0 where all agree."""
+
+    @abstractmethod
+    def scale(self) -> float:
+        """What a share of 1 of units in complete disagreement takes from the value: worst / expected disagreement."""
+
+    def perfect_bound(self, n_independent: int | None = None) -> float | None:
+        """The exact one-sided 95% bound below a value of 1, None where some ratings disagree.
+
+        n of n units agree completely, so at least 0.05^(1/n) of all units do (Clopper and Pearson 1934,
+        doi:10.1093/biomet/26.4.404). The others count as the worst disagreement there can be, and the disagreement
+        expected by chance as known. `n_independent` replaces the number of units where these recur.
+        """
+        rows, within = self.compared()
+        if not len(rows) or within.max() > TINY:
+            return None
+        n = int(self.tallies.patterns.counts[rows].sum()) if n_independent is None else n_independent
+        return max(1 - (1 - 0.05 ** (1 / n)) * self.scale(), -1.0)
+
+    def _worst(self) -> float:
+        """The largest distance between two categories that were given."""
+        used = np.unique(self.tallies.value)
+        return float(self.distance.pairwise(used[:, None], used[None, :]).max(initial=0.0))
+
+
+def one_habit(patterns: Patterns, column: int, category: int) -> str:
+    """The reason why there is no kappa of two raters of whom one used one category only."""
+    label = category_label(patterns.categories[category])
+    return (
+        f"{patterns.raters[column]} gave “{label}” only: kappa is then 0 whatever the other rater gives, so nothing "
+        "can be said about agreement beyond chance."
+    )
+
 
 def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
     """1 − observed / expected, NaN where nothing is expected."""
@@ -90,6 +125,13 @@ class PercentAgreement(Estimator):
         The observed agreement is a ratio over the units with at least two ratings: other units do not move it.
         """
         return self._observed_influence()
+
+    def compared(self) -> tuple[Ints, Floats]:
+        rows = np.flatnonzero(self.tallies.pairable)
+        return rows, self.within[rows]
+
+    def scale(self) -> float:
+        return 1.0
 
     def standard_error(self) -> float | None:
         counts = self.tallies.counts[0]
@@ -122,6 +164,9 @@ class AnyRaters(PercentAgreement):
 
     def __call__(self, counts: Floats) -> Floats:
         return _beyond_chance(self.observed(counts), self.expected(counts))
+
+    def scale(self) -> float:
+        return self._worst() / float(self.expected(self.tallies.counts)[0])
 
     def influence(self) -> Floats:
         expected = float(self.expected(self.tallies.counts)[0])
@@ -180,6 +225,21 @@ class CongerKappa(AnyRaters):
         super().__init__(tallies, distance)
         self.width = tallies.n_raters * tallies.n_categories
 
+    def undefined(self) -> str | None:
+        return super().undefined() or self._one_habit()
+
+    def _one_habit(self) -> str | None:
+        """As Cohen's kappa, where there are two raters and both rated every unit."""
+        patterns = self.tallies.patterns
+        if not self.tallies.pairable.all():
+            return None
+        given = np.unique(np.stack([self.tallies.rater, self.tallies.value]), axis=1)
+        raters, n_used = np.unique(given[0], return_counts=True)
+        if len(raters) != 2 or n_used.min() > 1:
+            return None
+        column = int(raters[np.argmin(n_used)])
+        return one_habit(patterns, column, int(given[1][given[0] == column][0]))
+
     def _rater_shares(self, counts: Floats) -> tuple[Floats, Floats]:
         """B × R × K shares, all 0 for a rater without a rating, and B × R ratings."""
         given = self.tallies.rater_categories(counts)
@@ -234,7 +294,14 @@ class TwoRaters(Estimator):
         n_raters = len(self.tallies.patterns.active)
         if n_raters > 2:
             return f"{self.called} is defined for exactly two raters, and here are {n_raters}: look at the pairs."
-        return super().undefined()
+        return super().undefined() or (None if self.pooled else self._one_habit())
+
+    def _one_habit(self) -> str | None:
+        """Observed and expected disagreement are the same number where one of the two used one category only."""
+        for column, side in zip(self.tallies.patterns.active, (self.left, self.right), strict=True):
+            if len(np.unique(side)) == 1:
+                return one_habit(self.tallies.patterns, column, int(side[0]))
+        return None
 
     def _shares(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
         n = np.maximum(counts.sum(axis=1), TINY)
@@ -247,6 +314,13 @@ class TwoRaters(Estimator):
         both = counts[:, self.rows]
         left, right, n = self._shares(both)
         return _beyond_chance(both @ self.within / n, self.distance.between(left, right))
+
+    def compared(self) -> tuple[Ints, Floats]:
+        return self.rows, self.within
+
+    def scale(self) -> float:
+        left, right, _ = self._shares(self.tallies.counts[:, self.rows])
+        return self._worst() / float(self.distance.between(left, right)[0])
 
     def standard_error(self) -> float | None:
         both = self.tallies.counts[:, self.rows]
@@ -286,6 +360,13 @@ class KrippendorffAlpha(Estimator):
         _, _, observed, expected = self._parts(counts)
         return _beyond_chance(observed, expected)
 
+    def compared(self) -> tuple[Ints, Floats]:
+        rows = np.flatnonzero(self.tallies.pairable)
+        return rows, self.within[rows]
+
+    def scale(self) -> float:
+        return self._worst() / float(self._parts(self.tallies.counts)[3][0])
+
     def standard_error(self) -> float | None:
         counts = np.where(self.tallies.pairable, self.tallies.counts[0], 0.0)
         units = counts.sum()
@@ -319,13 +400,31 @@ class OrdinalAlpha(KrippendorffAlpha):
     def __call__(self, counts: Floats) -> Floats:
         values = self.tallies.pairable_ratings(counts)
         n = np.maximum(values.sum(axis=1), TINY)
-        ranks = (np.cumsum(values, axis=1) - values / 2) / n[:, None] - 0.5
-        mean, square = np.einsum("bk,bk->b", values, ranks), np.einsum("bk,bk->b", values, ranks**2)
-        expected = 2 * (square * n - mean**2) / np.maximum(n * (n - 1), TINY)
+        ranks = self._ranks(values, n)
+        expected = self._expected(values, n, ranks)
         apart = np.einsum("bk,bk->b", self.spread(counts), ranks**2)
         sums = np.stack([self.tallies.pairable_ratings.per_row(rank) for rank in ranks])
         together = np.einsum("bp,bp,p->b", counts, sums**2, self.per_partner)
         return np.where(n > 1, _beyond_chance(2 * (apart - together) / n, expected), np.nan)
+
+    def _ranks(self, values: Floats, n: Floats) -> Floats:
+        """B × K mid-ranks as shares of the n values, about 0."""
+        return (np.cumsum(values, axis=1) - values / 2) / n[:, None] - 0.5
+
+    def _expected(self, values: Floats, n: Floats, ranks: Floats) -> Floats:
+        mean, square = np.einsum("bk,bk->b", values, ranks), np.einsum("bk,bk->b", values, ranks**2)
+        return 2 * (square * n - mean**2) / np.maximum(n * (n - 1), TINY)
+
+    def compared(self) -> tuple[Ints, Floats]:
+        rows = np.flatnonzero(self.tallies.pairable)
+        return rows, self.tallies.disagreement(Nominal(self.tallies.n_categories))[rows]
+
+    def scale(self) -> float:
+        values = self.tallies.pairable_ratings(self.tallies.counts)
+        n = np.maximum(values.sum(axis=1), TINY)
+        ranks = self._ranks(values, n)
+        used = ranks[0][np.unique(self.tallies.value)]
+        return float((used.max() - used.min()) ** 2 / self._expected(values, n, ranks)[0])
 
     def standard_error(self) -> float | None:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .estimators import one_habit
 from .metrics import Floats, Nominal
 from .patterns import Ints, Patterns, category_label
 from .tallies import Tallies
@@ -89,8 +90,8 @@ def by_category(patterns: Patterns) -> list[dict[str, Any]]:
 def by_pair(patterns: Patterns) -> list[dict[str, Any]]:
     """[{raters: [a, b], cohen_kappa, percent_agreement, n, undefined}] for every two raters with a unit in common.
 
-    In rater order; `n` is the number of units both rated. `cohen_kappa` is None where both used one category only, and
-    `undefined` says so.
+    In rater order; `n` is the number of units both rated. `cohen_kappa` is None where one of them used one category
+    only, and `undefined` says so.
     """
     columns = np.ascontiguousarray(patterns.values.T)
     found = []
@@ -100,7 +101,7 @@ def by_pair(patterns: Patterns) -> list[dict[str, Any]]:
         for j in patterns.active:
             if j <= i:
                 continue
-            told = _told(patterns, first, columns[j][rated], counts)
+            told = _told(patterns, (i, j), first, columns[j][rated], counts)
             if told:
                 found.append({"raters": [patterns.raters[i], patterns.raters[j]], **told})
     return found
@@ -116,7 +117,9 @@ def against_reference(patterns: Patterns, reference: str) -> list[dict[str, Any]
     found = []
     for column, rater in enumerate(patterns.raters):
         if column != right:
-            told = _told(patterns, patterns.values[:, column], patterns.values[:, right], patterns.counts)
+            told = _told(
+                patterns, (column, right), patterns.values[:, column], patterns.values[:, right], patterns.counts
+            )
             if told:
                 found.append({"rater": rater, **told})
     return found
@@ -132,13 +135,15 @@ def intra_rater(pairs: Mapping[str, Patterns]) -> list[dict[str, Any]]:
     for rater, patterns in pairs.items():
         if len(patterns.raters) != 2:
             raise ValueError(f"{rater} needs two columns, earlier and later, not {len(patterns.raters)}.")
-        told = _told(patterns, patterns.values[:, 0], patterns.values[:, 1], patterns.counts)
+        told = _told(patterns, (0, 1), patterns.values[:, 0], patterns.values[:, 1], patterns.counts)
         if told:
             found.append({"rater": rater, **told})
     return found
 
 
-def _told(patterns: Patterns, first: Ints, second: Ints, counts: Ints) -> dict[str, Any] | None:
+def _told(
+    patterns: Patterns, columns: tuple[int, int], first: Ints, second: Ints, counts: Ints
+) -> dict[str, Any] | None:
     """Kappa and percent agreement of two columns on the units both rated; None where there is none."""
     both = (first >= 0) & (second >= 0)
     a, b, weight = first[both], second[both], counts[both].astype(np.float64)
@@ -149,15 +154,20 @@ def _told(patterns: Patterns, first: Ints, second: Ints, counts: Ints) -> dict[s
     left, right = (np.bincount(side, weights=weight, minlength=len(patterns.categories)) for side in (a, b))
     # Whole numbers below 2^53: exactly n² where both used one category only.
     by_chance = float(left @ right)
-    one = by_chance == n * n
-    label = category_label(patterns.categories[int(a[0])])
+    reason = None
+    if by_chance == n * n:
+        label = category_label(patterns.categories[int(a[0])])
+        reason = f"Both gave “{label}” only, so nothing can be said about agreement beyond chance."
+    else:
+        for column, side in zip(columns, (a, b), strict=True):
+            if (side == side[0]).all():
+                reason = one_habit(patterns, column, int(side[0]))
+                break
     return {
-        "cohen_kappa": None if one else float((agreed - by_chance / n**2) / (1 - by_chance / n**2)),
+        "cohen_kappa": None if reason else float((agreed - by_chance / n**2) / (1 - by_chance / n**2)),
         "percent_agreement": float(agreed),
         "n": int(n),
-        "undefined": f"Both gave “{label}” only, so nothing can be said about agreement beyond chance."
-        if one
-        else None,
+        "undefined": reason,
     }
 
 

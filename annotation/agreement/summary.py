@@ -10,7 +10,7 @@ import numpy as np
 
 from .benchmarks import benchmark_words, probability_at_least
 from .clusters import Clusters
-from .coefficients import RESAMPLES, Coefficient, alpha_estimator, clustered, measure
+from .coefficients import EXACT, RESAMPLES, Coefficient, alpha_estimator, clustered, measure
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
@@ -69,6 +69,15 @@ TITLES = {
     "gwet_ac1": "Gwet's AC1",
     "gwet_ac2": "Gwet's AC2",
 }
+
+
+def interval_words(low: float | None, high: float | None, method: str | None, places: int) -> str:
+    """`0.62 to 0.96`; `at least 0.98` where the bound is one-sided; empty without an interval."""
+    if low is None or high is None:
+        return ""
+    if method == EXACT:
+        return f"at least {low:.{places}f}"
+    return f"{low:.{places}f} to {high:.{places}f}"
 
 
 def summary(

@@ -104,7 +104,9 @@ class CoefficientShape(serializers.Serializer[Any]):
     se = serializers.FloatField(allow_null=True)
     ci_low = serializers.FloatField(allow_null=True)
     ci_high = serializers.FloatField(allow_null=True)
-    ci_method = serializers.CharField(allow_null=True)
+    ci_method = serializers.CharField(
+        allow_null=True, help_text="bootstrap, cluster_bootstrap, or exact_one_sided where no two ratings differ."
+    )
     undefined = serializers.CharField(allow_null=True)
 
 

@@ -129,8 +129,8 @@ class GateShape(serializers.Serializer[Any]):
     advice = serializers.ChoiceField(["open", "wait"])
     dimensions = serializers.ListField(
         child=serializers.DictField(),
-        help_text="dimension, title, coefficient, value, ci_low, ci_high, threshold, undefined, and the verdict: met, "
-        "not met, undefined or no threshold.",
+        help_text="dimension, title, coefficient, value, ci_low, ci_high, ci_method, threshold, undefined, and the "
+        "verdict: met, not met, undefined or no threshold.",
     )
     reason = serializers.CharField(required=False, help_text="Empty where none was given, or none was needed.")
     by = serializers.CharField(required=False)

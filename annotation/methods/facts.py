@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from accounts.wording import counted, listed
+from annotation.agreement import EXACT
 
 NO_HEADLINE = "no main round is finished"
 """Why a study has no number of its own yet."""
@@ -31,6 +32,10 @@ class Number:
     def interval(self) -> str:
         """`[0.770, 0.850]`, or nothing."""
         return "" if self.low is None or self.high is None else f"[{decimals(self.low)}, {decimals(self.high)}]"
+
+    @property
+    def is_one_sided(self) -> bool:
+        return self.ci_method == EXACT
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ EXCLUDED = {
 }
 """Why a unit is not compared, by the codes of `annotation.queries.left_out`."""
 CI_METHODS = {
+    "exact_one_sided": "exact one-sided Clopper-Pearson bounds, where all ratings agree ({software})",
     "bootstrap": "percentile bootstrap intervals over units ({resamples:,} resamples, seed {seed}; {software})",
     "cluster_bootstrap": "percentile bootstrap intervals over units, an item labeled in several rounds being one "
     "cluster ({resamples:,} resamples, seed {seed}; {software})",
@@ -98,6 +99,8 @@ def statistic(name: str, number: Number, *, threshold: float | None = None) -> s
     if number.low is None or number.high is None:
         return f"{name} = {value}, {n}"
     low, high = (decimal(each, apart_from=threshold) for each in (number.low, number.high))
+    if number.is_one_sided:
+        return f"{name} = {value}, one-sided 95% CI [{low}, {high}], {n}"
     return f"{name} = {value}, 95% CI [{low}, {high}], {n}"
 
 

@@ -343,6 +343,23 @@ class Coefficient:
     def __call__(self, c):
         return beyond_chance(self.agreed(c), self.chance(c))
 
+    def compared(self):
+        """The rows with a pair of ratings, and how far these disagree."""
+        rows = np.flatnonzero(self.t.paired)
+        return rows, 1 - self.alike[rows]
+
+    def used(self):
+        given = np.unique(self.t.values)
+        return given[given >= 0]
+
+    def worst(self):
+        """The worst disagreement there can be between the categories that were given."""
+        return 1 - self.w[np.ix_(self.used(), self.used())].min()
+
+    def expected(self):
+        """The disagreement expected by chance."""
+        return 1 - float(self.chance(self.t.counts[None, :])[0])
+
     def value(self):
         if not self.t.paired.any() or len(np.unique(self.t.values[self.t.paired])) == 0:
             return math.nan
@@ -362,6 +379,9 @@ class Coefficient:
 
 
 class Percent(Coefficient):
+    def worst(self):
+        return 1.0
+
     def __call__(self, c):
         return self.agreed(c)
 
@@ -403,6 +423,12 @@ class BrennanPrediger(Coefficient):
 
 
 class Conger(Coefficient):
+    def value(self):
+        given = [np.unique(column[column >= 0]) for column in self.t.values.T]
+        n_used = [len(each) for each in given if len(each)]
+        is_constant = len(n_used) == 2 and min(n_used) == 1 and self.t.paired.all()
+        return math.nan if is_constant else super().value()
+
     def rater_shares(self, c):
         """B x R x K, and B x R ratings."""
         given = np.stack([c @ (self.t.values == k).astype(float) for k in range(self.t.k)], axis=2)
@@ -459,7 +485,17 @@ class TwoRaters(Coefficient):
         return np.where(c.any(axis=1), found, np.nan)
 
     def value(self):
-        return math.nan if len(self.t.active) != 2 else super().value()
+        if len(self.t.active) != 2 or not len(self.rows):
+            return math.nan
+        is_constant = min(len(np.unique(self.left)), len(np.unique(self.right))) == 1
+        return math.nan if is_constant and not self.pooled else super().value()
+
+    def compared(self):
+        return self.rows, 1 - self.w[self.left, self.right]
+
+    def expected(self):
+        _, _, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
+        return 1 - float(p @ self.w @ q)
 
     def error(self):
         c, n, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
@@ -494,6 +530,25 @@ class Alpha(Coefficient):
             seen = (c @ self.unlike(self.distance)) / n
             expected = ((v @ self.distance) * v).sum(axis=1) / (n * (n - 1))
         return np.where(n > 1, beyond_chance(1 - seen, 1 - np.nan_to_num(expected)), np.nan)
+
+    def distances(self):
+        """K x K: the distances, in the ordinal case those of the data."""
+        if not isinstance(self.distance, str):
+            return self.distance
+        v = self.t.counts @ self.pairable
+        rank = (np.cumsum(v) - v / 2) / v.sum()
+        return (rank[:, None] - rank[None, :]) ** 2
+
+    def compared(self):
+        rows = np.flatnonzero(self.t.paired)
+        return rows, self.unlike(self.distances())[rows]
+
+    def worst(self):
+        return self.distances()[np.ix_(self.used(), self.used())].max()
+
+    def expected(self):
+        v = self.t.counts @ self.pairable
+        return float(v @ self.distances() @ v / (v.sum() * (v.sum() - 1)))
 
     def ordinal(self, c):
         v, n = c @ self.pairable, c @ self.size
@@ -666,6 +721,20 @@ def at_least(value, error, bound):
     return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
 
 
+def perfect_bound(coefficient, clusters=()):
+    """The exact one-sided 95% bound below a value of 1: n of n units agree completely; None where some disagree.
+
+    The rest of all units counts as the worst disagreement there is. An item that recurs counts as one unit.
+    """
+    rows, within = coefficient.compared()
+    if not len(rows) or within.max() > TINY:
+        return None
+    n = coefficient.t.counts[rows].sum()
+    for cells in clusters:
+        n -= max(sum(times for pattern, times in cells.items() if pattern in rows) - 1, 0)
+    return max(1 - (1 - 0.05 ** (1 / n)) * coefficient.worst() / coefficient.expected(), -1.0)
+
+
 def by_category(table):
     """Category -> agreement, n, positive, negative, prevalence, bias, pabak."""
     t, two = table, len(table.active) == 2
@@ -708,7 +777,8 @@ def by_pair(table):
             agreed = c[one == other].sum() / n
             p, q = (np.bincount(side, weights=c, minlength=table.k) for side in (one, other))
             by_chance = p @ q / n**2
-            kappa = None if p @ q == n * n else (agreed - by_chance) / (1 - by_chance)
+            is_constant = min((p > 0).sum(), (q > 0).sum()) == 1
+            kappa = None if is_constant else (agreed - by_chance) / (1 - by_chance)
             found[table.raters[i], table.raters[j]] = {
                 "cohen_kappa": kappa,
                 "percent_agreement": agreed,
@@ -809,6 +879,12 @@ def check_agreement(data, report):
             name = each["name"]
             check(name, each["value"], None if math.isnan(values[name]) else values[name])
             error = defined[name].error() if name in defined else None
+            bound = perfect_bound(defined[name], clusters) if name in defined else None
+            if bound is not None:
+                check(f"{name}, method", each["ci_method"], "exact_one_sided")
+                check(f"{name}, standard error", each["se"], error)
+                check(f"{name}, exact bound", [each["ci_low"], each["ci_high"]], [bound, 1.0])
+                continue
             if each["ci_method"] == "cluster_bootstrap":
                 if not draws_alike:
                     continue

@@ -48,6 +48,7 @@ class Gate:
                     "value": each.value,
                     "ci_low": each.ci_low,
                     "ci_high": each.ci_high,
+                    "ci_method": each.ci_method,
                     "threshold": each.threshold,
                     "undefined": each.undefined,
                     "verdict": found,

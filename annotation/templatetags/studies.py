@@ -1,12 +1,12 @@
 """Filters for pages of studies: colours of raters, states, shares."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
 
-from annotation.agreement import TITLES
+from annotation.agreement import TITLES, interval_words
 from annotation.models import Round
 from annotation.sheets import rounds as trials
 
@@ -58,6 +58,13 @@ def percent(share: float | None) -> str:
 def coefficient_name(name: str) -> str:
     """`Cohen’s kappa` of cohen_kappa."""
     return TITLES.get(name, name)
+
+
+@register.filter
+def interval(found: object, places: int = 2) -> str:
+    """`0.62 to 0.96`, `at least 0.98` where the bound is one-sided, empty without one; of a mapping or an object."""
+    given = found if isinstance(found, Mapping) else vars(found)
+    return interval_words(given["ci_low"], given["ci_high"], given.get("ci_method"), places)
 
 
 @register.filter

@@ -12,7 +12,7 @@ from accounts.errors import ConcordError
 from accounts.wording import listed
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
-from annotation.agreement import TITLES
+from annotation.agreement import TITLES, interval_words
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
@@ -124,8 +124,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"{title} -      {each['undefined']}")
                 continue
             error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
-            interval = "" if each["ci_low"] is None else f"  {each['ci_low']:.3f} to {each['ci_high']:.3f}"
-            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}{interval}")
+            interval = interval_words(each["ci_low"], each["ci_high"], each["ci_method"], 3)
+            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}  {interval}".rstrip())
         if fixed:
             threshold = fixed.get("threshold")
             source = "the default, not registered" if fixed is DEFAULT else "not registered"

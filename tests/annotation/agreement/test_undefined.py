@@ -2,12 +2,13 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
 
 from annotation import agreement
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Patterns, summary
+from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Clusters, Patterns, summary
 
 from .tables import QUICK, Table, rating_tables
 
@@ -85,15 +86,82 @@ def test_weighted_coefficients_need_an_order(kind: str):
         assert_undefined(found[name], "order", kind)
 
 
-def test_raters_who_each_use_one_category_but_not_the_same_have_kappa_0():
-    kappa = agreement.cohen_kappa(Patterns.from_table([["a", "b"]] * 3), resamples=0)
-    assert kappa.value == 0
-    assert kappa.undefined is None
+CONSTANT = Patterns.from_counts([(("no", "no"), 41), (("no", "yes"), 6), (("no", "maybe"), 3)])
+
+
+@pytest.mark.parametrize("name", ["cohen_kappa", "weighted_kappa", "conger_kappa"])
+def test_kappa_is_undefined_where_one_of_two_raters_used_one_category_only(name: str):
+    found = getattr(agreement, name)(CONSTANT)
+    assert_undefined(asdict(found), "R1", "“no”", "0 whatever the other")
+    assert agreement.scott_pi(CONSTANT).value < 0
+
+
+def test_a_pair_in_which_one_used_one_category_only_has_no_kappa():
+    (pair,) = agreement.by_pair(CONSTANT)
+    assert pair["cohen_kappa"] is None
+    assert pair["percent_agreement"] == 0.82
+    assert "R1 gave “no” only" in pair["undefined"]
+
+
+def test_congers_kappa_with_gaps_keeps_its_value_where_one_rater_used_one_category():
+    gaps = Patterns.from_counts([(("no", "no"), 41), (("no", "yes"), 6), ((None, "yes"), 9)])
+    assert agreement.conger_kappa(gaps, resamples=0).value is not None
+
+
+def test_a_value_and_a_standard_error_are_never_dust():
+    # 0.3 · 0.7 in thirds and tenths: the observed agreement is the one expected by chance.
+    independent = Patterns.from_counts(
+        [(("a", "a"), 21), (("a", "b"), 49), (("b", "a"), 9), (("b", "b"), 21)], raters=["R1", "R2"]
+    )
+    for name in ("cohen_kappa", "conger_kappa", "weighted_kappa"):
+        assert getattr(agreement, name)(independent, resamples=0).value == 0
+    for name in agreement.COEFFICIENTS:
+        assert getattr(agreement, name)(Patterns.from_counts(PERFECT), resamples=0).se == 0, name
+
+
+PERFECT = [(("a", "a"), 71), (("b", "b"), 43), (("c", "c"), 36)]
+
+
+def test_perfect_agreement_has_the_exact_one_sided_bound():
+    """150 of 150: at least 98.0%. Corrected for chance, 0.0197 is divided by the disagreement expected."""
+    found = by_name(summary(Patterns.from_counts(PERFECT), kind="ordinal"))
+    missing = 1 - 0.05 ** (1 / 150)
+    expected = {
+        "percent_agreement": 1,
+        "cohen_kappa": 1 - (71**2 + 43**2 + 36**2) / 150**2,
+        "brennan_prediger": 2 / 3,
+        "krippendorff_alpha": None,
+    }
+    for name, each in found.items():
+        assert (each["value"], each["ci_high"], each["ci_method"]) == (1, 1, "exact_one_sided"), name
+        assert 0.9 < each["ci_low"] <= 1 - missing
+        if expected.get(name):
+            assert each["ci_low"] == pytest.approx(1 - missing / expected[name], abs=1e-12)
+    assert found["percent_agreement"]["ci_low"] == pytest.approx(0.9802, abs=5e-5)
+
+
+def test_a_bound_never_lies_below_minus_1_and_a_single_difference_ends_it():
+    rare = [(("a", "a"), 9), (("b", "b"), 1)]
+    assert agreement.cohen_kappa(Patterns.from_counts(rare)).ci_low == pytest.approx(1 - 0.2589 / 0.18, abs=1e-3)
+    few = [(("a", "a"), 3), (("b", "b"), 1)]
+    assert agreement.cohen_kappa(Patterns.from_counts(few)).ci_low == pytest.approx(1 - 0.5271 / 0.375, abs=1e-3)
+    fewer = [(("a", "a"), 2), (("b", "b"), 1)]
+    alpha = agreement.krippendorff_alpha(Patterns.from_counts(fewer))
+    assert alpha.ci_low == pytest.approx(1 - 0.6316 / (16 / 30), abs=1e-3)
+    assert agreement.cohen_kappa(Patterns.from_counts([*PERFECT, (("a", "b"), 1)])).ci_method != "exact_one_sided"
+
+
+def test_an_item_that_recurs_counts_once_in_the_exact_bound():
+    patterns = Patterns.from_counts(PERFECT)
+    recurring = Clusters.of(patterns, [[("a", "a"), ("b", "b")]] * 40)
+    found = agreement.one_coefficient(patterns, "percent_agreement", kind="single", clusters=recurring)
+    assert found.ci_low == pytest.approx(0.05 ** (1 / 110), abs=1e-12)
+    assert found.ci_method == "exact_one_sided"
 
 
 def test_one_unit_has_a_value_but_no_standard_error():
     patterns = Patterns.from_table([["a", "b"]])
-    for name in ("fleiss_kappa", "cohen_kappa", "krippendorff_alpha", "gwet_ac1", "percent_agreement"):
+    for name in ("fleiss_kappa", "scott_pi", "krippendorff_alpha", "gwet_ac1", "percent_agreement"):
         coefficient = getattr(agreement, name)(patterns, resamples=0)
         assert coefficient.value is not None
         assert coefficient.se is None
@@ -105,13 +173,8 @@ def test_alpha_with_a_distance_of_0_everywhere_says_that_nothing_is_expected():
     assert "No disagreement is to be expected" in alpha.undefined
 
 
-def test_an_interval_is_left_out_when_most_resamples_are_undefined():
-    # Only resamples that hold both units rated twice have a kappa: about 40 of 100.
-    pair = [(("a", "a"), 1), (("b", "b"), 1)]
-    kappa = agreement.cohen_kappa(Patterns.from_counts([*pair, (("a", None), 20)]))
-    assert kappa.value == 1
-    assert kappa.ci_low is kappa.ci_high is kappa.ci_method is None
-    rarely_undefined = agreement.cohen_kappa(Patterns.from_counts([(("a", "a"), 98), (("b", "b"), 2)]))
+def test_resamples_without_a_value_are_left_out():
+    rarely_undefined = agreement.cohen_kappa(Patterns.from_counts([(("a", "b"), 98), (("b", "a"), 2)]))
     assert rarely_undefined.ci_method == "bootstrap"
 
 

@@ -65,10 +65,11 @@ SCALES = {
     "text": "nominal",
 }
 PHRASES = {
+    "exact one-sided Clopper-Pearson bounds, where all ratings agree": None,
     "percentile bootstrap intervals over units": False,
     "percentile bootstrap intervals over units, an item labeled in several rounds being one cluster": True,
 }
-"""How intervals are computed, where this checker computes them as well: whether with clusters."""
+"""How intervals are computed, where this checker computes them as well: whether with clusters, None: it may be."""
 DEFAULT = ("Krippendorff’s α", 0.8)
 BENCHMARKS = {
     "Krippendorff": [(0.8, "reliable"), (0.667, "tentative conclusions only"), (-1, "not reliable")],
@@ -482,8 +483,11 @@ class Checker:
         self.expect(0 < number(n) <= most, claim, most)
         self.seen.setdefault("excluded", []).append((key, number(n)))
 
-    def computed(self, claim: str, titles: str | None, how: str, resamples: str, seed: str, software: str) -> None:
-        self.same(claim, (number(resamples), int(seed)), (statistics.RESAMPLES, statistics.SEED))
+    def computed(
+        self, claim: str, titles: str | None, how: str, resamples: str | None, seed: str | None, software: str
+    ) -> None:
+        if resamples and seed:
+            self.same(claim, (number(resamples), int(seed)), (statistics.RESAMPLES, statistics.SEED))
         self.same(claim, software, self.rows.software)
         self.expect(how in PHRASES, claim, "a method that this checker does not compute")
         for key, when, low, high, of in self.seen.get("agreement", []):
@@ -491,7 +495,9 @@ class Checker:
                 continue
             table = self.table(key, self.rows.headline, when)
             if when == "before" and low is not None:
-                self.same(f"{claim} of {key}", PHRASES.get(how, bool(table.clusters)), bool(table.clusters))
+                is_exact = how.startswith("exact one-sided")
+                self.same(f"{claim} of {key}", is_exact, statistics.is_perfect(table))
+                self.expect(is_exact or PHRASES.get(how, bool(table.clusters)) == bool(table.clusters), claim, key)
             self.interval(key, table, low, high, of, clustered=bool(table.clusters), is_known=how in PHRASES)
 
     def interval(
@@ -1006,13 +1012,13 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
-    (rf"Agreement on <TITLE> (before|after) discussion was (.*?) = {NUMBER}(?:, 95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
+    (rf"Agreement on <TITLE> (before|after) discussion was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
     (r"(\S+ ?\S*) on <TITLE> (before|after) discussion is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
     (r"\[missing: agreement on <TITLE>; no unit was labeled by two raters\]", Checker.nothing),
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
-    (r"Confidence intervals(?: for <TITLES>)? are (.*?) \(([\d,]+) resamples, seed (\d+); (Concord [^)]+)\)\.", Checker.computed),
+    (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((?:([\d,]+) resamples, seed (\d+); )?(Concord [^)]+)\)\.", Checker.computed),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

@@ -150,10 +150,37 @@ def value_of(name: str, t: Table) -> float:
     return NAMES[name](t, t.counts)
 
 
+def is_perfect(t: Table) -> bool:
+    return bool(((t.n_in > 0).sum(axis=1)[t.paired] == 1).all())
+
+
+def bound(name: str, t: Table, *, clustered: bool) -> tuple[float, float]:
+    """Clopper and Pearson 1934: of n of n units; the rest would differ as far as two categories in use can."""
+    n = t.n_units
+    for cells in t.clusters if clustered else ():
+        n -= max(sum(times for p, times in cells.items() if t.paired[p]) - 1, 0)
+    missing, c = 1 - math.exp(math.log(0.05) / n), t.counts
+    used = np.flatnonzero(t.n_in.sum(axis=0))
+    if "α" in name:
+        v = np.where(t.paired, c, 0) @ t.n_in
+        metric = {"no": "nominal", "or": "ordinal", "in": "interval", "MA": "masi"}[name.partition("(")[2][:2]]
+        d = distances(metric, t, v)
+        missing *= d[np.ix_(used, used)].max() / (v @ d @ v / (v.sum() * (v.sum() - 1)))
+    elif "κ" in name or "AC1" in name:
+        chance = {
+            "Cohen’s κ": lambda: ((np.where(t.paired, c, 0) @ t.n_in / t.n_units / 2) ** 2).sum(),
+            "Fleiss’ κ": lambda: (shares(t, c) ** 2).sum(),
+            "Gwet’s AC1": lambda: (shares(t, c) * (1 - shares(t, c))).sum() / (len(used) - 1),
+        }[name]()
+        missing /= 1 - chance
+    return max(1 - missing, -1.0), 1.0
+
+
 def interval(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | None:
     """A bootstrap interval, computed once for each table."""
     if (name, clustered) not in t.intervals:
-        t.intervals[name, clustered] = _interval(name, t, clustered=clustered)
+        found = bound if is_perfect(t) else _interval
+        t.intervals[name, clustered] = found(name, t, clustered=clustered)
     return t.intervals[name, clustered]
 
 
