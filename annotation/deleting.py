@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.holds import Kind, are_held, held, place
 from accounts.models import User
-from accounts.time_limits import Turn
+from accounts.time_limits import BATCHES_SECONDS, Turn, stopped
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.queries import whole
 
@@ -33,17 +33,27 @@ def work(deletion_id: int, *, turn_seconds: float | None = None) -> bool:
         while _batch(deletion_id):
             if turn.is_over():
                 return True
-        _forget(people)
+        if not Deletion.objects.filter(pk=deletion_id, done_at=None).exists():
+            _forget(people)
     return False
 
 
+def end_over_limit(deletion_id: int) -> None:
+    """Notes that the worker of a deletion was stopped at its time limit; the next batch begins only by hand."""
+    error = stopped(BATCHES_SECONDS, "Continue the deletion when the server has less to do. Nothing comes back.")
+    Deletion.objects.filter(pk=deletion_id, done_at=None).update(error=error)
+
+
 def _held(deletion_id: int) -> Deletion | None:
-    """The deletion, nobody else's until the transaction ends, with its study named to the database; None: over."""
+    """The deletion, nobody else's until the transaction ends, with its study named to the database.
+
+    None: it is over, or failed.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.DELETION_BATCH, place(deletion_id)])
         if not cursor.fetchone()[0]:
             return None
-    found = Deletion.objects.select_related("study").filter(pk=deletion_id, done_at=None).first()
+    found = Deletion.objects.select_related("study").filter(pk=deletion_id, done_at=None, error="").first()
     if found is not None:
         _name(str(found.study_id))
     return found
@@ -128,10 +138,10 @@ def _forget(people: set[int]) -> None:
 
 
 def lost(before_seconds: int) -> list[int]:
-    """Deletions that are not over, that nobody works on, and that were not sent for so long; they are sent again."""
+    """Deletions that wait, that nobody works on and that were not sent for so long; they are sent again."""
     now = timezone.now()
     rows = Deletion.objects.filter(Q(worked_at__lt=now - timedelta(seconds=before_seconds)) | Q(worked_at=None))
-    waiting = list(rows.filter(done_at=None).order_by("pk").values_list("pk", flat=True))
+    waiting = list(rows.filter(done_at=None, error="").order_by("pk").values_list("pk", flat=True))
     at_work = are_held(Kind.DELETION) if waiting else set()
     found = [pk for pk in waiting if place(pk) not in at_work]
     Deletion.objects.filter(pk__in=found).update(worked_at=now)

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from accounts.holds import Kind, are_held, held, place
+from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.consensus import Verdict
 from annotation.models import (
@@ -49,6 +50,8 @@ def rule_round(round_id: int) -> None:
     round_ = Round.objects.select_related("study").get(pk=round_id)
     if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
         return
+    if round_.rules_error:
+        return
     until = _newest_answer(round_id)
     with held(Kind.RULES, round_id):
         _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
@@ -75,6 +78,12 @@ def rule_answers(round_id: int) -> None:
     Round.objects.filter(seen_less, pk=round_id, study__archived_at=None).update(ruled_until=until)
 
 
+def end_over_limit(round_id: int) -> None:
+    """Notes that the worker of a round's rules was stopped at its time limit; they are applied again only by hand."""
+    error = stopped(WHOLE_SECONDS, "What the rules decided is kept. Apply them again when the server has less to do.")
+    Round.objects.filter(pk=round_id).update(rules_error=error)
+
+
 def rounds_with_new_answers() -> list[int]:
     """Rounds that `rule_answers` has work in; one query with one index probe per round under way."""
     return list(_with_new_answers().order_by("pk").values_list("pk", flat=True))
@@ -86,7 +95,8 @@ def _with_new_answers() -> QuerySet[Round]:
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM)
     ruled_once = Q(state=Round.State.RESOLVING, ruled_at__isnull=False)
     newer = Assignment.objects.filter(round=OuterRef("pk"), current__gt=Coalesce(OuterRef("ruled_until"), 0))
-    return Round.objects.filter(has_rules, item_by_item | ruled_once, Exists(newer), study__archived_at=None)
+    rows = Round.objects.filter(has_rules, item_by_item | ruled_once, study__archived_at=None, rules_error="")
+    return rows.filter(Exists(newer))
 
 
 @transaction.atomic
@@ -303,12 +313,12 @@ def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
 def lost(before_seconds: int) -> list[int]:
     """Rounds that are being resolved for so long and to which the rules of their study were not applied.
 
-    Those at which a worker is are left out, however long it takes; two queries.
+    Those at which a worker is, however long it takes, and those that failed are left out; two queries.
     """
     since = timezone.now() - timedelta(seconds=before_seconds)
     has_rules = Q(study__third_rater=True) | Q(study__majority=True)
     rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
-    rows = rows.filter(study__archived_at=None)
+    rows = rows.filter(study__archived_at=None, rules_error="")
     waiting = list(rows.order_by("pk").values_list("pk", flat=True))
     if not waiting:
         return []

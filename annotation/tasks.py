@@ -22,7 +22,7 @@ def pick_up_plans() -> None:
         run_plan.delay(plan_id)
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(ruling.end_over_limit))
 def rule_round(round_id: int) -> None:
     """Applies the rules of its study to a round; nothing for one to which they were applied."""
     ruling.rule_round(round_id)
@@ -35,7 +35,7 @@ def pick_up_rules() -> None:
         rule_round.delay(round_id)
 
 
-@shared_task
+@shared_task(**WHOLE, over_limit=staticmethod(ruling.end_over_limit))
 def rule_answers(round_id: int) -> None:
     """Applies the rules of its study to what was answered in a round since the last time."""
     ruling.rule_answers(round_id)
@@ -61,7 +61,7 @@ def pick_up_exports() -> None:
         make_export.delay(export_id)
 
 
-@shared_task(**BATCHES)
+@shared_task(**BATCHES, over_limit=staticmethod(deleting.end_over_limit))
 def delete_study(deletion_id: int) -> None:
     """Works on one deleted study for a turn; nothing for one that is gone."""
     if deleting.work(deletion_id, turn_seconds=TURN_SECONDS):

@@ -55,6 +55,7 @@ urlpatterns = [
     path("studies/import/whole/<int:pk>/progress/", life.arrival_progress, name="import_whole_progress"),
     path("deleted-studies/", life.deleted, name="deleted_studies"),
     path("deleted-studies/<int:pk>/progress/", life.deletion_progress, name="deletion_progress"),
+    path("deleted-studies/<int:pk>/continue/", life.continue_deletion, name="continue_deletion"),
     path(STUDY, studies.study, name="study"),
     path(STUDY + "settings/", studies.study_settings, name="study_settings"),
     path(STUDY + "duplicate/", life.duplicate, name="duplicate_study"),

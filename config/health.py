@@ -22,6 +22,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg2.extensions import POLL_OK, POLL_READ
 from redis import Redis
+from redis.exceptions import OutOfMemoryError
 
 from accounts import room
 
@@ -140,7 +141,10 @@ def _database() -> str:
 
 def _redis() -> str:
     with asking_redis() as redis:
-        redis.ping()
+        try:
+            redis.set("concord-has-room", "1", ex=WAIT_SECONDS)
+        except OutOfMemoryError:
+            return "is full"
     return OK
 
 

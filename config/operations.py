@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Min, Q, QuerySet, Value
+from django.db.models import Case, Count, F, Min, Q, QuerySet, Value, When
 from django.urls import reverse
 from django.utils import timezone
 
@@ -27,16 +27,16 @@ FAILED_DAYS = 7
 SHOWN_MOST = 30
 TABLES_MOST = 10
 LITTLE_ROOM = 1024**3
-WITHOUT_STATES = ("deletion", "rules")
-"""Kinds whose rows have no state of their work: while they are there it waits or goes on."""
+ERRORS = {"deletion": "error", "rules": "rules_error"}
+"""Of kinds whose rows have no state of their work the column of why it failed; blank: it waits or goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A job that is not over, or that failed lately.
 
-    A fetch that failed is tried again at `again_url`; of other kinds `then` says how it is begun anew. There
-    is no page (`url`) where that is somebody else's alone.
+    A fetch or deletion that failed is tried again at `again_url`; of other kinds `then` says how it is begun anew.
+    There is no page (`url`) where that is somebody else's alone.
     """
 
     kind: str
@@ -73,7 +73,8 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     books = Q(state__in=Workbook.AT_WORK) | Q(state=Workbook.State.FAILED, worked_at__gt=since)
     arrivals = Q(state__in=Arrival.AT_WORK) | Q(state=Arrival.State.FAILED, done_at__gt=since)
     plans = Q(state__in=Plan.AT_WORK) | Q(state=Plan.State.FAILED, worked_at__gt=since)
-    rules = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None)
+    waiting = Q(has_rules, state=Round.State.RESOLVING, ruled_at=None)
+    rules = Round.objects.filter(waiting | ~Q(rules_error=""))
     return [
         ("fetch", FetchRun.objects.filter(fetches), "created_at"),
         ("export", Export.objects.filter(files).select_related("study"), "created_at"),
@@ -89,14 +90,12 @@ def job_counts() -> list[Counted]:
     """Jobs by kind and state; one query a kind."""
     found = []
     for kind, rows, began in _open():
-        has_states = kind not in WITHOUT_STATES
-        groups = rows.select_related(None).order_by().annotate(job_kind=Value(kind))
-        groups = groups.values("state" if has_states else "job_kind").annotate(n=Count("pk"), oldest=Min(began))
-        found += [
-            Counted(kind, row["state"] if has_states else "queued", row["n"], row["oldest"])
-            for row in groups
-            if row["n"]
-        ]
+        state: Any = F("state")
+        if kind in ERRORS:
+            state = Case(When(**{ERRORS[kind]: ""}, then=Value("queued")), default=Value("failed"))
+        groups = rows.select_related(None).order_by().annotate(job_state=state).values("job_state")
+        groups = groups.annotate(n=Count("pk"), oldest=Min(began))
+        found += [Counted(kind, row["job_state"], row["n"], row["oldest"]) for row in groups if row["n"]]
     return found
 
 
@@ -120,9 +119,10 @@ def jobs(user: User) -> list[Job]:
 def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: User) -> Job:
     heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
     study = getattr(row, "study", None)
-    error = "Not shown while you are blind there." if study and study.pk in blind else getattr(row, "error", "")
+    why = getattr(row, ERRORS.get(kind, "error"), "")
+    error = "Not shown while you are blind there." if study and study.pk in blind else why
     told: dict[str, Any] = {"kind": kind, "since": since, "heard_at": heard}
-    told["state"] = "queued" if kind in WITHOUT_STATES else row.state
+    told["state"] = ("failed" if why else "queued") if kind in ERRORS else row.state
     told["error"] = error if told["state"] in {"failed", "waiting"} else ""
     has_failed = told["state"] == "failed"
     match kind:
@@ -154,9 +154,11 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
             told |= _of(row.created_by, user, url, "The file is chosen again there." if has_failed else "")
         case "deletion":
             told |= {"what": f"{row.slug} · taken away", "url": reverse("deleted_studies")}
+            told |= {"again_url": reverse("continue_deletion", args=[row.pk])} if has_failed else {}
         case "rules":
             url = reverse("round", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url}
+            told |= {"then": "An owner applies them again on the round’s page."} if has_failed else {}
     return Job(**told)
 
 

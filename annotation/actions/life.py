@@ -233,3 +233,12 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     if send:
         transaction.on_commit(lambda: tasks.delete_study.delay(deletion.pk))
     return deletion
+
+
+@transaction.atomic
+def continue_deletion(*, user: User, deletion: Deletion) -> None:
+    """Starts the job of a deletion that failed again; `deletion` is one that this user sees. Raises WrongState."""
+    if not Deletion.objects.filter(pk=deletion.pk, done_at=None).exclude(error="").update(error=""):
+        raise WrongState("The deletion did not fail.")
+    auditing.record(verb="deletion continued", user=user, study=deletion.slug)
+    transaction.on_commit(lambda: tasks.delete_study.delay(deletion.pk), robust=True)

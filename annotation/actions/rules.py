@@ -73,17 +73,22 @@ def ask_third_rater(
 
 @transaction.atomic
 def apply_rules(*, seat: Seat, number: int) -> Round:
-    """Applies the rules to a round that is being resolved, also where they were turned on later; a worker does it."""
+    """Applies the rules to a round that is being resolved, also where they were turned on later; a worker does it.
+
+    After a job that failed also to an open round whose disagreements are resolved item by item.
+    """
     seat.require(OWNER)
     round_ = get_round(seat, number)
-    if round_.state != Round.State.RESOLVING:
+    failed_open = round_.state == Round.State.OPEN and bool(round_.rules_error)
+    if round_.state != Round.State.RESOLVING and not failed_open:
         raise WrongState(f"Round {number} is {round_.state}; rules are applied while a round is being resolved.")
     if not seat.study.has_rules:
         raise WrongState("The study has no rule to apply; turn one on in its settings.")
-    Round.objects.filter(pk=round_.pk).update(ruled_at=None)
-    round_.ruled_at = None
+    Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
+    round_.ruled_at, round_.rules_error = None, ""
     record(study=seat.study, user=seat.user, verb="rules applied", round=number)
-    transaction.on_commit(lambda: tasks.rule_round.delay(round_.pk), robust=True)
+    task = tasks.rule_answers if failed_open else tasks.rule_round
+    transaction.on_commit(lambda: task.delay(round_.pk), robust=True)
     return round_
 
 

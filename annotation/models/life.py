@@ -63,6 +63,9 @@ class Deletion(models.Model):
     deleted_at = models.DateTimeField(auto_now_add=True)
     worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
     done_at = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(
+        blank=True, default="", db_default="", help_text="Why the job failed; it is continued by hand."
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -60,6 +60,9 @@ class Round(models.Model):
     ruled_until = models.BigIntegerField(
         null=True, blank=True, help_text="The newest annotation that the study's rules have seen; null: none."
     )
+    rules_error = models.TextField(
+        blank=True, default="", db_default="", help_text="Why the job of the rules failed; it is run again by hand."
+    )
     idempotency_key = models.CharField(max_length=200, blank=True, default="", db_default="")
     request_digest = models.CharField(
         max_length=64, blank=True, default="", db_default="", help_text="SHA-256 of the request, to recognize a resend."

@@ -93,7 +93,7 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 
 STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Sample: frozenset({"idempotency_key", "request_digest"}),
-    Round: frozenset({"ruled_until", "idempotency_key", "request_digest"}),
+    Round: frozenset({"ruled_until", "rules_error", "idempotency_key", "request_digest"}),
     Annotation: frozenset({"request_digest"}),
     Membership: frozenset(
         {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited"}

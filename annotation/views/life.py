@@ -13,7 +13,7 @@ from accounts.allowances import require_study_creator
 from annotation.access import OWNER, Seat, get_arrival, get_member_at, get_seat
 from annotation.actions import arriving, joining, life
 from annotation.actions.exporting import request_export
-from annotation.errors import Blind, ConcordError, Forbidden
+from annotation.errors import Blind, ConcordError, Forbidden, WrongState
 from annotation.forms import explain
 from annotation.life_forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.models import Export
@@ -153,6 +153,17 @@ def deletion_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """How far a deletion is; asks again by itself until it is over."""
     line = queries.deletion_of(me(request), pk)
     return render(request, "annotation/life/_deletion.html", {"each": line})
+
+
+@login_required
+@require_POST
+def continue_deletion(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts the job of a deletion that failed again."""
+    try:
+        life.continue_deletion(user=me(request), deletion=queries.deletion_of(me(request), pk))
+    except WrongState as error:
+        messages.error(request, error.message)
+    return redirect("deleted_studies")
 
 
 @login_required

@@ -232,6 +232,7 @@ EVERYBODYS = {
     "import_whole_progress": ["studies/import/whole/{arrival}/progress/"],
     "deleted_studies": ["deleted-studies/"],
     "deletion_progress": ["deleted-studies/{deletion}/progress/"],
+    "continue_deletion": ["deleted-studies/{deletion}/continue/"],
     "import_study": ["studies/import/"],
     "import_study_file": ["studies/import/{upload}/"],
     "import_study_progress": ["studies/import/{upload}/progress/"],

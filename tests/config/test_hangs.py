@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 import psutil
 import psycopg2
 import pytest
+import redis
 
 from config import embedded
 from tests.config.test_silent_bucket import KEYS, Silent
@@ -111,6 +112,27 @@ def test_with_a_silent_redis_pages_and_jobs_are_taken_and_probes_say_so(site: Si
         status, said, seconds = got(site, "/readyz")
         assert status == 503 and json.loads(said)["redis"] == "does not answer" and seconds < 3 * BUSY
     wait_until(lambda: got(site, "/readyz?need=redis")[0] == 200, "Redis answers again")
+
+
+def test_with_a_full_redis_pages_answer_and_jobs_wait_until_there_is_room(site: Site) -> None:
+    with closing(redis.Redis.from_url(embedded.redis_url(site.data_dir).replace("redis+socket", "unix"))) as queue:
+        queue.config_set("maxmemory", "1")
+        try:
+            with pytest.raises(redis.exceptions.OutOfMemoryError):
+                queue.rpush("anything", "x")
+            for path in ("/api/v1/studies/", "/sign-in/"):
+                status, said, seconds = got(site, path)
+                assert status == 200 and seconds < 3 * BUSY, (path, status, said)
+            status, said, _ = got(site, "/readyz")
+            assert status == 503 and json.loads(said)["redis"] == "is full", said
+            runs = [site.ask("fetches/", {"repository": f"nobody/full-{n}"}) for n in range(3)]
+            assert {status for status, _ in runs} == {202}, runs
+            time.sleep(3)
+            assert {site.state(run["id"]) for _, run in runs} == {"queued"}
+        finally:
+            queue.config_set("maxmemory", "0")
+    for _, run in runs:
+        wait_until(lambda run_id=run["id"]: site.state(run_id) != "queued", "the fetch that waited is begun")
 
 
 def test_a_page_does_not_wait_for_a_lock_that_lasts(site: Site) -> None:

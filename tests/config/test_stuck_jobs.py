@@ -1,19 +1,23 @@
 """Jobs that hang in a real worker: each is ended at its limit and has failed in words, and the others are done."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts import holds
 from accounts.time_limits import Turn
-from annotation import exporting, moving
+from annotation import deleting, exporting, moving, ruling
 from annotation.actions.exporting import request_export
 from annotation.actions.plans import preview_plan, run_plan
-from annotation.models import Assignment, Export, Study
+from annotation.actions.rules import apply_rules
+from annotation.models import Assignment, Deletion, Export, Rating, Round, Study
 from annotation.tasks import make_export
 from config import celery, settings
 from ingest import runs, sync
@@ -94,6 +98,8 @@ def test_every_kind_of_job_has_limits_below_the_time_after_which_redis_sends_it_
         soft = task.soft_time_limit or settings.CELERY_TASK_SOFT_TIME_LIMIT
         hard = task.time_limit or settings.CELERY_TASK_TIME_LIMIT
         assert 0 < soft < hard, name
+        if inspect.signature(task.run).parameters and not name.startswith("accounts.jobs."):  # e-mails are no rows
+            assert task.over_limit is not None, f"{name} over its limit would be taken up again, without end"
         longest = max(longest, hard)
     assert longest < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]  # type: ignore[operator]
 
@@ -132,6 +138,63 @@ def test_a_plan_over_its_limit_has_failed_with_nothing_assigned_and_is_run_again
     moving.work(plan.pk)
     plan.refresh_from_db()
     assert (plan.state, plan.error) == ("done", "") and plan.worklist is not None
+
+
+@pytest.mark.django_db
+def test_rules_over_their_limit_have_failed_and_are_applied_again_by_hand(study: Study) -> None:
+    Study.objects.filter(pk=study.pk).update(majority=True)
+    round_ = Round.objects.get(study=study)
+    waiting = {"state": "resolving", "resolving_at": timezone.now() - timedelta(minutes=5), "ruled_at": None}
+    Round.objects.filter(pk=round_.pk).update(**waiting)
+    assert ruling.lost(30) == [round_.pk]
+    ruling.end_over_limit(round_.pk)
+    ruling.rule_round(round_.pk)
+    round_.refresh_from_db()
+    assert (ruling.lost(30), ruling.rounds_with_new_answers(), round_.ruled_at) == ([], [], None)
+    owner = Client()
+    owner.force_login(make.user("olga"))
+    page = owner.get("/studies/study/rounds/1/").content.decode()
+    assert "longer than 60 minutes" in page and "Apply the rules again" in page
+    assert owner.post("/studies/study/rounds/1/rules/").status_code == 302
+    assert ruling.lost(30) == [round_.pk]
+    ruling.rule_round(round_.pk)
+    round_.refresh_from_db()
+    assert round_.rules_error == "" and round_.ruled_at is not None
+
+
+@pytest.mark.django_db
+def test_rules_on_single_items_over_their_limit_are_applied_again_by_hand() -> None:
+    study = make.study()
+    Study.objects.filter(pk=study.pk).update(majority=True, resolve_when="item")
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang")
+    assert ruling.rounds_with_new_answers() == [round_.pk]
+    ruling.end_over_limit(round_.pk)
+    assert ruling.rounds_with_new_answers() == []
+    apply_rules(seat=make.owner_seat(study), number=1)
+    assert ruling.rounds_with_new_answers() == [round_.pk]
+    ruling.rule_answers(round_.pk)
+    assert ruling.rounds_with_new_answers() == []
+
+
+@pytest.mark.django_db
+def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: Study) -> None:
+    gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": timezone.now()}
+    deletion = Deletion.objects.create(study=study, deleted_by=make.user("olga"), n_total=9, **gone)
+    deleting.end_over_limit(deletion.pk)
+    assert (deleting.work(deletion.pk), deleting.lost(0)) == (False, [])
+    assert Rating.objects.filter(round__study=study).exists()
+    owner = Client()
+    owner.force_login(make.user("olga"))
+    page = owner.get("/deleted-studies/").content.decode()
+    assert "longer than 15 minutes" in page and "Continue deletion" in page and "hx-get" not in page
+    stranger = Client()
+    stranger.force_login(make.user("mallory"))
+    assert stranger.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 404
+    assert owner.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 302
+    assert deleting.lost(0) == [deletion.pk]
+    deleting.work(deletion.pk)
+    assert not Study.objects.exists()
+    assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"did not fail") == 1
 
 
 class OfThreeBatches(Turn):
