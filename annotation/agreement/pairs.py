@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .estimators import one_habit
+from .merging import ONE_LEFT, Gain
 from .metrics import Floats, Nominal
 from .patterns import Ints, Patterns, category_label
 from .tallies import Tallies
@@ -197,13 +198,20 @@ def confusion(patterns: Patterns, raters: Sequence[str] | None = None) -> list[d
     ]
 
 
-def confused_pairs(patterns: Patterns, most: int = MOST_CONFUSED) -> list[dict[str, Any]]:
-    """[{a, b, n, share, gain, percent_gain, undefined}], the pairs of categories that cost most agreement first.
+def confused_pairs(
+    patterns: Patterns,
+    most: int = MOST_CONFUSED,
+    *,
+    coefficient: str = "krippendorff_alpha",
+    gain_of: Callable[[int, int], Gain] | None = None,
+) -> list[dict[str, Any]]:
+    """[{a, b, n, share, coefficient, gain, percent_gain, undefined}], the pairs of categories that cost most first.
 
     Of the `most` pairs that raters differ on most often: `n` pairs of ratings of one unit fall into a and b, `share` is
-    their part of all that differ. `gain` is what Krippendorff's nominal alpha would gain if the two were one category,
-    and can be below 0 where they are frequent and hardly confused; `percent_gain` is what percent agreement would gain.
-    `gain` is None, with the reason in `undefined`, where there would be one category left. A set is one category.
+    their part of all that differ. `gain` is what `coefficient` would gain if the two were one category, or None with
+    the reason in `undefined`, as `gain_of` (of `merging.gains`) computes it; without that it is nominal alpha. It can
+    be below 0 where they are frequent and hardly confused. `percent_gain` is what percent agreement would gain, where
+    only equal ratings agree. A set is one category.
     """
     tallies = Tallies(patterns)
     left, right, times = tallies.category_pairs()
@@ -213,36 +221,49 @@ def confused_pairs(patterns: Patterns, most: int = MOST_CONFUSED) -> list[dict[s
     whole = int(times[differing].sum())
     chosen = differing[np.argsort(-times[differing], kind="stable")[:most]]
     r = np.maximum(tallies.per_unit, 2)
-    per_rating, per_pair = patterns.counts * 2 / (r - 1), patterns.counts * 2 / (r * (r - 1))
-    n = patterns.n_ratings
-    given = [int(each) for each in tallies.pairable_ratings(tallies.counts)[0]]
-    # Whole numbers: exactly 0 where one category would be left.
-    unlike = n * n - sum(each * each for each in given)
-    within = tallies.disagreement(Nominal(len(patterns.categories))) * tallies.per_unit
-    observed = float(patterns.counts @ within)
+    per_pair = patterns.counts * 2 / (r * (r - 1))
+    gain_of = gain_of or _nominal_gains(tallies)
     columns = {int(k): tallies.ratings_in(int(k)) for k in np.unique([left[chosen], right[chosen]])}
     labels = [category_label(category) for category in patterns.categories]
     found = []
     for place in chosen.tolist():
         a, b = int(left[place]), int(right[place])
         together: Floats = columns[a] * columns[b]
-        after = unlike - 2 * given[a] * given[b]
-        gain = None
-        if after:
-            saved = float(per_rating @ together)
-            gain = (n - 1) * (observed / unlike - max(observed - saved, 0.0) / after)
+        gain, reason = gain_of(a, b)
         found.append(
             {
                 "a": labels[a],
                 "b": labels[b],
                 "n": int(times[place]),
                 "share": int(times[place]) / whole,
+                "coefficient": coefficient,
                 "gain": gain,
                 "percent_gain": float(per_pair @ together) / patterns.n_units,
-                "undefined": None if after else "Merged, they leave one category, and nothing to be told by chance.",
+                "undefined": reason,
             }
         )
     return sorted(found, key=lambda each: (each["gain"] is None, -(each["gain"] or 0.0), -each["n"]))
+
+
+def _nominal_gains(tallies: Tallies) -> Callable[[int, int], Gain]:
+    """As `merging.gains` of nominal alpha, from sums that all pairs of categories share."""
+    patterns = tallies.patterns
+    per_rating = patterns.counts * 2 / np.maximum(tallies.per_unit - 1, 1)
+    n = patterns.n_ratings
+    given = [int(each) for each in tallies.pairable_ratings(tallies.counts)[0]]
+    # Whole numbers: exactly 0 where one category would be left.
+    unlike = n * n - sum(each * each for each in given)
+    within = tallies.disagreement(Nominal(len(patterns.categories))) * tallies.per_unit
+    observed = float(patterns.counts @ within)
+
+    def gain(a: int, b: int) -> Gain:
+        after = unlike - 2 * given[a] * given[b]
+        if not after:
+            return None, ONE_LEFT
+        saved = float(per_rating @ (tallies.ratings_in(a) * tallies.ratings_in(b)))
+        return (n - 1) * (observed / unlike - max(observed - saved, 0.0) / after), None
+
+    return gain
 
 
 def _columns(patterns: Patterns, raters: Sequence[str]) -> tuple[int, ...]:

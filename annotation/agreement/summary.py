@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,6 +20,7 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
+from .merging import Gain, gains
 from .metrics import Distance, Floats, Metric, Paths, Weights, distance_by_weights, weights_over
 from .pairs import by_category, by_pair, confused_pairs, confusion
 from .patterns import Category, Patterns, category_label
@@ -93,6 +94,7 @@ def summary(
     left_out: int = 0,
     thresholds: float | Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
+    coefficient: str = "krippendorff_alpha",
 ) -> dict[str, Any]:
     """The JSON entry of one dimension without dimension, round and when: the ten coefficients, tables and warnings.
 
@@ -112,6 +114,8 @@ def summary(
     `thresholds` are by coefficient, or one that all are held against. `p_threshold` is the probability that the true
     value reaches it, taken as normal about the estimate; None where there is no threshold or no standard error above 0.
     `words` as `benchmark_words`.
+
+    `coefficient` is the dimension's primary one: what merging two categories would gain is told by it.
 
     With `clusters` (of these patterns) standard errors and intervals are from a bootstrap of clusters of units.
 
@@ -144,12 +148,41 @@ def summary(
         "by_category": categories,
         "by_pair": pairs,
         "confusion": confusion(patterns),
-        "confused_pairs": [] if kind in FREE_KINDS else confused_pairs(patterns),
+        "confused_pairs": []
+        if kind in FREE_KINDS
+        else confused_pairs(
+            patterns,
+            coefficient=coefficient,
+            gain_of=_gains(patterns, coefficient, kind, metric, weights, paths, apart),
+        ),
         "warnings": [
             *warnings(patterns, coefficients, pairs, [] if kind in FREE_KINDS else categories),
             *_off_scale(patterns, _without(patterns, kind, metric, apart), called),
         ],
     }
+
+
+def _gains(
+    patterns: Patterns,
+    coefficient: str,
+    kind: str,
+    metric: Metric,
+    weights: Weights | None,
+    paths: Paths | None,
+    apart: Sequence[Category],
+) -> Callable[[int, int], Gain] | None:
+    """What merging two categories would gain; None where it is nominal alpha, which `confused_pairs` has itself."""
+    if coefficient == "krippendorff_alpha" and isinstance(metric, str) and metric == "nominal":
+        return None
+    return gains(
+        patterns,
+        lambda found, ways: _estimators(found, kind, metric, weights, ways, apart, coefficient)[0][1],
+        coefficient=coefficient,
+        metric=metric,
+        weights=weights,
+        paths=paths,
+        apart=apart,
+    )
 
 
 def one_coefficient(
@@ -170,8 +203,7 @@ def one_coefficient(
 
     `draws` is filled with its values in the resamples, by its name.
     """
-    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart)
-    estimators = [each for each in estimators if each[0] == name]
+    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
     found = measure(estimators, resamples=resamples, seed=seed, draws=draws)
     if clusters:
         found = clustered(found, estimators, clusters, resamples=resamples, seed=seed, draws=draws)
@@ -251,7 +283,9 @@ def _estimators(
     weights: Weights | None,
     paths: Paths | None,
     apart: Sequence[Category],
+    only: str | None = None,
 ) -> list[tuple[str, Estimator | str]]:
+    """The ten by name in their order, or one of them alone; the reason instead of one that the kind has not."""
     whole = Tallies(patterns)
     used = whole if patterns.used() is patterns else Tallies(patterns.used())
     without = _without(patterns, kind, metric, apart)
@@ -269,18 +303,19 @@ def _estimators(
             f"{TITLES[name]} needs categories in an order or numbers; this dimension is of kind {kind}."
             for name in ("weighted_kappa", "gwet_ac2")
         )
-    return [
-        ("percent_agreement", PercentAgreement(used)),
-        ("cohen_kappa", TwoRaters(used)),
-        ("weighted_kappa", weighted),
-        ("scott_pi", TwoRaters(used, called=TITLES["scott_pi"], pooled=True)),
-        ("fleiss_kappa", FleissKappa(used)),
-        ("conger_kappa", CongerKappa(used)),
-        ("brennan_prediger", BrennanPrediger(used)),
-        ("krippendorff_alpha", alpha_estimator(placed, metric, paths)),
-        ("gwet_ac1", GwetAC(used)),
-        ("gwet_ac2", ac2),
-    ]
+    builders: dict[str, Callable[[], Estimator | str]] = {
+        "percent_agreement": lambda: PercentAgreement(used),
+        "cohen_kappa": lambda: TwoRaters(used),
+        "weighted_kappa": lambda: weighted,
+        "scott_pi": lambda: TwoRaters(used, called=TITLES["scott_pi"], pooled=True),
+        "fleiss_kappa": lambda: FleissKappa(used),
+        "conger_kappa": lambda: CongerKappa(used),
+        "brennan_prediger": lambda: BrennanPrediger(used),
+        "krippendorff_alpha": lambda: alpha_estimator(placed, metric, paths),
+        "gwet_ac1": lambda: GwetAC(used),
+        "gwet_ac2": lambda: ac2,
+    }
+    return [(name, build()) for name, build in builders.items() if only in (None, name)]
 
 
 def warnings(

@@ -135,6 +135,16 @@ class ConfusedShape(serializers.Serializer[Any]):
     n = serializers.IntegerField()
 
 
+class ConfusedPairShape(ConfusedShape):
+    """Two categories that raters confuse, and what merging them would change."""
+
+    share = serializers.FloatField(help_text="Of all differing pairs of ratings.")
+    coefficient = serializers.CharField(help_text="The dimension’s own; `gain` is told by it.")
+    gain = serializers.FloatField(allow_null=True, help_text="What the coefficient would gain if the two were one.")
+    percent_gain = serializers.FloatField(help_text="What percent agreement would gain.")
+    undefined = serializers.CharField(allow_null=True, help_text="Why there is no gain.")
+
+
 class AgreementShape(serializers.Serializer[Any]):
     """Agreement on one dimension."""
 
@@ -153,4 +163,5 @@ class AgreementShape(serializers.Serializer[Any]):
     by_category = CategoryAgreementShape(many=True)
     by_pair = PairShape(many=True)
     confusion = ConfusedShape(many=True)
+    confused_pairs = ConfusedPairShape(many=True)
     warnings = serializers.ListField(child=serializers.CharField())

@@ -812,23 +812,62 @@ def confusion(table):
     return {(label_of(table.categories[a]), label_of(table.categories[b])): n for (a, b), n in found.items()}
 
 
-def confused_pair(table, a, b):
-    """What a pair of categories costs: n, share, gain of alpha and of percent agreement if the two were one."""
+def confused_pair(table, entry, fixed, paths, a, b):
+    """What a pair of categories costs: n, share, gain of the coefficient and of percent agreement if they were one."""
     pairs = pairs_of_ratings(table)
     whole = sum(n for (i, j), n in pairs.items() if i != j)
     names = [label_of(each) for each in table.categories]
     if not whole or a not in names or b not in names:
         return {"n": 0}
     i, j = sorted((names.index(a), names.index(b)))
-    merged = Table(np.where(table.values == j, i, table.values), table.counts, table.categories, table.raters)
-    nominal = 1 - np.eye(table.k)
-    gain = Alpha(merged, nominal).value() - Alpha(table, nominal).value()
+    name = fixed.get("coefficient", "krippendorff_alpha")
+    gain, merged = None, as_one(table, i, j)
+    if can_be_one(table, entry, name, paths, i, j):
+        found = []
+        for each, ways in ((table, paths), (merged, merged_paths(paths, table.categories[i], table.categories[j]))):
+            coefficient = coefficients_of(each, entry, fixed, ways)[name]
+            found.append(math.nan if coefficient is None else coefficient.value())
+        gain = None if math.isnan(found[1] - found[0]) else found[1] - found[0]
     return {
         "n": pairs[i, j],
         "share": pairs[i, j] / whole,
-        "gain": None if math.isnan(gain) else gain,
+        "coefficient": name,
+        "gain": gain,
         "percent_gain": Percent(merged).value() - Percent(table).value(),
     }
+
+
+def as_one(table, i, j):
+    """The table with ratings in the category j under i, and without j; i is the smaller."""
+    values = np.where(table.values == j, i, table.values)
+    categories = [each for k, each in enumerate(table.categories) if k != j]
+    return Table(values - (values > j), table.counts, categories, table.raters)
+
+
+def can_be_one(table, entry, name, paths, i, j):
+    """Whether the two would be one category: neighbours on a scale or in a tree where that counts, no sets."""
+    is_alpha, one, other = name == "krippendorff_alpha", table.categories[i], table.categories[j]
+    weighted = name in ("weighted_kappa", "gwet_ac2")
+    given = table.values[table.paired]
+    if len(np.unique(given[given >= 0])) == 2 or (weighted and entry["weights"] in (None, "custom")):
+        return False
+    if weighted or (is_alpha and entry["metric"] in ("ordinal", "interval", "ratio")):
+        scale = [each for each in table.categories if each not in OFF_SCALE]
+        return one in scale and other in scale and abs(scale.index(one) - scale.index(other)) == 1
+    if is_alpha and entry["metric"] == "tree":
+        upper, lower = sorted((paths.get(each, (each,)) for each in (one, other)), key=len)
+        return upper[:-1] == lower[:-1] or lower[: len(upper)] == upper
+    return not (is_alpha and entry["metric"] in ("masi", "jaccard"))
+
+
+def merged_paths(paths, one, other):
+    """The ways down the tree where what was below the lower of two categories is below the upper one."""
+    upper, lower = sorted((tuple(paths.get(each, (each,))) for each in (one, other)), key=len)
+    found = {
+        key: upper + tuple(path[len(lower) :]) if tuple(path[: len(lower)]) == lower else path
+        for key, path in paths.items()
+    }
+    return {**found, one: upper, other: upper}
 
 
 def check_agreement(data, report):
@@ -897,10 +936,10 @@ def check_agreement(data, report):
             if not (error and error < TOLERANCE):  # what is 0 but for rounding says nothing of a threshold
                 p = at_least(values[name], error, bound) if error and bound is not None else None
                 check(f"{name}, probability of reaching {bound}", each["p_threshold"], p)
-        check_parts(check, entry, t)
+        check_parts(check, entry, t, fixed, paths)
 
 
-def check_parts(check, entry, table):
+def check_parts(check, entry, table, fixed, paths):
     """Agreement by category and pair, confusion, and the pairs of categories that are confused."""
     found = by_category(table)
     check("categories told apart", sorted(each["category"] for each in entry["by_category"]), sorted(found))
@@ -917,7 +956,7 @@ def check_parts(check, entry, table):
     for each in entry["confusion"]:
         check(f"confusion of {each['a']} and {each['b']}", each["n"], cells.get((each["a"], each["b"])))
     for each in entry["confused_pairs"]:
-        for name, value in confused_pair(table, each["a"], each["b"]).items():
+        for name, value in confused_pair(table, entry, fixed, paths, each["a"], each["b"]).items():
             check(f"{each['a']} and {each['b']} as one, {name}", each[name], value)
 
 

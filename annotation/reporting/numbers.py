@@ -73,6 +73,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         resamples=asked.resamples,
         left_out=sum(each.n_left_out for each in found.counted),
         thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
+        coefficient=asked.fixed.get(found.dimension.key, {}).get("coefficient", DEFAULT["coefficient"]),
         clusters=clusters,
     )
     numbers["warnings"] += [unsuited] if unsuited else []

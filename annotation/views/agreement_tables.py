@@ -76,12 +76,13 @@ class Links:
 class TalkAbout:
     """Two categories that raters take for each other, with the share of all differing pairs of ratings.
 
-    `gain` is what alpha would gain if they were one, None where that is undefined.
+    `gain` is what the dimension's own coefficient (`of`) would gain if they were one, None where that is undefined.
     """
 
     n: int
     share: float
     gain: float | None
+    of: str
     url: str
     sides: Sequence[Sequence[Defined]]
 
@@ -271,11 +272,21 @@ def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbou
             each["n"],
             each["share"],
             each["gain"],
+            _called(entry, each["coefficient"]),
             links.units(entry["dimension"], a=each["a"], b=each["b"]),
             [names.defined(each["a"]), names.defined(each["b"])],
         )
         for each in entry["confused_pairs"][:MOST_PAIRS]
     ]
+
+
+def _called(entry: Mapping[str, Any], coefficient: str) -> str:
+    """A coefficient by its name, with the metric or weights that it rests on in this entry."""
+    if coefficient == "krippendorff_alpha":
+        return f"{TITLES[coefficient]} ({entry['metric']} metric)"
+    if coefficient in ("weighted_kappa", "gwet_ac2") and entry["weights"]:
+        return f"{TITLES[coefficient]} ({entry['weights']} weights)"
+    return TITLES[coefficient]
 
 
 def _clashes(entry: Mapping[str, Any], names: Names, links: Links) -> list[dict[str, Any]]:

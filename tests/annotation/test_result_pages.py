@@ -177,6 +177,21 @@ def test_what_to_talk_about_has_the_most_confused_pair_first_with_definitions() 
     assert pair and items_of(get("olga", unescape(pair[1]))) == [1, 2]
 
 
+def test_what_merging_two_levels_would_gain_is_told_by_the_headline_coefficient() -> None:
+    levels = make.SYMPTOMS.replace("kind: single", "kind: ordinal")
+    study = make.study(text=levels, primary={"symptom": {"coefficient": "weighted_kappa", "weights": "linear"}})
+    table = (
+        "item bob carol\n1 crash hang\n2 hang crash\n3 hang hang\n4 slow slow\n5 slow slow\n6 crash slow\n7 slow hang"
+    )
+    make.rate(make.open_round(study, 7), table)
+    html = get("olga", AGREEMENT).content.decode()
+    said = re.search(r"merging the two would raise Weighted kappa \(linear weights\) by (\d\.\d{3})", html)
+    pairs = visitor("olga").get("/api/v1/studies/study/agreement/").json()[0]["confused_pairs"]
+    first = {(each["a"], each["b"]): each for each in pairs}["crash", "hang"]
+    assert said and float(said[1]) == pytest.approx(first["gain"], abs=5e-4)
+    assert {(each["a"], each["b"]): each for each in pairs}["crash", "slow"]["gain"] is None
+
+
 @pytest.mark.slow
 def test_every_link_of_the_page_leads_and_numbers_lead_to_as_many_items(study: Study) -> None:
     html = get("olga", f"{AGREEMENT}?round=1").content.decode()

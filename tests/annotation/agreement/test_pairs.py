@@ -1,5 +1,6 @@
 """Agreement by category and by pair of raters, and who confuses what."""
 
+import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
@@ -207,6 +208,79 @@ def test_a_confused_pair_costs_what_agreement_gains_when_its_two_are_one(table: 
             assert each["undefined"] is None
     gains = [each["gain"] for each in pairs if each["gain"] is not None]
     assert gains == sorted(gains, reverse=True)
+
+
+LEVELS = ["low", "some", "high", "worst"]
+
+
+def confused(table: Table, kind: str, **how) -> dict[tuple[str, str], dict]:
+    rows = [[None if value is None else LEVELS[value - 1] for value in row] for row in table]
+    patterns = Patterns.from_table(rows, categories=LEVELS)
+    found = agreement.summary(patterns, kind=kind, resamples=0, **how)["confused_pairs"]
+    return {(each["a"], each["b"]): each for each in found}
+
+
+@QUICK
+@given(rating_tables(raters=(2, 4), categories=4))
+def test_merging_levels_gains_what_ordinal_alpha_of_another_library_gains(table: Table):
+    data = np.array([[np.nan if value is None else value for value in row] for row in table], dtype=float).T
+
+    def alpha(values: np.ndarray) -> float:
+        return krippendorff.alpha(values, level_of_measurement="ordinal", value_domain=[1, 2, 3, 4])
+
+    for (a, b), each in confused(table, "ordinal").items():
+        assert each["coefficient"] == "krippendorff_alpha"
+        first, second = LEVELS.index(a) + 1, LEVELS.index(b) + 1
+        if second - first > 1:
+            assert each["gain"] is None and "levels between" in each["undefined"]
+        elif each["gain"] is not None:
+            assert each["gain"] == pytest.approx(alpha(np.where(data == second, first, data)) - alpha(data), abs=1e-9)
+
+
+@QUICK
+@given(rating_tables(raters=(2, 2), categories=4))
+def test_merging_levels_gains_what_weighted_kappa_of_fewer_levels_gains(table: Table):
+    for (a, b), each in confused(table, "ordinal", coefficient="weighted_kappa").items():
+        assert each["coefficient"] == "weighted_kappa"
+        if each["gain"] is None:
+            assert each["undefined"]
+            continue
+        first, second = LEVELS.index(a) + 1, LEVELS.index(b) + 1
+        merged = [[value if value is None or value < second else value - 1 for value in row] for row in table]
+        before, after = (
+            agreement.weighted_kappa(Patterns.from_table(rows, categories=range(1, k + 1)), resamples=0).value
+            for rows, k in ((table, 4), (merged, 3))
+        )
+        assert second == first + 1 and each["gain"] == pytest.approx(after - before, abs=1e-9)
+
+
+def test_merging_in_a_tree_needs_one_place_for_both():
+    paths = {"f": ("f",), "crash": ("f", "crash"), "hang": ("f", "hang"), "slow": ("slow",), "late": ("slow", "late")}
+    rows = [(("crash", "hang"), 6), (("crash", "late"), 5), (("f", "crash"), 4), (("hang", "hang"), 9)]
+    rows += [(("crash", "crash"), 9), (("slow", "slow"), 3), (("late", "late"), 3)]
+    patterns = Patterns.from_counts(rows)
+    told = agreement.summary(patterns, kind="single", metric="tree", paths=paths, resamples=0)
+    found = {(each["a"], each["b"]): each for each in told["confused_pairs"]}
+    assert "neither side by side" in found["crash", "late"]["undefined"]
+
+    def alpha(changed: dict[str, str]) -> float:
+        merged = [(tuple(changed.get(value, value) for value in pattern), n) for pattern, n in rows]
+        return agreement.krippendorff_alpha(Patterns.from_counts(merged), "tree", paths=paths, resamples=0).value
+
+    assert found["crash", "hang"]["gain"] == pytest.approx(alpha({"hang": "crash"}) - alpha({}))
+    assert found["crash", "f"]["gain"] == pytest.approx(alpha({"crash": "f"}) - alpha({}))
+
+
+def test_two_sets_are_never_one_and_a_proposal_is_no_level():
+    sets = Patterns.from_counts([(({"a"}, {"a", "b"}), 4), (({"a"}, {"a"}), 9), (({"b"}, {"b"}), 9)])
+    for metric, is_told in (("masi", False), ("nominal", True)):
+        (pair,) = agreement.summary(sets, kind="multi", metric=metric, resamples=0)["confused_pairs"]
+        assert (pair["gain"] is not None) is is_told and bool(pair["undefined"]) is not is_told
+    levels = Patterns.from_counts([(("low", "PENDING"), 3), (("low", "high"), 2), (("low", "low"), 4)])
+    found = agreement.summary(levels, kind="ordinal", apart=["PENDING"], resamples=0)["confused_pairs"]
+    assert {each["undefined"] for each in found if "PENDING" in (each["a"], each["b"])} == {
+        "“PENDING” has no place on the scale."
+    }
 
 
 def test_the_pair_that_costs_most_stands_first_and_rare_confusions_are_left_out():
