@@ -1,7 +1,7 @@
 """The numbers of a study: the agreement entries of pages and API, the primary coefficient, and its trend."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,6 +92,16 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
     }
 
 
+def coefficients_to_print(entry: Mapping[str, Any], primary: str | None) -> list[Mapping[str, Any]]:
+    """The coefficients of an entry without those of two raters where there are more, unless one is the primary."""
+    is_of_many = entry["raters"] > 2
+    return [
+        each
+        for each in entry["coefficients"]
+        if not is_of_many or each["name"] not in TWO_RATERS or each["name"] == primary
+    ]
+
+
 def is_own_question(asked: Asked) -> bool:
     """Whether it is asked as the study itself does: before discussion, of everybody and everything."""
     part = replace(asked.slice, without=(), applies="both")
@@ -128,6 +138,10 @@ def _unmapped(found: Across) -> list[dict[str, Any]]:
         {"category": category, "version": version, "reason": reason, "ratings": n}
         for (category, version, reason), n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     ]
+
+
+TWO_RATERS = ("cohen_kappa", "weighted_kappa", "scott_pi")
+"""The coefficients of exactly two raters, which have no value where there are more."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from django.urls import reverse
 
 from accounts.wording import listed
 from annotation.agreement import TITLES
-from annotation.reporting.numbers import DimensionReport, Headline
+from annotation.reporting.numbers import DimensionReport, Headline, coefficients_to_print
 from annotation.views.agreement_words import (
     CHANCE,
     FIXED,
     METRICS,
     Defined,
     Names,
+    about_coefficients,
     meaning,
     scale_words,
     threshold_words,
@@ -31,6 +32,8 @@ MOST_PAIRS = 3
 MOST_CLASHES = 20
 HEATS = 5
 MOST_NAMED = 8
+OF_TWO = ("prevalence", "bias", "pabak")
+"""What a category has where two raters are compared."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,8 @@ class Section:
     differ_url: str
     warnings: Sequence[str]
     coefficients: Sequence[Mapping[str, Any]]
+    about_coefficients: Sequence[str]
+    is_of_two: bool
     talk: Sequence[TalkAbout]
     matrix: Matrix | None
     clashes: Sequence[Mapping[str, Any]]
@@ -189,8 +194,10 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 "is_primary": each["name"] == head.coefficient,
                 "said": word_of(each),
             }
-            for each in entry["coefficients"]
+            for each in coefficients_to_print(entry, head.coefficient)
         ],
+        about_coefficients=about_coefficients(entry),
+        is_of_two=entry["raters"] == 2,
         talk=_talk(entry, names, links),
         matrix=_matrix(entry, _raters(entry), names, links),
         clashes=_clashes(entry, names, links),
@@ -199,7 +206,7 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 **each,
                 "name": names.of(each["category"]),
                 "bar": bar(each["positive"], 0.0, each["positive"]),
-                "others": [each["negative"], each["prevalence"], each["bias"], each["pabak"]],
+                "others": [each["negative"], *([each[name] for name in OF_TWO] if entry["raters"] == 2 else [])],
                 "url": links.units(key, a=each["category"]),
                 "differ_url": links.units(key, a=each["category"], show="differ"),
             }

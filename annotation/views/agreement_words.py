@@ -130,6 +130,24 @@ def word_of(each: Mapping[str, Any]) -> str:
     return "".join(f"“{first['word']}”{_at_least(first)}" for first in each["words"][:1])
 
 
+def about_coefficients(entry: Mapping[str, Any]) -> list[str]:
+    """What a reader of the table of coefficients would wonder about, in sentences."""
+    if entry["raters"] > 2:
+        return [
+            "Cohen’s kappa, weighted kappa and Scott’s pi are defined for two raters and not listed. See the pairs of "
+            "raters above."
+        ]
+    values = {each["name"]: each["value"] for each in entry["coefficients"]}
+    fleiss, scott = values["fleiss_kappa"], values["scott_pi"]
+    if fleiss is None or scott is None or abs(fleiss - scott) < 1e-9:
+        return []
+    return [
+        "Fleiss’ kappa differs from Scott’s pi because some units have one rating. Both take the agreement from the "
+        "units with two ratings. For chance, Fleiss’ kappa counts how often all ratings are in a category, Scott’s pi "
+        "leaves out the units with one rating. Conger’s and Cohen’s kappa differ in the same way."
+    ]
+
+
 def _in_percent(share: float) -> str:
     """A share that is never rounded to none or all."""
     if share in (0.0, 1.0):

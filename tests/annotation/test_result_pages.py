@@ -16,6 +16,7 @@ from annotation.views.agreement_words import meaning, scale_words, threshold_wor
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -232,6 +233,31 @@ def test_after_discussion_stands_beside_and_never_first(study: Study) -> None:
     assert "After discussion it is" not in before
     assert "After discussion it is 0.50" in after and "0.33" in after
     assert "What stands for reliability stays first" in after
+
+
+def test_what_is_defined_for_two_raters_is_not_printed_with_three() -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    table = "item bob carol dan\n1 crash crash crash\n2 crash hang slow\n3 hang hang crash"
+    make.rate(make.open_round(study, 3, raters=("bob", "carol", "dan")), table)
+    html = get("olga", AGREEMENT).content.decode()
+    listed = html.partition("<h3>All coefficients</h3>")[2]
+    for title in ("Cohen", "Scott&#x27;s pi", "Weighted kappa"):
+        assert f'<th scope="row">{title}' not in listed
+    assert '<th scope="row">Fleiss&#x27; kappa' in listed and "See the pairs of raters above." in listed
+    assert "PABAK" not in html and "Bias" not in html
+    told = Script("olga").send("GET", "studies/study/agreement/").json()[0]["coefficients"]
+    assert [each["name"] for each in told] == list(TITLES)
+
+
+def test_two_raters_with_a_gap_are_told_why_fleiss_and_scott_differ() -> None:
+    study = make.study()
+    why = "Fleiss’ kappa differs from Scott’s pi because some units have one rating."
+    round_ = make.open_round(study, 4)
+    make.rate(round_, "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
+    html = words_of(get("olga", AGREEMENT))
+    assert why not in html and "PABAK" in html
+    make.submit(round_, "bob", 4, {"symptom": ["crash"]})
+    assert why in words_of(get("olga", AGREEMENT))
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:

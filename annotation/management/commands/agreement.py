@@ -20,7 +20,7 @@ from annotation.registration import DEFAULT, is_registered, primary_of
 from annotation.reporting.across import CHOICES, WEIGHTS, visible_rounds
 from annotation.reporting.machines import with_machines
 from annotation.reporting.methods import methods, methods_as_document
-from annotation.reporting.numbers import agreement_and_raters
+from annotation.reporting.numbers import agreement_and_raters, coefficients_to_print
 from annotation.reporting.slices import ask
 
 SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
@@ -117,7 +117,7 @@ class Command(BaseCommand):
             f"raters, {entry['left_out']} left out"
         )
         primary = fixed.get("coefficient")
-        for each in entry["coefficients"]:
+        for each in coefficients_to_print(entry, primary):
             mark = "*" if each["name"] == primary else " "
             title = f"  {mark} {TITLES[each['name']]:<33}"
             if each["value"] is None:
