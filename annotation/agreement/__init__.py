@@ -21,6 +21,7 @@ from .coefficients import (
 from .metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
 from .pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from .patterns import Patterns, category_label
+from .planning import Planned, units_for_width
 from .summary import (
     METRICS_BY_KIND,
     SCALE_WEIGHTS,
@@ -45,6 +46,7 @@ __all__ = [
     "Clusters",
     "Coefficient",
     "Patterns",
+    "Planned",
     "Weights",
     "against_reference",
     "benchmark",
@@ -72,6 +74,7 @@ __all__ = [
     "share_reaching",
     "summary",
     "tree_distance",
+    "units_for_width",
     "warnings",
     "weighted_kappa",
     "weights_over",

@@ -60,6 +60,7 @@ from annotation.queries.ways import meetings_of, newest_by_hand, ways, with_fact
 from annotation.reporting.across import WEIGHTS, visible_rounds
 from annotation.reporting.machines import with_machines
 from annotation.reporting.numbers import agreement_and_raters
+from annotation.reporting.planned import width_of, with_planned
 from annotation.reporting.slices import ask
 from annotation.ways import STATED
 from taxonomy.models import Dimension
@@ -543,6 +544,12 @@ class AgreementOfStudy(APIView):
             OpenApiParameter("repository", str, description="Only items from there, as owner/name."),
             OpenApiParameter("stratum", str, description="Only items that a sample of the study drew from it."),
             OpenApiParameter("raters", str, description="Two codes, as R1,R2: only what these two gave."),
+            OpenApiParameter(
+                "width",
+                float,
+                description="A wanted width of the 95% intervals: each coefficient has `planned`, how many more units "
+                "with two ratings it needs.",
+            ),
         ],
         responses={200: AgreementShape(many=True)},
     )
@@ -551,6 +558,7 @@ class AgreementOfStudy(APIView):
         seat.require_reading()
         asked = ask(seat, {name: str(value) for name, value in request.query_params.items()})
         asked = replace(asked, dimension=dimension_in_address(request, seat))
+        width = width_of(request.query_params.get("width", ""))
         headline = headline_set(seat)
         is_asked = request.query_params.get("round") == WORD
         round_ = None if is_asked else round_in_address(request, seat)
@@ -560,4 +568,4 @@ class AgreementOfStudy(APIView):
         entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
         found = with_machines(seat, rounds, asked, entries)
         note_results(seat, "agreement", REST, number)
-        return Response(found)
+        return Response(with_planned(found, width))

@@ -96,6 +96,17 @@ class DisagreementShape(serializers.Serializer[Any]):
     resolution = DecisionShape(allow_null=True)
 
 
+class PlannedShape(serializers.Serializer[Any]):
+    """How many more units with two ratings narrow the 95% interval to a width, or null with the reason."""
+
+    width = serializers.FloatField(help_text="The width that was asked for.")
+    units = serializers.IntegerField(help_text="Units with two ratings or more so far.")
+    width_now = serializers.FloatField(allow_null=True, help_text="2 · 1.96 · standard error.")
+    units_needed = serializers.IntegerField(allow_null=True)
+    more_units = serializers.IntegerField(allow_null=True)
+    undefined = serializers.CharField(allow_null=True)
+
+
 class CoefficientShape(serializers.Serializer[Any]):
     """A coefficient, or null with the reason."""
 
@@ -108,6 +119,7 @@ class CoefficientShape(serializers.Serializer[Any]):
         allow_null=True, help_text="bootstrap, cluster_bootstrap, or exact_one_sided where no two ratings differ."
     )
     undefined = serializers.CharField(allow_null=True)
+    planned = PlannedShape(required=False, help_text="Only with `width`.")
 
 
 class CategoryAgreementShape(serializers.Serializer[Any]):

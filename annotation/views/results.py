@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
 from annotation.actions.reading import PAGE, note_reading, note_results
+from annotation.agreement import TITLES
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.headline import WORD, HeadlineSet, headline_set
@@ -18,15 +19,17 @@ from annotation.queries.items import value_words
 from annotation.queries.left_out import BECAUSE
 from annotation.queries.plans.standing import way
 from annotation.queries.telling import told_version, versions_to_tell_in
+from annotation.registration import has_coefficients
 from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
 from annotation.reporting.changed_statistics import changed_errors
 from annotation.reporting.machines import against_machines
 from annotation.reporting.numbers import report
+from annotation.reporting.planned import WIDTH, planned, width_of
 from annotation.reporting.raters import with_raters
 from annotation.reporting.slices import ask, choices
 from annotation.reporting.units import Behind, units_behind
 from annotation.views.agreement_charts import files_of, section_charts, trend_charts
-from annotation.views.agreement_tables import Links, beside, section
+from annotation.views.agreement_tables import Links, Section, beside, section
 from annotation.views.agreement_trend import trend
 from annotation.views.agreement_words import Names, which_rounds
 from annotation.views.reading import open_to_reader_links, reading_seat
@@ -165,6 +168,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
             (each, section_charts(each, links), beside(told, each.key, links))
             for each, told in zip(sections, raters, strict=True)
         ],
+        plan=_plan(request, sections, links),
         trend_charts=trend_charts(reports, compared, links),
         trend_files=files_of("trend", links),
         changed_errors=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
@@ -176,6 +180,20 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         wide_url=links.page(),
         whole_url=links.page(repository="", stratum="", raters=""),
     )
+
+
+def _plan(request: HttpRequest, sections: Sequence[Section], links: Links) -> dict[str, Any]:
+    """How many more units the primary coefficient of each dimension needs, for the width that the address asks for."""
+    width = width_of(request.GET.get("width", "")) or WIDTH
+    return {
+        "width": f"{width:g}",
+        "hidden": [(name, value) for name, value in request.GET.items() if name in (*links.slice, "dimension")],
+        "lines": [
+            (each.title, TITLES[each.headline.coefficient], planned(each.headline, width))
+            for each in sections
+            if has_coefficients(each.kind)
+        ],
+    }
 
 
 def _json_url(request: HttpRequest, slug: str, word: str) -> str:

@@ -1,10 +1,12 @@
 """The page of agreement and the items behind its numbers: who may see them, what they say, and that all links lead."""
 
+import math
 import re
 from html import unescape
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -258,6 +260,39 @@ def test_two_raters_with_a_gap_are_told_why_fleiss_and_scott_differ() -> None:
     assert why not in html and "PABAK" in html
     make.submit(round_, "bob", 4, {"symptom": ["crash"]})
     assert why in words_of(get("olga", AGREEMENT))
+
+
+def test_page_rest_and_shell_tell_how_many_more_units_narrow_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make.study(primary={"symptom": {"coefficient": "cohen_kappa"}})
+    table = "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang\n4 slow slow\n5 slow slow\n6 crash crash"
+    make.rate(make.open_round(study, 6), table)
+    told = Script("olga").send("GET", "studies/study/agreement/?width=0.1").json()[0]
+    assert "planned" not in Script("olga").send("GET", "studies/study/agreement/").json()[0]["coefficients"][0]
+    kappa = {each["name"]: each for each in told["coefficients"]}["cohen_kappa"]
+    plan = kappa["planned"]
+    needed = math.ceil(6 * (2 * 1.959964 * kappa["se"] / 0.1) ** 2)
+    assert (plan["width"], plan["units"], plan["units_needed"], plan["more_units"]) == (0.1, 6, needed, needed - 6)
+    html = get("olga", f"{AGREEMENT}?round=1&width=0.1").content.decode()
+    part = html.partition('id="how-many-more"')[2].partition("</section>")[0]
+    assert f"<strong>{needed - 6}</strong>" in part and "Cohen&#x27;s kappa" in part
+    assert 'name="width" id="id_width" value="0.1"' in part and '<input type="hidden" name="round" value="1">' in part
+    assert 'id="id_width" value="0.2"' in get("olga", AGREEMENT).content.decode()
+    call_command("agreement", "study", "--width", "0.1")
+    assert f"{needed - 6} more units for a width of 0.1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", ["0", "-1", "wide", "nan", "3"])
+def test_a_width_that_is_none_is_invalid(study: Study, width: str) -> None:
+    get("olga", f"{AGREEMENT}?width={width}", 422)
+    answer = Script("olga").send("GET", f"studies/study/agreement/?width={width}")
+    assert answer.status_code == 422 and "width" in answer.json()["fields"]
+
+
+def test_alpha_with_the_ordinal_metric_has_no_plan() -> None:
+    study = make.study(text=make.SYMPTOMS.replace("kind: single", "kind: ordinal"))
+    make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
+    part = get("olga", AGREEMENT).content.decode().partition('id="how-many-more"')[2].partition("</section>")[0]
+    assert "There is no standard error to plan from." in part
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:

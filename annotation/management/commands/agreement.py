@@ -21,6 +21,7 @@ from annotation.reporting.across import CHOICES, WEIGHTS, visible_rounds
 from annotation.reporting.machines import with_machines
 from annotation.reporting.methods import methods, methods_as_document
 from annotation.reporting.numbers import agreement_and_raters, coefficients_to_print
+from annotation.reporting.planned import width_of, with_planned
 from annotation.reporting.slices import ask
 
 SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
@@ -28,6 +29,15 @@ SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
 
 def _round(given: str) -> int | str:
     return WORD if given == WORD else int(given)
+
+
+def _more(coefficient: Mapping[str, Any]) -> str:
+    plan = coefficient.get("planned")
+    if plan is None:
+        return ""
+    if plan["undefined"]:
+        return f"  {plan['undefined']}"
+    return f"  {plan['more_units']} more units for a width of {plan['width']:g}"
 
 
 class Command(BaseCommand):
@@ -57,6 +67,9 @@ class Command(BaseCommand):
         parser.add_argument("--stratum", metavar="NAME", help="only items that a sample drew from it")
         parser.add_argument("--raters", metavar="R1,R2", help="only what these two gave")
         parser.add_argument(
+            "--width", default="", metavar="W", help="how many more units narrow the 95%% intervals to this width"
+        )
+        parser.add_argument(
             "--methods", action="store_true", help="print the methods paragraph and the checklist of all rounds instead"
         )
         parser.add_argument("--latex", action="store_true", help="print the table of all rounds as LaTeX instead")
@@ -78,7 +91,7 @@ class Command(BaseCommand):
             rounds = list(headline.rounds) if options["round"] == WORD else rounds
             asked = replace(ask(seat, words), version=told_version(seat, options["version"], round_))
             entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
-            entries = with_machines(seat, rounds, asked, entries)
+            entries = with_planned(with_machines(seat, rounds, asked, entries), width_of(options["width"]))
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
@@ -125,7 +138,7 @@ class Command(BaseCommand):
                 continue
             error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
             interval = interval_words(each["ci_low"], each["ci_high"], each["ci_method"], 3)
-            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}  {interval}".rstrip())
+            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}  {interval}{_more(each)}".rstrip())
         if fixed:
             threshold = fixed.get("threshold")
             source = "the default, not registered" if fixed is DEFAULT else "not registered"
