@@ -50,7 +50,12 @@ SKIP_REASONS = (
 @never_cache
 @require_GET
 def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The next assignment, ready to be answered; or what happens next when there is none."""
+    """The next assignment, ready to be answered; or what happens next when there is none.
+
+    In a pool this takes a lease, so a browser that only fetches the page in advance is turned away.
+    """
+    if _is_fetched_in_advance(request):
+        return HttpResponse(status=503)
     try:
         seat = get_seat(cast(User, request.user), slug)
     except NotFound:
@@ -62,6 +67,11 @@ def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if assignment is None:
         round_ = get_round(seat, number)
     return _page(request, seat, round_, assignment)
+
+
+def _is_fetched_in_advance(request: HttpRequest) -> bool:
+    """Whether a browser says that nobody asked for the page yet (Fetch standard, `Sec-Purpose`; earlier names)."""
+    return any("prefetch" in request.headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
 
 
 @login_required

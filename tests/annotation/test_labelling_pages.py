@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import rounds
+from annotation.actions import life, rounds
+from annotation.errors import WrongState
 from annotation.models import Annotation, Assignment, Draft, Item, Proposal, Rating, Round, Study
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -332,6 +335,36 @@ def test_looking_ahead_in_a_pool_takes_nothing(study: Study) -> None:
     number = number_of(round_, first["assignment"])
     answer = post("bob", round_, number, body, key="k1", has=ahead["reading"])
     assert 'id="reading"' not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"Sec-Purpose": "prefetch"},
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"X-Moz": "prefetch"},
+    ],
+)
+def test_a_browser_that_fetches_the_page_in_advance_takes_nothing(study: Study, said: dict[str, str]) -> None:
+    pool = make.open_round(study, 2, raters_per_item=1, mode="pool")
+    bob = visitor("bob")
+    assert bob.get(address(pool), headers=said).status_code == 503
+    assert not Assignment.objects.exists()
+    assert bob.get(address(pool)).status_code == 200 and Assignment.objects.get().state == "leased"
+
+
+def test_the_page_of_an_archived_study_takes_nothing(study: Study) -> None:
+    pool = make.open_round(study, 2, raters_per_item=1, mode="pool")
+    olga = make.owner_seat(study)
+    with pytest.raises(WrongState, match="Round 1 is open"):
+        life.archive_study(seat=olga)
+    rounds.resolve_round(seat=olga, number=1, withdraw=True)
+    life.archive_study(seat=make.owner_seat(study))
+    with CaptureQueriesContext(connection) as asked:
+        assert visitor("bob").get(address(pool)).status_code == 200
+    written = [each["sql"] for each in asked if each["sql"].startswith(('INSERT INTO "annot', 'UPDATE "annot'))]
+    assert written == [] and not Assignment.objects.exists()
 
 
 def test_an_issue_whose_state_was_moved_on_is_not_left_out(round_: Round) -> None:
