@@ -187,7 +187,7 @@ def take_issues(seat: Seat, round_: Round, planned: Sequence[int], cursor: dict[
     if drawn >= round_.sample.size:
         raise Conflict("Fewer issues of the sample are left than were when the round was created.")
     wanted = unscreened_of if round_.kind == Round.Kind.SCREENING else unused_of
-    rows = wanted(round_.sample_id).filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
+    rows = wanted(round_.sample.pk).filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
     sql, params = rows.values_list("issue", "position")[: len(planned) - taken].query.sql_with_params()
     stage(WANTED, {"issue_id": "bigint", "place": "int"}, ())
     with connection.cursor() as db:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from accounts.wording import listed
@@ -52,8 +52,9 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.bulk import job_of
-from annotation.queries.choosing import n_passed_over, unscreened_of, unused_of
+from annotation.queries.choosing import n_passed_over, sample_lines, unscreened_of, unused_of
 from annotation.queries.planner import tell_planner
+from annotation.queries.resolving import changed_since
 from annotation.queries.studies import lacking_registration
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.screening import read_reasons
@@ -361,7 +362,8 @@ def _n_wanted(
     sample: Sample, n_items: int | None, share: float | None, fields: dict[str, list[str]], *, is_screening: bool
 ) -> int:
     """How many unused issues of a sample a round takes; what is wrong goes into `fields`."""
-    n_unused = (unscreened_of if is_screening else unused_of)(sample.pk).count()
+    (left,) = sample_lines(sample.study, [sample])
+    n_unused = left.n_to_screen if is_screening else left.n_unused
     wanted = n_items if n_items is not None else math.floor(sample.size * share + 0.5) if share else n_unused
     if not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
@@ -563,9 +565,8 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.OPEN, "moved to resolving")
     unfinished = Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.UNFINISHED)
-    n_out = unfinished.count() + sum(
-        RoundItem.objects.filter(round=round_, n_free__gt=0).values_list("n_free", flat=True)
-    )
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
+    n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
         raise WrongState(
             f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them.",
@@ -626,8 +627,15 @@ def _start_resolving(round_: Round) -> None:
 
 @transaction.atomic
 def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
-    """Closes a resolving round; open disagreements and proposals stand in the way unless `leave_open`."""
+    """Closes a resolving round; open disagreements and proposals stand in the way unless `leave_open`.
+
+    The whole round is looked at before it is held, so that nobody waits for it; then only what changed since.
+    """
     seat.require(OWNER)
+    has_open, looked_at = False, timezone.now()
+    seen = get_round(seat, number)
+    if not leave_open and seen.state == Round.State.RESOLVING and not seat.withheld_in(seen):
+        has_open = has_open_disagreements(seen)
     round_ = _locked(seat, number, Round.State.RESOLVING, "closed")
     if not leave_open:
         if seat.withheld_in(round_):  # What else is open there would tell this person what others answered.
@@ -638,7 +646,7 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
                 fields={"leave_open": ["True closes the round all the same."]},
             )
         n_proposals = n_open_proposals(round_)
-        if has_open_disagreements(round_):
+        if has_open or has_open_disagreements(round_, items=changed_since(round_, looked_at)):
             raise Conflict(
                 f"Round {number} has open disagreements. Resolve them, or close it with them left open.",
                 code="open_disagreements",

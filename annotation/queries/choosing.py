@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 
 from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
+from annotation.queries.looked import Looked, item_of
 from annotation.queries.slices import repositories
 from annotation.queries.states import newest_readable, readable_states
 from annotation.sampling import allocate, sample_size
@@ -214,43 +215,90 @@ def samples_of(study: Study) -> QuerySet[Sample]:
     return Sample.objects.filter(study=study).select_related("created_by").defer("frame")
 
 
-def unused_of(sample: Any) -> QuerySet[SampleIssue]:
-    """What a round may still take of a sample: in no round, not screened out; `sample` may be an OuterRef.
+def unused_of(sample: int) -> QuerySet[SampleIssue]:
+    """What a round may still take of a sample: in no round, not screened out.
 
     Having been screened uses nothing up; while a screening round is under way its issues wait for what it says.
     """
-    used = Q(round__state__in=[Round.State.OPEN, Round.State.RESOLVING]) | ~Q(round__kind=Round.Kind.SCREENING)
-    return SampleIssue.objects.filter(~Exists(_places().filter(used)), ~Exists(_screened_out()), sample=sample)
+    is_used = Q(state__in=[Round.State.OPEN, Round.State.RESOLVING]) | ~Q(kind=Round.Kind.SCREENING)
+    used = RoundItem.objects.filter(Looked(Round.objects.filter(is_used, pk=OuterRef("round"))), item=OuterRef("pk"))
+    return _left_of(sample, used)
 
 
-def unscreened_of(sample: Any) -> QuerySet[SampleIssue]:
+def unscreened_of(sample: int) -> QuerySet[SampleIssue]:
     """What a screening round may still take of a sample: in no round of any kind, not screened out."""
-    return SampleIssue.objects.filter(~Exists(_places()), ~Exists(_screened_out()), sample=sample)
+    return _left_of(sample, RoundItem.objects.filter(item=OuterRef("pk")))
 
 
-def _places() -> QuerySet[RoundItem]:
-    return RoundItem.objects.filter(round__study=OuterRef("sample__study"), item__issue=OuterRef("issue"))
+def _left_of(sample: int, places: QuerySet[RoundItem]) -> QuerySet[SampleIssue]:
+    study = Sample.objects.filter(pk=sample).values("study")
+    items = item_of(OuterRef("issue"), Subquery(study)).filter(Q(screening=Item.Screening.OUT) | Q(Looked(places)))
+    return SampleIssue.objects.filter(~Looked(items), sample=sample)
 
 
 def n_passed_over(sample: Sample) -> int:
     """How many issues of a sample rounds pass over, because they are screened out; one query."""
-    return SampleIssue.objects.filter(Exists(_screened_out()), sample=sample).count()
+    return sum(n for screening, _, n in _screenings(sample) if screening == Item.Screening.OUT)
 
 
-def _screened_out() -> QuerySet[Item]:
-    return Item.objects.filter(study=OuterRef("sample__study"), issue=OuterRef("issue"), screening=Item.Screening.OUT)
+def _screenings(sample: Sample) -> list[tuple[str, str, int]]:
+    """How many issues of a sample were screened in, and out by reason, and how many were not screened."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SCREENINGS, [sample.pk, sample.study_id])
+        found: list[tuple[str, str, int]] = cursor.fetchall()
+    return found
 
 
-def sample_lines(study: Study) -> list[SampleLine]:
-    """The samples of a study, newest first; one query."""
+# Rows are put together and grouped, never joined: that takes the same time whatever the planner expects of a study.
+_SCREENINGS = """
+    SELECT coalesce(screening, 'unscreened'), coalesce(reason, ''), count(*)
+    FROM (
+        SELECT issue_id, bool_or(is_drawn) AS is_drawn, max(screening) AS screening, max(reason) AS reason
+        FROM (
+            SELECT issue_id, true AS is_drawn, NULL AS screening, NULL AS reason
+            FROM annotation_sampleissue WHERE sample_id = %s
+            UNION ALL
+            SELECT issue_id, false, screening, screening_reason
+            FROM annotation_item WHERE study_id = %s AND screening <> 'unscreened' AND issue_id IS NOT NULL
+        ) rows
+        GROUP BY issue_id
+    ) issues
+    WHERE is_drawn GROUP BY 1, 2
+"""
+_LEFT = """
+    SELECT sample_id, count(*) FILTER (WHERE NOT is_used AND NOT is_out), count(*) FILTER (WHERE is_out),
+        count(*) FILTER (WHERE NOT is_placed AND NOT is_out)
+    FROM (
+        SELECT unnest(array_agg(sample_id) FILTER (WHERE sample_id IS NOT NULL)) AS sample_id,
+            bool_or(is_placed) AS is_placed, bool_or(is_used) AS is_used, bool_or(is_out) AS is_out
+        FROM (
+            SELECT issue_id, sample_id, false AS is_placed, false AS is_used, false AS is_out
+            FROM annotation_sampleissue WHERE sample_id = ANY(%s)
+            UNION ALL
+            SELECT issue_id, NULL, false, false, true
+            FROM annotation_item WHERE study_id = %s AND screening = 'out' AND issue_id IS NOT NULL
+            UNION ALL
+            SELECT i.issue_id, NULL, true, r.state IN ('open', 'resolving') OR r.kind <> 'screening', false
+            FROM annotation_round r
+            JOIN annotation_rounditem p ON p.round_id = r.id JOIN annotation_item i ON i.id = p.item_id
+            WHERE r.study_id = %s
+        ) rows
+        GROUP BY issue_id
+    ) issues
+    GROUP BY sample_id
+"""
 
-    def number(rows: QuerySet[SampleIssue]) -> Any:
-        return Coalesce(Subquery(rows.order_by().values("sample").annotate(n=Count("pk")).values("n")), 0)
 
-    out = SampleIssue.objects.filter(Exists(_screened_out()), sample=OuterRef("pk"))
-    unused, unscreened = number(unused_of(OuterRef("pk"))), number(unscreened_of(OuterRef("pk")))
-    rows = samples_of(study).annotate(n_unused=unused, n_out=number(out), n_to_screen=unscreened).order_by("-pk")
-    return [SampleLine(row, row.n_unused, row.n_out, row.n_to_screen) for row in rows]
+def sample_lines(study: Study, samples: Sequence[Sample] | None = None) -> list[SampleLine]:
+    """The samples of a study, newest first, or those given; two queries, or one."""
+    if samples is None:
+        samples = list(samples_of(study).order_by("-pk"))
+    if not samples:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, study.pk])
+        left = {pk: numbers for pk, *numbers in cursor.fetchall()}
+    return [SampleLine(each, *left.get(each.pk, (0, 0, 0))) for each in samples]
 
 
 def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
@@ -259,7 +307,7 @@ def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
     Both are those of the newest state that this person may read, or null; `is_open` says whether the issue has a page
     for them.
     """
-    item = Item.objects.filter(study=sample.study_id, issue=OuterRef("issue"))
+    item = item_of(OuterRef("issue"), sample.study_id)
     return (
         SampleIssue.objects.filter(sample=sample)
         .select_related("issue__repository")
@@ -291,18 +339,10 @@ def flow(sample: Sample) -> list[FlowLine]:
     """
     lines = [FlowLine(each["step"], each["n"]) for each in sample.counts]
     lines.append(FlowLine("drawn", sample.size, "drawn"))
-    item = Item.objects.filter(study=sample.study_id, issue=OuterRef("issue"))
-    said = (
-        SampleIssue.objects.filter(sample=sample)
-        .order_by()
-        .annotate(screening=Subquery(item.values("screening")), reason=Subquery(item.values("screening_reason")))
-        .values_list("screening", "reason")
-        .annotate(n=Count("pk"))
-    )
     n_of: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for screening, reason, n in said:
-        n_of[screening or Item.Screening.UNSCREENED] += n
+    for screening, reason, n in _screenings(sample):
+        n_of[screening] += n
         if screening == Item.Screening.OUT:
             reasons[reason] += n
     if not n_of[Item.Screening.OUT] and not n_of[Item.Screening.IN]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.consensus import Decision, Values, Verdict
-from annotation.models import Annotation, Assignment, Item, Meeting, Membership, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Meeting, Membership, PartMatch, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
 from annotation.queries.matching import matches_of
 from annotation.queries.states import states_of_members
@@ -191,12 +191,11 @@ class Queue:
 
 
 def queue_of(round_: Round) -> Queue:
-    """The queue of a round, from the cache where it is over, with the items that changed since read anew.
+    """The queue of a round, from the cache, with the items that changed since read anew.
 
-    Reads all disputed items once; after that three queries and the changed items.
+    Reads all disputed items once; after that three queries and the changed items. In an open round an item comes into
+    it with its last answer.
     """
-    if round_.state == Round.State.OPEN:
-        return Queue(round_, list(_lines(round_, round_verdicts(round_, disputed_only=True))))
     name = _kept_as(round_, round_.state)
     started = timezone.now()
     kept = cache.get(name)
@@ -215,11 +214,19 @@ def queue_of(round_: Round) -> Queue:
 
 def forget_queue(round_: Round) -> None:
     """Has the queue read anew, for what changed without a date: matched bugs."""
-    cache.delete_many([_kept_as(round_, state) for state in Round.OVER])
+    cache.delete_many([_kept_as(round_, state) for state in (Round.State.OPEN, *Round.OVER)])
 
 
 def _kept_as(round_: Round, state: str) -> str:
     return f"resolving:1:{round_.pk}:{state}"
+
+
+def changed_since(round_: Round, looked_at: datetime) -> set[int]:
+    """Ids of the items that may have changed since they were looked at: decided, answered, or with matched bugs."""
+    matched = PartMatch.objects.filter(annotation__assignment__round=round_)
+    return _changed(round_, looked_at - LONGEST_TRANSACTION) | {
+        *matched.values_list("annotation__assignment__item", flat=True)
+    }
 
 
 def _changed(round_: Round, since: object) -> set[int]:

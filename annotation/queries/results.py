@@ -16,6 +16,7 @@ from annotation.queries.telling import Telling
 from annotation.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
+    answered_places,
     code_order,
     read_values,
     resolution_values,
@@ -113,7 +114,7 @@ def labels(
         telling = tellings.setdefault(told_in.pk, Telling(told_in))
         start = after[1] if round_.number == after[0] else 0
         items = settled_here(round_, rounds) if len(rounds) > 1 else None
-        for each in round_verdicts(round_, items=items, after_position=start):
+        for each in round_verdicts(round_, items=items, answered_only=True, after_position=start):
             rows = label_rows(round_, each, telling)
             yield (
                 (round_.number, each.round_item.position),
@@ -245,7 +246,8 @@ def ratings(
         own_version = round_.taxonomy_version
         telling = telling if version and telling else Telling(version or own_version)
         position = after[1] if round_.number == after[0] else 0
-        places = RoundItem.objects.filter(round=round_).select_related("item").order_by("position")
+        places = answered_places(RoundItem.objects.filter(round=round_), round_)
+        places = places.select_related("item").order_by("position")
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
             position = chunk[-1].position
             given = Assignment.objects.filter(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.expressions import RawSQL
 
 from annotation.answers import applies
 from annotation.consensus import PENDING, Answer, Base, Decision, ProposalAsked, Question, Values, Verdict, verdicts
@@ -21,7 +22,9 @@ from annotation.models import (
     ResolutionValue,
     Round,
     RoundItem,
+    RoundRater,
 )
+from annotation.queries.looked import Looked
 from annotation.queries.matching import matches_of
 from annotation.queries.plans.agreed_before import base_verdicts
 from annotation.queries.proposals import OPEN, with_states
@@ -64,15 +67,16 @@ def round_verdicts(
     *,
     items: Iterable[int] | QuerySet[Any] | None = None,
     disputed_only: bool = False,
+    answered_only: bool = False,
     after_position: int = 0,
 ) -> Iterator[ItemVerdicts]:
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
     `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
-    nothing was decided. Training items have none: they count nowhere. In a worklist what was agreed before and is not
-    asked stays agreed (`base_verdicts`).
+    nothing was decided; `answered_only` those that nobody answered or decided. Training items have none: they count
+    nowhere. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
     """
-    rows = (
+    rows: QuerySet[RoundItem] = (
         RoundItem.objects.counting().filter(round=round_).select_related("item__issue__repository").order_by("position")
     )
     if items is not None:
@@ -80,6 +84,8 @@ def round_verdicts(
     if disputed_only and round_.kind != Round.Kind.RELABEL:  # there earlier answers of others count as well
         # Read once and not with every chunk: it takes all answers of the round to tell.
         rows = rows.filter(item__in=list(disputed_items(round_).values_list("item", flat=True)))
+    if answered_only and round_.kind != Round.Kind.RELABEL:
+        rows = answered_places(rows, round_, decided=True)
     tree = published_version(round_.taxonomy_version_id)
     asked = questions(tree)
     position = after_position
@@ -103,12 +109,45 @@ def round_verdicts(
             return
 
 
+FEW_SHARE = 0.25
+"""Where fewer of a round's items are answered, these are looked up; else the round is walked through."""
+
+
+def answered_places(places: QuerySet[RoundItem], round_: Round, *, decided: bool = False) -> QuerySet[RoundItem]:
+    """Those places of a round whose items somebody answered (or, if `decided`, that were decided); one query.
+
+    A page of a large round with few answers would otherwise read all that lies before them.
+    """
+    n_items = RoundItem.objects.filter(round=OuterRef("round")).order_by().values("round").annotate(n=Count("pk"))
+    finished = RoundRater.objects.filter(round=round_).order_by().values("round").annotate(n=Sum("n_finished"))
+    counted = finished.annotate(n_items=Subquery(n_items.values("n"))).values_list("n", "n_items")
+    if any(n < FEW_SHARE * (n_all or 0) for n, n_all in counted):
+        # As an array it is read once, and its items are looked up in an index of the round.
+        condition = _AMONG.format(or_decided=_OR_DECIDED if decided else "")
+        params = [round_.pk] * (2 if decided else 1)
+        return places.filter(RawSQL(condition, params, output_field=BooleanField()))  # noqa: S611
+    given = Assignment.objects.filter(round=round_, item=OuterRef("item"), current__isnull=False)
+    found = Q(Looked(given))
+    if decided:
+        found |= Q(Looked(Resolution.objects.filter(round=round_, item=OuterRef("item"))))
+    return places.filter(found)
+
+
+_AMONG = """annotation_rounditem.item_id = ANY (ARRAY (
+    SELECT item_id FROM annotation_assignment WHERE round_id = %s AND current_id IS NOT NULL{or_decided}
+))"""
+_OR_DECIDED = " UNION SELECT item_id FROM annotation_resolution WHERE round_id = %s"
+
+
 def disputed_items(round_: Round) -> QuerySet[Any, Any]:
-    """Ids of items where answers differ or miss, somebody skipped or proposed, or they were decided or matched."""
+    """Ids of items where answers differ or miss, somebody skipped or proposed, or they were decided or matched.
+
+    While the round is open, of those alone on which all raters are done.
+    """
     counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
     decided = Resolution.objects.filter(round=round_).values("item")
     matched = PartMatch.objects.filter(annotation__assignment__round=round_).values("annotation__assignment__item")
-    return (
+    found = (
         Assignment.objects.filter(COUNTS, round=round_, state__in=Assignment.FINISHED)
         .order_by()
         .values("item")
@@ -128,15 +167,18 @@ def disputed_items(round_: Round) -> QuerySet[Any, Any]:
             | Q(item__in=decided)
             | Q(item__in=matched)
         )
-        .values("item")
     )
+    if round_.state == Round.State.OPEN:
+        found = found.filter(n_done__gte=F("n_planned"))
+    return found.values("item")
 
 
-def has_open_disagreements(round_: Round) -> bool:
-    """Whether any item of the round waits for a decision; stops at the first."""
-    return any(
-        verdict.state == "open" for each in round_verdicts(round_, disputed_only=True) for verdict in each.verdicts
-    )
+def has_open_disagreements(round_: Round, *, items: Collection[int] | None = None) -> bool:
+    """Whether any item of the round, or of these (ids), waits for a decision; stops at the first."""
+    if items is not None and not items:
+        return False
+    found = round_verdicts(round_, items=items, disputed_only=items is None)
+    return any(verdict.state == "open" for each in found for verdict in each.verdicts)
 
 
 def open_proposals(round_: Round) -> QuerySet[Proposal]:
