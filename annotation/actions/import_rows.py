@@ -1,10 +1,16 @@
 """Writes imported answers and decisions of one round in few statements, a thousand items at a time."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
+from django.db import connection
 from django.db.models import F, OuterRef, Subquery
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.actions.rows import value_columns
@@ -15,7 +21,6 @@ from annotation.models import (
     Item,
     Membership,
     Proposal,
-    Rating,
     Resolution,
     ResolutionValue,
     Round,
@@ -26,6 +31,7 @@ from annotation.queries.giving import unblinded_among
 from annotation.queries.imports import MARK
 from annotation.queries.verdicts import code_order
 from annotation.sheets import Decided, ReadAnswer
+from ingest.upsert.copying import copy, new_ids
 from taxonomy.tree import VersionTree
 
 BATCH = 5_000
@@ -51,6 +57,25 @@ class NewDecision:
     item: Item
     decided: Decided
     revision: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The assignment that an answer is stored for, by its number; slot and position of a new one."""
+
+    assignment: int
+    is_blind: bool
+    slot: int | None = None
+    position: int = 0
+
+
+_VALUES = ("category_id", "proposal_id", "boolean", "number", "text")
+_RATING = ["annotation_id", "round_id", "item_id", "rater_id", "part", "dimension_id", *_VALUES]
+_ANNOTATION = [
+    "id", "assignment_id", "rater_id", "revision", "snapshot_id", "skip_reason", "n_parts", "memo", "part_memos",
+    "seconds", "is_flagged", "n_proposals", "answers_digest", "idempotency_key", "request_digest", "submitted_by_id",
+    "created_at",
+]  # fmt: skip
 
 
 @dataclass
@@ -99,8 +124,7 @@ class RoundWriter:
     def write(self, items: Sequence[Item], answers: Sequence[NewAnswer], decisions: Sequence[NewDecision]) -> None:
         """Stores the answers and decisions of these items; places are given in the order of `items`."""
         self._place(items, answers)
-        assignments = self._assign(answers)
-        self._answer(answers, assignments)
+        self._answer(answers)
         self._decide(decisions)
 
     def _place(self, items: Sequence[Item], answers: Sequence[NewAnswer]) -> None:
@@ -118,8 +142,8 @@ class RoundWriter:
             self._slots[item.pk] = row.n_raters if row else 0
             if row is None:
                 self._position += 1
-                made.append(RoundItem(round=self.round_, item=item, position=self._position, n_raters=n_new[item.pk]))
-        RoundItem.objects.bulk_create(made, batch_size=BATCH)
+                made.append((self.round_.pk, item.pk, self._position, n_new[item.pk], 0))
+        copy("annotation_rounditem", ["round_id", "item_id", "position", "n_raters", "n_free"], made)
         grown: dict[int, list[int]] = defaultdict(list)
         for item_id, row in standing.items():
             if n_new[item_id]:
@@ -127,28 +151,24 @@ class RoundWriter:
         for n, rows in grown.items():
             RoundItem.objects.filter(pk__in=rows).update(n_raters=F("n_raters") + n)
 
-    def _assign(self, answers: Sequence[NewAnswer]) -> list[Assignment]:
-        """The assignment of each answer, in order; all of them submitted."""
-        found: list[Assignment] = []
-        made: list[Assignment] = []
+    def _assign(self, answers: Sequence[NewAnswer]) -> list[_Place]:
+        """Where each answer goes, in order: a new assignment, whose number is drawn here, or the one that stands."""
+        numbers = iter(new_ids("annotation_assignment", sum(answer.assignment is None for answer in answers)))
+        never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
+        found: list[_Place] = []
         for answer in answers:
             row = self._rater(answer.rater)
             assignment = answer.assignment
+            is_blind = answer.rater.pk not in never_blind and not answer.is_later
             if not _holds_a_slot(answer):
                 self._slots[answer.item.pk] += 1
             if assignment is None:
                 row.n_assigned += 1
                 row.n_finished += 1
-                assignment = Assignment(
-                    round=self.round_,
-                    item=answer.item,
-                    rater=answer.rater,
-                    slot=self._slots[answer.item.pk],
-                    state=Assignment.State.SUBMITTED,
-                    position=row.n_assigned,
-                )
-                made.append(assignment)
-            elif assignment.state not in Assignment.FINISHED:
+                place = _Place(next(numbers), is_blind, slot=self._slots[answer.item.pk], position=row.n_assigned)
+                found.append(place)
+                continue
+            if assignment.state not in Assignment.FINISHED:
                 is_back = assignment.state == Assignment.State.WITHDRAWN
                 row.n_assigned += is_back
                 row.n_finished += 1
@@ -156,8 +176,7 @@ class RoundWriter:
                 assignment.state = Assignment.State.SUBMITTED
                 assignment.lease_until = None
                 assignment.save(update_fields=["slot", "state", "lease_until"])
-            found.append(assignment)
-        Assignment.objects.bulk_create(made, batch_size=BATCH)
+            found.append(_Place(assignment.pk, is_blind and not assignment.unblinded))
         return found
 
     def _rater(self, rater: Membership) -> RoundRater:
@@ -165,22 +184,41 @@ class RoundWriter:
             self._raters[rater.pk] = RoundRater(round=self.round_, rater=rater)
         return self._raters[rater.pk]
 
-    def _answer(self, answers: Sequence[NewAnswer], assignments: Sequence[Assignment]) -> None:
-        annotations = Annotation.objects.bulk_create(
-            [self._annotation(answer, assignment) for answer, assignment in zip(answers, assignments, strict=True)],
-            batch_size=BATCH,
+    def _answer(self, answers: Sequence[NewAnswer]) -> None:
+        """Stores answers, then the assignments that point to them, then their ratings, for triggers to compare."""
+        places = self._assign(answers)
+        annotations = new_ids("annotation_annotation", len(answers))
+        now = timezone.now()
+        copy(
+            "annotation_annotation",
+            _ANNOTATION,
+            (
+                self._annotation(number, place, answer, now)
+                for number, place, answer in zip(annotations, places, answers, strict=True)
+            ),
         )
+        copy(
+            "annotation_assignment",
+            ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id"],
+            (
+                (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot, "submitted",
+                 place.position, number, number if place.is_blind else None)
+                for number, place, answer in zip(annotations, places, answers, strict=True)
+                if answer.assignment is None
+            ),
+        )  # fmt: skip
         asked = [
             (place, number, dimension, part.proposals[dimension.key])
             for place, answer in enumerate(answers)
             for number, part in enumerate(answer.read.parts, start=1)
+            if part.proposals
             for dimension in self.tree.dimensions
             if dimension.key in part.proposals
         ]
         proposals = Proposal.objects.bulk_create(
             [
                 Proposal(
-                    annotation=annotations[place],
+                    annotation_id=annotations[place],
                     round_id=self.round_.pk,
                     item_id=answers[place].item.pk,
                     proposed_by_id=answers[place].rater.pk,
@@ -198,55 +236,40 @@ class RoundWriter:
             for (place, number, dimension, _), row in zip(asked, proposals, strict=True)
         }
         ratings = [
-            Rating(
-                annotation=annotation,
-                round_id=self.round_.pk,
-                item_id=answer.item.pk,
-                rater_id=answer.rater.pk,
-                part=number,
-                dimension_id=dimension.id,
-                **columns,
-            )
-            for place, (answer, annotation) in enumerate(zip(answers, annotations, strict=True))
+            (annotations[place], self.round_.pk, answer.item.pk, answer.rater.pk, number, dimension.id,
+             *map(columns.get, _VALUES))
+            for place, answer in enumerate(answers)
             for number, part in enumerate(answer.read.parts, start=1)
             for dimension in self.tree.dimensions
             if dimension.key in part.values
             for columns in value_columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
-        ]
-        Rating.objects.bulk_create(ratings, batch_size=BATCH)
+        ]  # fmt: skip
+        copy("annotation_rating", _RATING, ratings)
         self.n_ratings += len(ratings)
+        self._point(answers, places)
+
+    def _point(self, answers: Sequence[NewAnswer], places: Sequence[_Place]) -> None:
+        """Has assignments that stood before point to their newest revision."""
         newest = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision").values("pk")[:1]
-        never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
-        stays = {each.pk for each, answer in zip(assignments, answers, strict=True) if answer.is_later}
+        stood = [place for answer, place in zip(answers, places, strict=True) if answer.assignment is not None]
         for is_blind in (True, False):
-            found = [
-                each.pk
-                for each in assignments
-                if is_blind != (each.rater_id in never_blind or each.unblinded or each.pk in stays)
-            ]
+            found = [place.assignment for place in stood if place.is_blind == is_blind]
             if found:
                 pointers = {"current": Subquery(newest)} | ({"blind": Subquery(newest)} if is_blind else {})
                 Assignment.objects.filter(pk__in=found).update(**pointers)
 
-    def _annotation(self, answer: NewAnswer, assignment: Assignment) -> Annotation:
+    def _annotation(self, number: int, place: _Place, answer: NewAnswer, now: datetime) -> tuple[Any, ...]:
+        """The row of an answer, in the order of `_ANNOTATION`."""
         parts = answer.read.parts
-        memos = [part.memo for part in parts]
+        memos = tuple(part.memo for part in parts)
         request = digest([self.round_.pk, answer.item.pk, answer.answers_digest])
-        current = assignment.current
-        return Annotation(
-            assignment=assignment,
-            rater=answer.rater,
-            revision=current.revision + 1 if current else 1,
-            snapshot_id=answer.item.snapshot_id,
-            n_parts=len(parts),
-            part_memos=memos if any(memos) else [],
-            seconds=answer.read.seconds,
-            n_proposals=sum(len(part.proposals) for part in parts),
-            answers_digest=answer.answers_digest,
-            idempotency_key=f"{MARK}{request}",
-            request_digest=request,
-            submitted_by=self.user,
-        )
+        current = answer.assignment.current if answer.assignment else None
+        return (
+            number, place.assignment, answer.rater.pk, current.revision + 1 if current else 1, answer.item.snapshot_id,
+            "", len(parts), "", memos if any(memos) else (), answer.read.seconds, False,
+            sum(len(part.proposals) for part in parts), answer.answers_digest, f"{MARK}{request}", request,
+            self.user.pk, now,
+        )  # fmt: skip
 
     def _decide(self, decisions: Sequence[NewDecision]) -> None:
         resolutions = Resolution.objects.bulk_create(
@@ -282,9 +305,12 @@ class RoundWriter:
         """Writes how much each rater was given and has done."""
         rows = list(self._raters.values())
         RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.n_assigned])
-        RoundRater.objects.bulk_update(
-            [row for row in rows if row.pk is not None], ["n_assigned", "n_finished", "unblinded"]
-        )
+        there = [row for row in rows if row.pk is not None]
+        RoundRater.objects.bulk_update(there, ["n_assigned", "n_finished", "unblinded"])
+        if there:  # as the database does where an assignment comes to point to an answer
+            with connection.cursor() as cursor:
+                raters = [row.rater_id for row in there]
+                cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.pk] * len(raters), raters])
 
 
 def _holds_a_slot(answer: NewAnswer) -> bool:

@@ -41,6 +41,7 @@ from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader
 from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
 from annotation.sheets.questions import BLANKS, DUPLICATES, Question, scales
 from annotation.sheets.rounds import is_trial, number_rounds
+from ingest.upsert.copying import copy, new_ids
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 
@@ -454,7 +455,25 @@ class _Import:
             for key, name in names.items()
             if key not in found
         ]
-        Item.objects.bulk_create(made, batch_size=CHUNK)
+        for item, number in zip(made, new_ids("annotation_item", len(made)), strict=True):
+            item.pk = number
+        copy(
+            "annotation_item",
+            ["id", "study_id", "issue_id", "snapshot_id", "identifier", "screening", "screening_reason", "attributes"],
+            (
+                (
+                    item.pk,
+                    self.study.pk,
+                    item.issue_id,
+                    item.snapshot_id,
+                    item.identifier,
+                    str(item.screening),
+                    "",
+                    "{}",
+                )
+                for item in made
+            ),
+        )
         made_in_order = iter(made)
         return {key: found.get(key) or next(made_in_order) for key in names}
 

@@ -278,10 +278,8 @@ _LEFT = """
             SELECT issue_id, NULL, false, false, true
             FROM annotation_item WHERE study_id = %s AND screening = 'out' AND issue_id IS NOT NULL
             UNION ALL
-            SELECT i.issue_id, NULL, true, r.state IN ('open', 'resolving') OR r.kind <> 'screening', false
-            FROM annotation_round r
-            JOIN annotation_rounditem p ON p.round_id = r.id JOIN annotation_item i ON i.id = p.item_id
-            WHERE r.study_id = %s
+            SELECT i.issue_id, NULL, true, p.round_id = ANY(%s), false
+            FROM annotation_rounditem p JOIN annotation_item i ON i.id = p.item_id WHERE p.round_id = ANY(%s)
         ) rows
         GROUP BY issue_id
     ) issues
@@ -290,13 +288,16 @@ _LEFT = """
 
 
 def sample_lines(study: Study, samples: Sequence[Sample] | None = None) -> list[SampleLine]:
-    """The samples of a study, newest first, or those given; two queries, or one."""
+    """The samples of a study, newest first, or those given; three queries, or two."""
     if samples is None:
         samples = list(samples_of(study).order_by("-pk"))
     if not samples:
         return []
+    rounds = list(Round.objects.filter(study=study))
+    waiting = (Round.State.OPEN, Round.State.RESOLVING)
+    uses = [each.pk for each in rounds if each.kind != Round.Kind.SCREENING or each.state in waiting]
     with connection.cursor() as cursor:
-        cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, study.pk])
+        cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, uses, [each.pk for each in rounds]])
         left = {pk: numbers for pk, *numbers in cursor.fetchall()}
     return [SampleLine(each, *left.get(each.pk, (0, 0, 0))) for each in samples]
 

@@ -23,6 +23,13 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
         cursor.copy_expert(f"COPY {table} ({', '.join(columns)}) FROM STDIN", file, CHUNK_BYTES)
 
 
+def new_ids(table: str, n: int) -> list[int]:
+    """So many ids for new rows of a table, which are then written by COPY; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, n])
+        return [number for (number,) in cursor.fetchall()]
+
+
 def stage(table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None:
     """Rows in a temporary table of that name and those columns (name → type), empty before.
 
@@ -52,6 +59,7 @@ def _array(value: Sequence[str]) -> str:
 _WRITERS: dict[type, Callable[[Any], str]] = {
     str: _text,
     int: str,
+    float: repr,
     bool: lambda value: "t" if value else "f",
     type(None): lambda value: "\\N",
     datetime: datetime.isoformat,

@@ -14,7 +14,7 @@ from annotation.actions import choosing, resolving, rounds, studies
 from annotation.actions.imports import import_ratings
 from annotation.actions.taking import take_next
 from annotation.errors import Conflict, WrongState
-from annotation.models import Assignment, Item, Resolution, Round, SampleIssue, Study
+from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
 from annotation.queries import results, verdicts
 from annotation.queries.choosing import flow, sample_lines
 from annotation.queries.resolving import queue_of
@@ -177,6 +177,38 @@ def test_free_slots_are_summed_by_the_database() -> None:
     with pytest.raises(WrongState, match="10 assignments of round 1"), CaptureQueriesContext(connection) as asked:
         rounds.resolve_round(seat=make.owner_seat(study), number=1)
     assert [each["sql"] for each in asked if "n_free" in each["sql"] and "SUM(" not in each["sql"]] == []
+
+
+# Imports
+
+
+def sheet_of(n: int, rater: str) -> bytes:
+    head = "round,item,rater,dimension,value\n"
+    return (head + "\n".join(f"1,item {each},{rater},symptom,crash" for each in range(n))).encode()
+
+
+def test_an_import_writes_rows_by_copy_and_none_of_them_again() -> None:
+    study = make.study()
+    with CaptureQueriesContext(connection) as asked:
+        report = import_ratings(user=make.user("olga"), study="study", file=sheet_of(30, "one"), name="a.csv")
+    assert report.n_ratings == 30
+    for table in (f"annotation_{name}" for name in ("item", "rounditem", "annotation", "assignment", "rating")):
+        about = [each["sql"].split()[:2] for each in asked if each["sql"].split()[1:2] == [table]]
+        assert about == [["COPY", table]], table
+        assert not [each for each in asked if f'INTO "{table}"' in each["sql"] or f'UPDATE "{table}"' in each["sql"]]
+    given = Assignment.objects.filter(round__study=study).select_related("current", "rater")
+    assert {(each.state, each.slot, each.current_id == each.blind_id) for each in given} == {("submitted", 1, True)}
+    assert sorted(each.position for each in given) == list(range(1, 31))
+    assert {each.current.rater for each in given if each.current} == {each.rater for each in given}
+
+
+def test_answers_imported_into_a_round_that_stands_count_its_raters_up() -> None:
+    study = make.study()
+    import_ratings(user=make.user("olga"), study="study", file=sheet_of(3, "one"), name="a.csv")
+    before = dict(RoundRater.objects.filter(round__study=study).values_list("pk", "revision"))
+    import_ratings(user=make.user("olga"), study="study", file=sheet_of(5, "one"), name="b.csv")
+    after = RoundRater.objects.get(round__study=study)
+    assert after.revision > before[after.pk] and (after.n_assigned, after.n_finished) == (5, 5)
 
 
 # Statistics that the planner has not got yet
