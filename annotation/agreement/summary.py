@@ -294,7 +294,7 @@ def _estimators(
     ac2: GwetAC | str
     if isinstance(weights, str) and weights not in SCALE_WEIGHTS:
         raise ValueError(f"{weights!r} are no weights; there are {' and '.join(SCALE_WEIGHTS)}.")
-    if _weights_called(kind, weights):
+    if _weights_called(kind, weights) and only in (None, "weighted_kappa", "gwet_ac2"):
         distance = _weighing(SCALE_WEIGHTS[0] if weights is None else weights, patterns.categories, apart)
         weighted = TwoRaters(whole, distance, called=TITLES["weighted_kappa"])
         ac2 = GwetAC(whole, distance)
