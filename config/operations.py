@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts import room
 from accounts.file_modes import openings
 from accounts.models import User
-from annotation.models import Arrival, Assignment, Deletion, Export, Plan, Round, Workbook
+from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, Workbook
 from config import health, pulse
 from config.backups.archive import newest
 from config.backups.making import ENDING, last_backup
@@ -72,6 +72,7 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     files = Q(state__in=Export.AT_WORK) | Q(state=Export.State.FAILED, done_at__gt=since)
     books = Q(state__in=Workbook.AT_WORK) | Q(state=Workbook.State.FAILED, worked_at__gt=since)
     arrivals = Q(state__in=Arrival.AT_WORK) | Q(state=Arrival.State.FAILED, done_at__gt=since)
+    bulk = Q(state__in=BulkJob.AT_WORK) | Q(state=BulkJob.State.FAILED, worked_at__gt=since)
     plans = Q(state__in=Plan.AT_WORK) | Q(state=Plan.State.FAILED, worked_at__gt=since)
     waiting = Q(has_rules, state=Round.State.RESOLVING, ruled_at=None)
     rules = Round.objects.filter(waiting | ~Q(rules_error=""))
@@ -79,6 +80,7 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
         ("fetch", FetchRun.objects.filter(fetches), "created_at"),
         ("export", Export.objects.filter(files).select_related("study"), "created_at"),
         ("plan", Plan.objects.filter(plans).select_related("study"), "run_at"),
+        ("bulk", BulkJob.objects.filter(bulk).select_related("study", "round"), "created_at"),
         ("workbook", Workbook.objects.filter(books).select_related("study", "created_by"), "created_at"),
         ("study in", Arrival.objects.filter(arrivals).select_related("created_by"), "created_at"),
         ("deletion", Deletion.objects.filter(done_at=None), "deleted_at"),
@@ -100,7 +102,7 @@ def job_counts() -> list[Counted]:
 
 
 def jobs(user: User) -> list[Job]:
-    """Jobs that are not over or failed within a week, the newest thirty of each kind; eight queries.
+    """Jobs that are not over or failed within a week, the newest thirty of each kind; nine queries.
 
     Why a job of a study failed is left out for who is blind there.
     """
@@ -139,6 +141,12 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
             url = reverse("plan", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · plan {row.number}", "url": url}
             told |= {"then": "It is run again on its page."} if has_failed else {}
+        case "bulk":
+            slug, of_round = row.study.slug, row.round
+            url = reverse("round", args=[slug, of_round.number]) if of_round else reverse("samples", args=[slug])
+            doing = {"round": "items of round", "opening": "opening of round"}.get(row.kind, "drawing of a sample")
+            told |= {"what": f"{slug} · {doing} {of_round.number if of_round else ''}".rstrip(), "url": url}
+            told |= {"then": "An owner starts it again on its page."} if has_failed else {}
         case "workbook":
             url = (
                 reverse("import_into_file", args=[row.study.slug, row.pk])

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.auditing import record
 from annotation.actions.exporting import request_export
-from annotation.models import Arrival, Deletion, Export, Workbook
+from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
 from config import operations, pulse
 from config.backups.postgres import BACKUP_MADE
 from ingest.models import FetchRun
@@ -89,14 +89,20 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     Arrival.objects.create(name="study.zip", slug="came", created_by=make.user("olga"), **ended)
     gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": now}
     Deletion.objects.create(study=study, deleted_by=make.user("olga"), **gone)
+    bulk = {"study": study, "created_by": make.user("olga")} | ended
+    BulkJob.objects.create(kind="sample", **bulk)
+    BulkJob.objects.create(kind="opening", round=make.open_round(study, 1), **bulk)
     shown = " ".join(staff.get("/operations/").content.decode().split())
     assert "It is asked for anew on the page of exports." in shown
     assert f'href="/studies/import/{own.pk}/"' in shown and "Its columns are open again on its page" in shown
     assert f'href="/studies/import/{others.pk}/"' not in shown and "Its page is that of olga alone." in shown
     assert "came · from a file" in shown and "The file is chosen again there." in shown
     assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
+    assert "study · drawing of a sample" in shown and "study · opening of round 1" in shown
+    assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner starts it again on its page.") == 2
     assert {(each.kind, each.state) for each in operations.job_counts()} == {
         ("export", "failed"), ("workbook", "failed"), ("study in", "failed"), ("deletion", "queued"),
+        ("bulk", "failed"),
     }  # fmt: skip
 
 
@@ -115,7 +121,7 @@ def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
     for n in (1, 12):
         for _ in range(n):
             failed_fetch()
-        with assert_queries(16):
+        with assert_queries(17):
             staff.get("/operations/")
 
 
