@@ -20,16 +20,28 @@ class Ruling:
     rationale: str
 
 
-def ruling(verdict: Verdict, arbiters: Collection[str], *, third_rater: bool, majority: bool) -> Ruling | None:
+def ruling(
+    verdict: Verdict,
+    arbiters: Collection[str],
+    *,
+    third_rater: bool,
+    majority: bool,
+    not_blind: Collection[str] = (),
+) -> Ruling | None:
     """What the rules decide at an open place on which raters differ; None: nothing.
 
     More than half of all who answered there, three at least, must have given the same. `arbiters` are the codes of
     those who were asked as third raters: with one of them among those who answered, either rule decides, without one
-    only the majority's. A proposed category and another number of parts are never decided by a rule.
+    only the majority's. `not_blind` are those of them whose answer is not their first one, which may rest on the
+    others': it does not count. A proposed category and another number of parts are never decided by a rule.
     """
     if verdict.state != "open" or verdict.reason != "differ":
         return None
-    given = [(rating.rater, rating.values) for rating in verdict.ratings if rating.values is not None]
+    given = [
+        (rating.rater, rating.values)
+        for rating in verdict.ratings
+        if rating.values is not None and rating.rater not in not_blind
+    ]
     has_arbiter = any(rater in arbiters for rater, _ in given)
     if len(given) < LEAST_ANSWERS or not (majority or (third_rater and has_arbiter)):
         return None

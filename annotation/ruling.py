@@ -29,6 +29,7 @@ from annotation.models import (
 )
 from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ItemVerdicts, round_verdicts
+from annotation.queries.ways import arbiters_of, changed_arbiters_of
 from annotation.rules import Candidate, Ruling, ruling, third_raters
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -142,7 +143,8 @@ def rule_items(round_id: int, items: Sequence[int]) -> None:
     list(RoundItem.objects.select_for_update().filter(round=round_, item__in=items).order_by("position"))
     tree = published_version(round_.taxonomy_version_id)
     touched = _touched(round_, tree, items)
-    codes = _arbiters(round_, items)
+    codes = arbiters_of(round_, items)
+    changed = changed_arbiters_of(round_, items)
     still_open: list[int] = []
     waiting: Sequence[int] = list(items)
     n_decided: Counter[str] = Counter()
@@ -150,7 +152,7 @@ def rule_items(round_id: int, items: Sequence[int]) -> None:
         ruled: list[int] = []
         for each in round_verdicts(round_, items=waiting):
             item = each.round_item.item_id
-            made = _rulings(each, study, touched, codes.get(item, ()))
+            made = _rulings(each, study, touched, codes.get(item, ()), changed.get(item, ()))
             if made:
                 _decide(round_, tree, item, made)
                 ruled.append(item)
@@ -180,23 +182,14 @@ def _touched(round_: Round, tree: VersionTree, items: Sequence[int]) -> set[tupl
     return {(item, part, tree.by_id[dimension].key) for item, part, dimension in rows}
 
 
-def _arbiters(round_: Round, items: Sequence[int]) -> dict[int, set[str]]:
-    """Per item the codes of those who are, or were, asked as third raters; items without any are missing."""
-    found: dict[int, set[str]] = defaultdict(set)
-    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items)
-    for item, code in rows.exclude(state=Assignment.State.WITHDRAWN).values_list("item_id", "rater__code"):
-        found[item].add(code or "")
-    return dict(found)
-
-
 def _rulings(
-    each: ItemVerdicts, study: Study, touched: Touched, arbiters: Collection[str]
+    each: ItemVerdicts, study: Study, touched: Touched, arbiters: Collection[str], not_blind: Collection[str]
 ) -> list[tuple[Verdict, Ruling]]:
     found = []
     for verdict in each.verdicts:
         if (each.round_item.item_id, verdict.part, verdict.dimension) in touched:
             continue
-        made = ruling(verdict, arbiters, third_rater=study.third_rater, majority=study.majority)
+        made = ruling(verdict, arbiters, third_rater=study.third_rater, majority=study.majority, not_blind=not_blind)
         if made is not None:
             found.append((verdict, made))
     return found

@@ -13,7 +13,7 @@ from annotation.deciding import decided_by
 from annotation.errors import Invalid, NotFound, Stale, WrongState
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
 from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
-from annotation.queries.ways import arbiters_of, is_discussed
+from annotation.queries.ways import arbiters_of, changed_arbiters_of, is_discussed
 from annotation.ways import STATED, contradiction
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -60,12 +60,14 @@ def resolve(
         raise Invalid(NOT_TAKEN, fields=fields)
     discussed = is_discussed(round_, item.pk, part, tree.by_key[dimension].id, timezone.now())
     if method:
+        asked, changed = (of(round_, [item.pk]).get(item.pk, set()) for of in (arbiters_of, changed_arbiters_of))
+        blind_arbiters = asked - changed
         verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
         why = contradiction(
             method,
             read,
             verdict.ratings,
-            arbiters_of(round_, [item.pk]).get(item.pk, ()),
+            blind_arbiters,
             is_owner=seat.has_role(OWNER),
             is_discussed=discussed or stated is not None,
         )

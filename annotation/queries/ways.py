@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from annotation.access import OWNER, Seat
@@ -25,6 +25,20 @@ def arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[str]]:
         round=round_, item__in=items, slot__isnull=True, rater__kind=Membership.Kind.PERSON
     ).exclude(state=Assignment.State.WITHDRAWN)
     for item, code in rows.values_list("item_id", "rater__code"):
+        found.setdefault(item, set()).add(code or "")
+    return found
+
+
+def changed_arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[str]]:
+    """Per item the codes of third raters whose answer is not their first: they may have read the others' before.
+
+    One query.
+    """
+    found: dict[int, set[str]] = {}
+    rows = Assignment.objects.filter(
+        round=round_, item__in=items, slot__isnull=True, rater__kind=Membership.Kind.PERSON, current__isnull=False
+    )
+    for item, code in rows.exclude(current=F("blind")).values_list("item_id", "rater__code"):
         found.setdefault(item, set()).add(code or "")
     return found
 

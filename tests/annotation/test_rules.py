@@ -264,6 +264,23 @@ def test_a_revised_answer_can_make_the_majority(asking) -> None:
     assert decided(asking) == {1: (["slow"], "third_rater", None)}
 
 
+@pytest.mark.parametrize("first", [{"skip": "not sure"}, {"labels": {"symptom": ["slow"]}}])
+def test_a_third_rater_who_may_have_read_the_others_answers_before_theirs_decides_nothing(asking, first) -> None:
+    asked = arbiters(asking)[1]
+    seat = get_seat(asked.rater.user, "study")
+    labelling.submit_annotation(seat=seat, assignment=asked.public_id, body=first)
+    answer(asked, "hang")  # they could read the other answers in between
+    assert not Resolution.objects.exists()
+    place = {"round_": asking, "item": asked.item, "part": 1, "dimension": "symptom", "values": ["hang"]}
+    with pytest.raises(Invalid) as refused:
+        resolve(seat=make.seat(asking.study, "ada"), expected=None, method="third_rater", **place)
+    assert refused.value.fields["method"] == ["No third rater answered here."]
+    Study.objects.update(majority=True)
+    Round.objects.update(ruled_at=None)
+    rule_round(asking.pk)
+    assert not Resolution.objects.exists()
+
+
 def test_a_third_rater_counts_in_no_agreement_and_keeps_no_round_open() -> None:
     make.study(raters=("bob", "carol", "dave"))
     Study.objects.update(third_rater=True, resolve_when="item")
@@ -436,7 +453,7 @@ def test_a_batch_of_any_size_takes_the_same_queries_but_for_what_it_decides() ->
         round_ = make.open_round(study, n, first=20 * number)
         lines = [f"{20 * number + k} crash hang" for k in range(n)]
         make.rate(round_, "\n".join(["item bob carol", *lines]))
-        with assert_queries(24):
+        with assert_queries(25):
             rule_items(round_.pk, list(round_.round_items.values_list("item", flat=True)))
         assert Assignment.objects.filter(round=round_, slot=None).count() == n
 
