@@ -25,6 +25,7 @@ from annotation.models import (
     Round,
 )
 from annotation.queries.evidence import texts_of
+from annotation.queries.imports import MARK
 from annotation.queries.states import states_of_members
 from annotation.screening import refuse_proposals
 from ingest.models import Snapshot
@@ -66,6 +67,9 @@ def submit_annotation(
     other raters answered. The end of the round is checked for a resend, too: the process may have died between the two.
     """
     check_storable(body)
+    if idempotency_key.startswith(MARK):
+        sentence = f"It must not begin with “{MARK}”, as those of imported answers do."
+        raise Invalid("The Idempotency-Key can't be used.", fields={"Idempotency-Key": [sentence]})
     if len(idempotency_key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", fields={"Idempotency-Key": ["Too long."]})
     try:

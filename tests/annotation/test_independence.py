@@ -11,7 +11,7 @@ from annotation.actions import giving, leaving, members, rounds, studies
 from annotation.actions.analyses import save_analysis
 from annotation.actions.exporting import request_export
 from annotation.exports import rows
-from annotation.models import Assignment, AuditEvent, Item, Proposal, RoundRater, Study
+from annotation.models import Annotation, Assignment, AuditEvent, Item, Proposal, RoundRater, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -118,6 +118,17 @@ def test_answers_of_an_unblinded_rater_count_nowhere_before_discussion_and_every
     assert [row["item"] for row in open_now] == ["acme/rocket#4"]
     labels = read_by("olga", "labels/?round=1").json()["results"]
     assert {row["item"] for row in labels} == {f"acme/rocket#{n}" for n in (1, 2, 3)}
+
+
+def test_no_rater_passes_their_answers_off_as_imported() -> None:
+    study = make.study()
+    make.open_round(study, 1, kind="main")
+    bob = Script("bob")
+    body = {"assignment": read_by("bob", "rounds/1/next/").json()["assignment"], **HANG}
+    answer = bob.send("POST", "studies/study/annotations/", body, **{"Idempotency-Key": "import:k21"})
+    assert (answer.status_code, list(answer.json()["fields"])) == (422, ["Idempotency-Key"])
+    assert not Annotation.objects.exists()
+    assert bob.send("POST", "studies/study/annotations/", body, **{"Idempotency-Key": "k21"}).status_code == 201
 
 
 def test_methods_and_checklist_name_an_unblinded_rater_by_code_and_claim_no_more() -> None:
