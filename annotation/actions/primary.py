@@ -7,7 +7,7 @@ from typing import Any
 from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, weights_over
 from annotation.errors import Invalid
 from annotation.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
-from taxonomy.models import Taxonomy
+from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
@@ -49,8 +49,11 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> 
 
 
 def newest_dimensions(taxonomy: Taxonomy) -> Sequence[TreeDimension]:
-    """The dimensions of the newest version, which a study's coefficients are for; one query."""
-    newest = taxonomy.versions.order_by("-number").first()
+    """The dimensions of the newest published version, which a study's coefficients are for; one query.
+
+    Never those of a draft: it may hold what a rater of an open round proposed.
+    """
+    newest = taxonomy.versions.exclude(state=TaxonomyVersion.State.DRAFT).order_by("-number").first()
     return published_version(newest.pk).dimensions if newest else ()
 
 

@@ -13,7 +13,7 @@ from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, NotFound, Unreadable
 from annotation.models import Membership, Round
 from annotation.queries.imports import number_of_label
-from taxonomy.models import Dimension
+from taxonomy.models import Dimension, TaxonomyVersion
 
 MOST = 2**31 - 1
 
@@ -106,8 +106,9 @@ def dimension_in_address(request: Request, seat: Seat) -> str | None:
     key = word_in_address(request, "dimension")
     if not key:
         return None
-    mine = Q(version__taxonomy=seat.study.taxonomy_id) | Q(version__in=seat.study.rounds.values("taxonomy_version"))
-    keys = set(Dimension.objects.filter(mine).values_list("key", flat=True))
+    published = Q(~Q(version__state=TaxonomyVersion.State.DRAFT), version__taxonomy=seat.study.taxonomy_id)
+    of_rounds = Q(version__in=seat.study.rounds.values("taxonomy_version"))
+    keys = set(Dimension.objects.filter(published | of_rounds).values_list("key", flat=True))
     if key not in keys:
         sentence = f"This study has no dimension “{key[:60]}”.{meant(key, sorted(keys))}"
         raise Invalid("The address can't be read.", fields={"dimension": [sentence]})

@@ -310,6 +310,7 @@ class Studies(ListAPIView[Study]):
             return Study.objects.none()
         asked = choice_in_address(self.request, "archived", ("true", "false"), "false")
         versions = TaxonomyVersion.objects.filter(taxonomy=OuterRef("taxonomy")).order_by("-number").values("pk")
+        versions = versions.exclude(state=TaxonomyVersion.State.DRAFT)
         found = visible_studies(caller(self.request), archived=asked == "true")
         return found.annotate(newest_version=Subquery(versions[:1]))
 

@@ -16,11 +16,12 @@ from annotation.queries import proposals as queries
 from annotation.queries.studies import audit_of
 from annotation.queries.verdicts import n_open_proposals
 from taxonomy import actions as taxonomy_actions
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document
 from tests import builders as make
 from tests.annotation.test_api import Caller
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,25 @@ def test_an_accepted_category_stands_in_a_new_draft_and_in_no_published_version(
     assert document(draft).dimensions[0].categories[-1].definition == "The ring waits."
     assert "Ring stall" not in str(document(round_.taxonomy_version))
     assert state_of(owner, proposal) == "accepted"
+
+
+def test_no_error_and_no_default_tells_what_a_draft_holds(round_: Round, owner: Seat) -> None:
+    proposal = propose(round_, "bob", 1, "Ring stall", "no progress, no error")
+    settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
+    draft = TaxonomyVersion.objects.get(state="draft")
+    Dimension.objects.create(version=draft, key="secret-cause", title="Secret", kind="boolean", position=9)
+    carol = Script("carol")
+    body = {"slug": "own", "title": "Own", "taxonomy": owner.study.taxonomy.slug}
+    assert carol.send("POST", "studies/", body).status_code == 201
+    wrong = {"primary": {"symptom": {"coefficient": "weighted_kappa", "weights": [[1]]}}}
+    for said in (
+        carol.send("PATCH", "studies/own/", wrong).content.decode(),
+        carol.send("PATCH", "studies/own/", {"primary": {"nope": {"coefficient": "gwet_ac1"}}}).content.decode(),
+        carol.send("GET", "studies/own/").content.decode(),
+        carol.send("GET", "studies/").content.decode(),
+        carol.send("GET", "studies/study/labels/?dimension=zzz").content.decode(),
+    ):
+        assert "ring" not in said.lower() and "secret" not in said.lower(), said
 
 
 def test_accepting_goes_into_the_draft_that_there_is_and_below_a_parent(study: Study, owner: Seat) -> None:
