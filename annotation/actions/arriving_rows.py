@@ -15,6 +15,7 @@ from psycopg2.extensions import adapt
 from accounts.models import User
 from accounts.room import require_room
 from annotation.actions.studies import wrong_words
+from annotation.actions.training import read_known
 from annotation.models import (
     Annotation,
     Assignment,
@@ -23,6 +24,7 @@ from annotation.models import (
     Membership,
     Plan,
     Round,
+    RoundItem,
     Sample,
     Study,
 )
@@ -34,6 +36,7 @@ from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import brought
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
+from taxonomy.queries import published_version
 
 PEOPLE_MOST = 20_000
 AROUND = ("study", "people", "taxonomy", "taxonomyversion", "dimension", "category")
@@ -157,6 +160,12 @@ class _Storing:
         self.at = "sample"
         if not all(is_readable(sample) for sample in Sample.objects.filter(study=study).defer("frame")):
             raise refused("The table sample holds a row with a filter, strata or counts that can't be read.")
+        self.at = "rounditem"
+        for place in RoundItem.objects.filter(round__study=study, known__isnull=False).select_related("round"):
+            wrong: dict[str, list[str]] = {}
+            read_known(published_version(place.round.taxonomy_version_id), place.known, "known", wrong)
+            if wrong:
+                raise refused("The table rounditem holds known labels that can't be read.")
         return self.stored
 
     # What stands around the study's own tables

@@ -70,7 +70,9 @@ def newest_fixed(seat: Seat) -> AuditEvent | None:
     """The line by which an owner fixed another set, None where the default holds; one query."""
     lines = AuditEvent.objects.filter(study=seat.study, verb=FIXED).select_related("user").order_by("-pk")
     found = lines.first()
-    return found if found is not None and found.detail.get("rounds") else None
+    numbers = found.detail.get("rounds") if found is not None and isinstance(found.detail, dict) else None
+    is_set = isinstance(numbers, list) and bool(numbers) and all(type(number) is int for number in numbers)
+    return found if is_set else None  # a file of a study can hold any line
 
 
 def fixable_rounds(seat: Seat) -> list[int]:

@@ -19,11 +19,13 @@ from annotation.actions.demo import FOLDER, REPOSITORY
 from annotation.actions.exporting import request_export
 from annotation.actions.joining import join_member
 from annotation.actions.members import add_member
+from annotation.actions.studies import record
 from annotation.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.kinds import read_asked
 from annotation.models import Arrival, Assignment, Membership, Study
 from annotation.package import whole as form
 from annotation.queries import whole
+from annotation.queries.headline import FIXED
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import ClosingChange, Issue, Repository, Snapshot
@@ -137,6 +139,25 @@ def test_a_sample_that_no_page_could_show_is_refused(old: bytes, new: bytes) -> 
     forged = changed(file, _swap("sample", old, new), honest=True)
     with pytest.raises(ConcordError, match="The table sample holds a row with a filter"):
         arriving.bring_study(user=make.user("nina"), file=forged, slug="forged")
+
+
+def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_no_fault_of_any_page() -> None:
+    study = make.study()
+    make.issues(3)
+    known = {"acme/rocket#3": {"labels": {"symptom": ["crash"]}, "why": "It stops."}}
+    asked = {"raters": ["bob", "carol"], "issues": ["acme/rocket#1"], "known": known}
+    rounds.create_round(seat=make.owner_seat(study), kind="main", **asked)
+    record(study=study, user=make.user("olga"), verb=FIXED, rounds=[1])
+    file = brought(study)
+    wrong_known = changed(file, _swap("rounditem", b'"why": "It stops."', b'"why": 5'), honest=True)
+    with pytest.raises(ConcordError, match="known labels that can't be read"):
+        arriving.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
+    wrong_line = changed(file, _swap("auditevent", b'"rounds": [1]', b'"rounds": "<b>"'), honest=True)
+    arriving.bring_study(user=make.user("nina"), file=wrong_line, slug="odd")
+    client = Client()
+    client.force_login(make.user("nina"))
+    for path in ("", "rounds/1/", "settings/", "agreement/"):
+        assert client.get(f"/studies/odd/{path}").status_code == 200, path
 
 
 def add_state(entries: dict[str, bytes]) -> None:
