@@ -20,11 +20,13 @@ LONGEST_LABEL, MOST_DAYS = 100, 3650
 def make_reader_link(
     *, seat: Seat, label: str, days: int | None = None, with_issues: bool = False
 ) -> tuple[ReaderLink, str]:
-    """A new link and what stands in its address, which nobody can read again. Raises Invalid with the fields.
+    """A new link and what stands in its address, which nobody can read again. Raises Invalid with the fields,
+    and Blind while answers are withheld from the owner: the link would show them.
 
     Without `days` it holds until it is withdrawn; `with_issues` shows the texts of issues, private ones too.
     """
     seat.require(OWNER)
+    seat.require_nothing_withheld("What a reader link opens")
     fields: dict[str, list[str]] = {}
     label = label.strip()
     if not label or len(label) > LONGEST_LABEL:
