@@ -224,10 +224,10 @@ def _training(
         if known is not None:
             fields["known"] = ["Give either known answers, or training_round with n_training."]
             return []
-        return known_of_round(study, version, training_round, n_training, fields)
+        return known_of_round(seat, version, training_round, n_training, fields)
     read = read_all_known(version, known, fields)
     wrong: dict[str, list[str]] = {}
-    items = _named_items(seat, study, list(read), wrong, takes_out=False) if read else []
+    items = _named_items(seat, study, list(read), wrong, to_screen=False) if read else []
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
         return []
@@ -342,7 +342,7 @@ def _items(
         fields["issues"] = ["Give either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
-        return [each.pk for each in _named_items(seat, study, issues, fields, takes_out=is_screening)], None
+        return [each.pk for each in _named_items(seat, study, issues, fields, to_screen=is_screening)], None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
@@ -388,9 +388,12 @@ NOTHING_LEFT = (
 
 
 def _named_items(
-    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], *, takes_out: bool
+    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], *, to_screen: bool
 ) -> list[Item]:
-    """The items of these names; those screened out are refused unless `takes_out`, for they may be screened again."""
+    """The items of these names; those screened out are rejected unless `to_screen`, for they may be screened again.
+
+    Not while another screening round has them: its end would tell the raters of this one what others said.
+    """
     if not isinstance(names, list | tuple) or not names:
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
@@ -399,7 +402,7 @@ def _named_items(
     identified: dict[str, Identified] = {}
     for name in wanted:
         if name in known:
-            if known[name].screening == Item.Screening.OUT and not takes_out:
+            if known[name].screening == Item.Screening.OUT and not to_screen:
                 reason = known[name].screening_reason
                 fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
             continue
@@ -407,6 +410,14 @@ def _named_items(
             identified[name] = parse_identifier(name)
         except Invalid as error:
             fields.setdefault("issues", []).append(error.message)
+    if to_screen:
+        places = RoundItem.objects.filter(
+            item__in=[item.pk for item in known.values()],
+            round__kind=Round.Kind.SCREENING,
+            round__state__in=[Round.State.DRAFT, Round.State.OPEN, Round.State.RESOLVING],
+        )
+        for name, number in places.order_by("position").values_list("item__identifier", "round__number"):
+            fields.setdefault("issues", []).append(f"“{name}” is in screening round {number}, which is not closed.")
     stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
     for name, each in identified.items():
         if each not in stored:

@@ -13,7 +13,7 @@ from annotation.actions.bulk import require_prepared
 from annotation.actions.studies import record
 from annotation.answers import LONGEST_TEXT, read_parts
 from annotation.errors import Invalid, NotFound, WrongState
-from annotation.models import Assignment, Item, Round, RoundItem, RoundRater, Study
+from annotation.models import Assignment, Item, Round, RoundItem, RoundRater
 from annotation.queries.training import agreed_answers
 from annotation.reporting.gate import gate
 from taxonomy.models import TaxonomyVersion
@@ -73,23 +73,29 @@ def read_all_known(version: TaxonomyVersion, known: object, fields: dict[str, li
 
 
 def known_of_round(
-    study: Study, version: TaxonomyVersion, number: object, n_items: object, fields: dict[str, list[str]]
+    seat: Seat, version: TaxonomyVersion, number: object, n_items: object, fields: dict[str, list[str]]
 ) -> list[tuple[Item, Known]]:
-    """The first `n_items` items of a closed round with what was agreed on them, as far as it follows into `version`."""
+    """The first `n_items` items of a closed round with what was agreed on them, as far as it follows into `version`.
+
+    Items of which that is withheld from this person are passed over.
+    """
     if isinstance(n_items, bool) or not isinstance(n_items, int) or not 1 <= n_items <= MOST:
         fields["n_training"] = [f"Write a whole number from 1 to {MOST}."]
         return []
     given = row_number(number)
-    closed = study.rounds.filter(state=Round.State.CLOSED).exclude(kind=Round.Kind.SCREENING)
+    closed = seat.study.rounds.filter(state=Round.State.CLOSED).exclude(kind=Round.Kind.SCREENING)
     round_ = closed.select_related("taxonomy_version").filter(number=given).first() if given is not None else None
     if round_ is None or round_.taxonomy_version.taxonomy_id != version.taxonomy_id:
         fields["training_round"] = ["Name a closed round of this study."]
         return []
     found: list[tuple[Item, Known]] = []
     tree = published_version(version.pk)
+    withheld = seat.withheld_in(round_)
     for item, answer in agreed_answers(round_, version):
         if len(found) == n_items:
             break
+        if item.pk in withheld:
+            continue
         known = read_known(tree, answer, "known", {})
         if known is not None and item.screening != Item.Screening.OUT:
             found.append((item, known))

@@ -149,21 +149,27 @@ def feedback_on(
 def feedback_of(assignment: Assignment, annotation: Annotation) -> Feedback | None:
     """What the answer to a submit says of a training item; no query for an item that is none.
 
+    Nothing while the rater has the item in another open round: what is known may be what others said.
+
     `assignment` was read with its lock, and so carries what is known.
     """
     known = getattr(assignment, "known", None)
-    if known is None:
+    if known is None or rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
         return None
     tree = published_version(assignment.round.taxonomy_version_id)
     return feedback_on(annotation, assignment.item, known, tree)
 
 
 def feedback_seen(assignment: Assignment) -> Feedback | None:
-    """What the rater was told of an answer they look at again; none before they answered. One query, two for more."""
+    """What the rater was told of an answer they look at again; none before they answered, and none while they have
+    the item in another open round. One query, three for more.
+    """
     if assignment.current is None:
         return None
     place = RoundItem.objects.filter(round=assignment.round_id, item=assignment.item_id, known__isnull=False)
     known: dict[str, Any] | None = place.values_list("known", flat=True).first()
+    if known is not None and rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
+        return None
     tree = published_version(assignment.round.taxonomy_version_id)
     return feedback_on(assignment.current, assignment.item, known, tree)
 
@@ -208,9 +214,10 @@ class TrainingItem:
 
 
 def training_items(seat: Seat, round_: Round) -> list[TrainingItem]:
-    """The training items in order, for the owner; what is known is left out of those this person is to answer.
+    """The training items in order, for the owner; what is known is left out of those this person is to answer, here or
+    in another open round.
 
-    Two queries, three for a rater of the round.
+    Three queries, four for a rater of the round.
     """
     places = list(
         RoundItem.objects.filter(round=round_, known__isnull=False)
@@ -218,7 +225,8 @@ def training_items(seat: Seat, round_: Round) -> list[TrainingItem]:
         .defer("item__snapshot__body")
         .order_by("position")
     )
-    hidden = _unanswered(seat, round_, [place.item_id for place in places]) if places else set()
+    items = [place.item_id for place in places]
+    hidden = _unanswered(seat, round_, items) | rated_elsewhere(round_, items, seat.membership) if places else set()
     tree = published_version(round_.taxonomy_version_id)
     return [_training_item(tree, place, place.item_id in hidden) for place in places]
 
@@ -234,6 +242,21 @@ def _training_item(tree: VersionTree, place: RoundItem, is_hidden: bool) -> Trai
         for key, values in sorted(part.items(), key=lambda entry: tree.by_key[entry[0]].position)
     ]
     return TrainingItem(place.item, title, labels, place.known["why"], place.known)
+
+
+def rated_elsewhere(round_: Round, items: Sequence[int], rater: Membership | None) -> set[int]:
+    """Those of the items that a rater also has in another open round under the same taxonomy; one query."""
+    if rater is None or not items:
+        return set()
+    others = Round.objects.filter(
+        study=round_.study_id,
+        state=Round.State.OPEN,
+        taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
+        round_raters__rater=rater,
+        round_raters__left_at=None,
+    )
+    others = others.exclude(pk=round_.pk).exclude(kind=Round.Kind.RELABEL)
+    return set(RoundItem.objects.filter(round__in=others, item__in=list(items)).values_list("item_id", flat=True))
 
 
 def _unanswered(seat: Seat, round_: Round, items: Sequence[int]) -> set[int]:
@@ -262,10 +285,13 @@ class Trained:
 def training_results(seat: Seat, round_: Round) -> list[Trained]:
     """How raters did: all of them for an owner who is not blind in the round, else only the person asking.
 
-    Three queries where the round has training items, one where it has none.
+    Without the items that the person asking has in another open round. Four queries where the round has training items,
+    one where it has none.
     """
     places = RoundItem.objects.filter(round=round_, known__isnull=False).order_by()
     known: dict[int, Any] = dict(places.values_list("item_id", "known"))
+    for item in rated_elsewhere(round_, list(known), seat.membership):
+        del known[item]
     if not known:
         return []
     first = Annotation.objects.filter(

@@ -8,7 +8,9 @@ from django.test import Client
 from annotation.access import get_item
 from annotation.actions import members, rounds
 from annotation.actions.discussing import write_remark
-from annotation.models import Round, Study
+from annotation.actions.reader_links import make_reader_link
+from annotation.errors import Blind
+from annotation.models import Item, Round, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -149,3 +151,33 @@ def test_methods_and_checklist_count_items_that_the_same_people_had_rated_before
     assert "Two items had been labeled by the same raters in an earlier round." in told["paragraph"]
     (check,) = [each for each in told["checklist"] if each["key"] == "independent"]
     assert check["answer"] == "partly" and "Two items had been labeled by the same raters" in check["evidence"]
+
+
+def test_no_reader_link_shows_its_owner_what_is_withheld_from_them() -> None:
+    study = first_round()
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make_reader_link(seat=make.owner_seat(study), label="before")
+    members.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
+    again_by = made(study, raters=("olga", "carol")).json()["number"]
+    assert Script("ida").send("POST", f"studies/study/rounds/{again_by}/open/", {}).status_code == 200
+    with pytest.raises(Blind, match="What a reader link opens stays hidden"):
+        make_reader_link(seat=make.owner_seat(study), label="for myself")
+    client = Client()
+    client.force_login(make.user("olga"))
+    answer = client.post("/studies/study/readers/", {"label": "for myself", "days": "7"})
+    assert answer.status_code == 403 and "stays hidden" in answer.content.decode()
+    make_reader_link(seat=make.seat(study, "ida"), label="by another owner")
+
+
+def test_no_item_is_in_two_screening_rounds_at_once_of_which_one_tells_the_result_to_the_other() -> None:
+    make.study(raters=("bob", "carol", "dave"))
+    make.issues(2)
+    body = {"kind": "screening", "issues": ["acme/rocket#1"], "raters": ["bob", "carol"], "reasons": ["Spam"]}
+    assert Script("olga").send("POST", "studies/study/rounds/", body).status_code == 201
+    body |= {"raters": ["dave", "carol"]}
+    fields = Script("olga").refused("POST", "studies/study/rounds/", body)
+    assert "“acme/rocket#1” is in screening round 1, which is not closed." in fields["issues"][0]
+    Round.objects.filter(number=1).update(state="closed")
+    Item.objects.filter(identifier="acme/rocket#1").update(screening="out", screening_reason="Spam")
+    answer = Script("olga").send("POST", "studies/study/rounds/", body)
+    assert answer.status_code == 201 and "in an earlier round, too" in answer.json()["warnings"][0]

@@ -447,7 +447,8 @@ def test_a_screening_round_is_made_over_rest():
     assert answer_.status_code == 201, answer_.content
     assert answer_.json()["kind"] == "screening"
     assert answer_.json()["taxonomy"] == {"slug": "study-screening", "version": 1}
-    assert Script("olga").refused("POST", "studies/study/rounds/", {**body, "taxonomy_version": 1}) == {
+    wrong = {**body, "issues": ["acme/rocket#2"], "taxonomy_version": 1}
+    assert Script("olga").refused("POST", "studies/study/rounds/", wrong) == {
         "taxonomy_version": ["A screening round asks from a taxonomy of its own; leave this out."]
     }
     Script("bob").refused("POST", "studies/study/rounds/", body, 403)

@@ -232,6 +232,36 @@ def test_over_rest_the_answer_to_a_training_item_carries_the_feedback_and_next_n
     assert following.json()["feedback"] is None
 
 
+def test_what_others_said_of_an_item_that_is_rated_elsewhere_is_known_to_nobody_who_rates_it(study: Study) -> None:
+    owner = make.owner_seat(study)
+    add_member(seat=owner, username="olga", roles=["owner", "rater"])
+    add_member(seat=owner, username=make.user("dave").username, roles=["rater"])
+    first = make.open_round(study, 3)
+    again = make.open_round(study, 3, raters=("olga", "dave"))
+    make.rate(first, "item bob carol\n1 crash crash\n2 hang crash\n3 slow slow")
+    rounds.close_round(seat=make.owner_seat(study), number=first.number, leave_open=True)
+    with pytest.raises(Invalid) as refused:
+        draft(study, 4, training_round=first.number, n_training=1)
+    assert "Only 0 items" in refused.value.fields["n_training"][0]
+
+    add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
+    made = rounds.create_round(
+        seat=make.seat(study, "ida"), raters=["dave", "carol"], issues=[name(4)], training_round=first.number,
+        n_training=2, kind="pilot", mode="pool",
+    )  # fmt: skip
+    made = rounds.open_round(seat=make.seat(study, "ida"), number=made.number, unregistered=True)
+    olga = Caller("olga", "manage").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
+    assert [each["known"] for each in olga["items"]] == [None, None]
+    crash = {"labels": {"symptom": ["crash"]}}
+    assert 'id="feedback"' not in posted(made, "dave", 1, crash).content.decode()
+    assert 'id="feedback"' in posted(made, "carol", 1, crash).content.decode()
+    own = Caller("dave", "rate").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
+    assert own["results"] == []
+    rounds.resolve_round(seat=make.seat(study, "ida"), number=again.number, withdraw=True)
+    own = Caller("dave", "rate").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
+    assert [each["n_items"] for each in own["results"]] == [1]
+
+
 def test_a_round_with_known_answers_is_made_over_rest(study: Study) -> None:
     olga = Caller("olga")
     body = {"raters": ["bob", "carol"], "issues": [name(1), name(2)], "kind": "pilot"}
