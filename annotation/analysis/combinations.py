@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accounts.wording import counted
+
 from .columns import Flags, Floats, Ints, Multi, Single
 from .folding import known, without_value
 from .shares import Denominator, LeftOut, Share, share
@@ -66,7 +68,7 @@ def combinations(columns: Sequence[Single | Multi], *, least: float = 2, largest
         )
         for places, together in found[:MOST]
     )
-    denominator = Denominator("all", f"of the {n} parts with a value of each", n)
+    denominator = Denominator("all", f"of the {counted(n, 'part')} with a value of each", n)
     return Combinations(n, needed, denominator, listed, len(found), without_value(columns))
 
 

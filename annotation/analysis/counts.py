@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accounts.wording import counted
+
 from .columns import Ints, Multi, Single
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
@@ -59,7 +61,7 @@ def counts(column: Single | Multi, by: Single | Multi | None = None, *, of: str 
     with_value = known(column)
     n, per_category = int(with_value.sum()), parts_by_category(column)
     title = column.title.lower()
-    everything = Denominator("all", f"of the {n} parts with a value of {title}", n)
+    everything = Denominator("all", f"of the {counted(n, 'part')} with a value of {title}", n)
     total = Group(None, "All", n, everything, _shares(column, per_category, n))
     notes = overlap(column, per_category, n)
     left_out = without_value([column])
@@ -76,7 +78,9 @@ def counts(column: Single | Multi, by: Single | Multi | None = None, *, of: str 
         n_here = int(grouped[code])
         whole: int | Ints
         if of == "group":
-            denominator = Denominator("group", f"of the {n_here} parts with {by.title.lower()} “{name}”", n_here)
+            denominator = Denominator(
+                "group", f"of the {counted(n_here, 'part')} with {by.title.lower()} “{name}”", n_here
+            )
             whole = n_here
         elif of == "category":
             words = f"of the parts with the same {title} and a value of {by.title.lower()}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accounts.wording import counted
+
 from .association import SEED, Association, association
 from .columns import Categories, Floats, Ints, Multi, Single, n_different
 from .counts import overlap
@@ -42,7 +44,7 @@ class Crosstab:
             raise ValueError(f"Shares are of {', '.join(OF)}.")
         if of == "all":
             return self.counts / max(self.n, 1), Denominator(
-                "all", f"of the {self.n} parts with a value of both", self.n
+                "all", f"of the {counted(self.n, 'part')} with a value of both", self.n
             )
         totals = self.row_totals[:, None] if of == "row" else self.column_totals[None, :]
         return self.counts / totals, Denominator(of, f"of the parts of the {of}", None)

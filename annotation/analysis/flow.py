@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounts.wording import listed
+from accounts.wording import counted, listed
 
 from .columns import Flags, Ints, Multi, Single
 from .counts import overlap
@@ -95,14 +95,16 @@ def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) 
         notes += overlap(column, parts_by_category(column, whole), n)
     titles = listed([column.title.lower() for column in steps])
     if within is None:
-        words = f"of the {n} parts with a value of {titles}"
+        words = f"of the {counted(n, 'part')} with a value of {titles}"
         groups = [_group(steps, np.flatnonzero(whole), None, "All", Denominator("all", words, n))]
     else:
         groups = []
         for code, (key, name) in enumerate(zip(within.categories.keys, within.categories.names, strict=True)):
             rows = np.flatnonzero(_has(within, code) & whole)
             if len(rows):
-                words = f"of the {len(rows)} parts with {within.title.lower()} “{name}” and a value of {titles}"
+                words = (
+                    f"of the {counted(len(rows), 'part')} with {within.title.lower()} “{name}” and a value of {titles}"
+                )
                 groups.append(_group(steps, rows, key, name, Denominator("group", words, len(rows))))
     return Flow(n, len(whole), tuple(groups), left_out, notes)
 

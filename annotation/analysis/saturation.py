@@ -38,7 +38,8 @@ class Point:
 class Saturation:
     """The curve over `n_items` items with a value; `chance_new` is None with `undefined`, the reason as a sentence.
 
-    `n_unseen` counts categories that no item has, `n_once` those that one item has.
+    `n_unseen` counts categories that no item has, neither themselves nor one below them, `n_once` those that one item
+    has.
     """
 
     n_items: int
@@ -76,6 +77,7 @@ def saturation(column: Single | Multi, items: Ints) -> Saturation:
     n_items = np.bincount(code, minlength=n_categories)
     earliest = np.zeros(n_categories, dtype=np.int64)
     used, start = np.unique(code, return_index=True)
+    seen_codes = frozenset(used.tolist())
     earliest[used] = item[start]
     seen = [
         FirstSeen(
@@ -95,7 +97,7 @@ def saturation(column: Single | Multi, items: Ints) -> Saturation:
     return Saturation(
         n_items=n,
         n_categories=len(used),
-        n_unseen=n_categories - len(used),
+        n_unseen=sum(not column.categories.family(key) & seen_codes for key in column.categories.keys),
         n_once=n_once,
         chance_new=min(1.0, n_once / n) if n else None,
         first_seen=tuple(seen),

@@ -168,10 +168,10 @@ def _tell(found: Analyses, told: dict[str, Any], given: Answer | Invalid, withou
 def _draw(found: Analyses, saved: Analysis, asked: Asked, shown: Shown) -> None:
     name = f"analysis-{saved.number}"
     found.figures |= {f"{name}-{key}": on_paper(one.draw(PRINT, PAGE)) for key, one in shown.figures.items()}
-    found.tables |= {
-        f"{name}-{key}": one.as_latex(" ".join([f"{saved.title}.", *shown.sentences, *from_which(asked)]))
-        for key, one in shown.tables.items()
-    }
+    for key, one in shown.tables.items():
+        called = [f"{saved.title}."] if one.title == shown.title else [f"{saved.title}.", f"{one.title}."]
+        caption = " ".join([*called, *shown.said_of(key), *from_which(asked)])
+        found.tables[f"{name}-{key}"] = one.as_latex(caption)
 
 
 def _named(question: Read) -> set[str]:

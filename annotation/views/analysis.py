@@ -146,7 +146,7 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     name = f"{slug}-{key}.{format}"
     if format == "csv":
         return _file(shown.as_csv(), "text/csv; charset=utf-8", name)
-    caption = f"{shown.title}. {seat.study.title}. {' '.join([*answer.sentences, *from_which(asked)])}"
+    caption = f"{shown.title}. {seat.study.title}. {' '.join([*answer.said_of(key), *from_which(asked)])}"
     return _file(shown.as_latex(caption).encode(), "text/x-tex; charset=utf-8", name)
 
 

@@ -235,6 +235,15 @@ def test_figures_leave_as_wide_as_a_column_or_a_page(study: Study, address: str,
     assert "Crash" in drawn and "var(" not in drawn
 
 
+def test_the_caption_of_each_table_of_a_flow_names_its_group(study: Study) -> None:
+    question = "?dimensions=kind,symptom&within=distributed"
+    captions = [get("olga", f"{ANALYSIS}flow/table/flow-{place}.tex{question}").content.decode() for place in (1, 2)]
+    assert (
+        "Shares are of the 1 part with only distributed ``no'' and a value of kind of issue and symptom." in captions[0]
+    )
+    assert "Shares are of the 3 parts with only distributed ``yes'' and" in captions[1]
+
+
 def test_the_same_question_over_rest_is_named(study: Study) -> None:
     page = get("rea", f"{ANALYSIS}counts/").content.decode()
     (address,) = re.findall(r'<a href="([^"]+)">The same as JSON', page)

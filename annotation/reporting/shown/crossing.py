@@ -235,7 +235,7 @@ def flowed(asked: Asked) -> Answer:
     sections = [
         Section(
             group.name if within else "",
-            [f"{counted(group.denominator.n or 0, 'part')}; shares are {group.denominator.words}."],
+            [f"Shares are {group.denominator.words}."],
             _sankey(asked, told, title, steps, group, place),
             _paths(asked, told, group, place),
         )

@@ -121,6 +121,12 @@ class Answer:
     read: Sequence[str] = field(default=())
     """The keys of the dimensions that were read, whose categories can be left out."""
 
+    def said_of(self, key: str) -> list[str]:
+        """What is said of a table, for its caption: of the whole answer, and of its own section."""
+        section = next(each for each in self.sections if each.table and each.table.key == key)
+        assert section.table is not None
+        return [*self.sentences, *section.sentences, *filter(None, [section.table.caption])]
+
     @property
     def tables(self) -> dict[str, Table]:
         return {each.table.key: each.table for each in self.sections if each.table}

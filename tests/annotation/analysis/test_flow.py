@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from annotation.analysis.columns import Categories, Single
 from annotation.analysis.combinations import combinations
 from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
@@ -134,6 +135,12 @@ def test_the_mean_over_orders_is_that_of_all_orders():
     orders = [[len(set().union(*order[:k])) for k in range(1, 6)] for order in permutations(sets)]
     found = saturation(multi("s", [tuple(each) for each in sets]), np.arange(5))
     assert [point.mean for point in found.curve] == pytest.approx(np.mean(orders, axis=0))
+
+
+def test_a_group_of_categories_did_not_occur_only_if_none_below_it_did():
+    tree = Categories(("top", "a", "rest", "b"), ("Top", "A", "Rest", "B"), (-1, 0, -1, 2))
+    column = Single("s", "S", "single", tree, np.array([1, 1]))
+    assert saturation(column, np.arange(2)).n_unseen == 2
 
 
 def test_a_long_curve_is_told_at_some_places_and_ends_with_all():
