@@ -28,9 +28,10 @@ def units_for_width(width: float, units: int, se: float | None, undefined: str |
     """How many units with two ratings or more give an interval of this width, from a pilot of `units` of them.
 
     n · (2 · 1.96 · se / width)², rounded up: the variance of the coefficient is taken as Q / n, and Q as that of the
-    pilot (Cantor 1996, doi:10.1037/1082-989X.1.2.150, for Cohen's kappa). An approximation: further units are taken to
-    be like those of the pilot, and units with one rating to matter little. `undefined` is the reason why the
-    coefficient has no value, if it has none. Raises ValueError unless the width is above 0.
+    pilot. Cantor 1996, doi:10.1037/1082-989X.1.2.150, plans so for Cohen's kappa of two categories; the published
+    variances of the others have the same form. An approximation: further units are taken to be like those of the pilot,
+    and units with one rating to matter little. `undefined` is the reason why the coefficient has no value, if it has
+    none. Raises ValueError unless the width is above 0.
     """
     if width <= 0:
         raise ValueError("An interval has a width above 0.")

@@ -34,7 +34,8 @@ def orders(n: int) -> Ints:
 def rank_correlation_p(x: Floats, y: Floats) -> float:
     """The two-sided p of Spearman's rho: twice the smaller tail over all orders of y, at most 1.
 
-    Hotelling and Pabst 1936, doi:10.1214/aoms/1177732543. Ties have the mean of their ranks, and all orders count.
+    Hotelling and Pabst 1936, Annals of Mathematical Statistics 7(1), 29–43. Ties have the mean of their ranks, and all
+    orders count.
     """
     ranks = scipy.stats.rankdata(y)
     sums = ranks[orders(len(y))] @ scipy.stats.rankdata(x)

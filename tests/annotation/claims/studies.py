@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations, permutations
 from random import Random
 from typing import Any
 
@@ -18,6 +18,7 @@ from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
 from annotation.actions.headline import fix_headline
+from annotation.actions.imports import import_ratings
 from annotation.actions.studies import change_study, register_primary
 from annotation.exports import package as exports_package
 from annotation.methods import Facts
@@ -30,6 +31,17 @@ from tests.annotation.packages import EVERYTHING, labelled, package
 from tests.annotation.test_api import Caller
 
 RATERS = ("bob", "carol", "dave")
+KEYS = ("kind", "symptom", "stage", "fixes", "distributed", "severity")
+QUESTIONS: list[tuple[str, dict[str, list[str]]]] = [
+    *(("crosstab", {"rows": [a], "columns": [b]}) for a, b in combinations(KEYS, 2)),
+    *(("crosstab", {"rows": [a], "columns": [b], "parts": ["single"]}) for a, b in permutations(KEYS[1:], 2)),
+    *(("flow", {"dimensions": [f"{a},{b}"]}) for a, b in permutations(KEYS, 2)),
+    *(("flow", {"dimensions": ["kind,symptom,fixes"], "within": [by]}) for by in ("distributed", "severity")),
+    ("flow", {"dimensions": ["symptom,stage,fixes"], "within": ["distributed"], "parts": ["single"]}),
+    *(("saturation", {"dimension": [key]}) for key in KEYS),
+    *(("saturation", {"dimension": [key], "parts": ["single"]}) for key in KEYS),
+]
+"""What a random study saves some of."""
 COEFFICIENTS = ("cohen_kappa", "fleiss_kappa", "gwet_ac1", "percent_agreement", "krippendorff_alpha")
 
 
@@ -41,6 +53,8 @@ class Made:
     rows: Exported
     readme: str
     counts: Mapping[str, str]
+    analyses: Sequence[tuple[str, Mapping[str, Any], str, str, str]] = ()
+    """Of saved cross tables, flows and saturations: kind, question, title, and key and text of each table."""
 
 
 def random_study(seed: int) -> Study:
@@ -70,6 +84,8 @@ def random_study(seed: int) -> Study:
         first += 9
     if draw.random() < 0.4:
         make.open_round(study, 3, first=first, raters=RATERS[:2])
+    for number, (kind, question) in enumerate(draw.sample(QUESTIONS, 5), start=1):
+        save_analysis(seat=make.owner_seat(study), title=f"Analysis {number}", kind=kind, question=question)
     return study
 
 
@@ -116,6 +132,36 @@ def everything_study() -> Study:
     return study
 
 
+ASSOCIATED: list[tuple[str, dict[str, list[str]]]] = [
+    ("crosstab", {"rows": ["symptom"], "columns": ["cause"]}),
+    ("crosstab", {"rows": ["symptom"], "columns": ["fix"]}),
+    ("crosstab", {"rows": ["cause"], "columns": ["few"]}),
+    ("crosstab", {"rows": ["large"], "columns": ["pair"]}),
+    ("flow", {"dimensions": ["symptom,cause,fix"]}),
+    ("flow", {"dimensions": ["symptom,cause"], "within": ["fix"]}),
+    ("saturation", {"dimension": ["cause"]}),
+]
+
+
+def associated_study() -> Study:
+    """Ratings from a sheet whose dimensions hang together, in tables of every kind of test."""
+    draw = Random(3)
+    keys = ["symptom", "cause", "fix", "large", "few", "pair"]
+    lines = [",".join(["item", "rater", *keys])]
+    for number in range(60):
+        symptom = draw.choice("abc")
+        cause = symptom.upper() if draw.random() < 0.8 else draw.choice("ABC")
+        fix, large = draw.choice("xyyy"), "big" if number < 4 else "little"
+        few, pair = ({"A": "p", "B": "q", "C": "r"}[cause], large[0]) if number < 9 else ("", "")
+        lines += [f"i{number:02},{rater},{symptom},{cause},{fix},{large},{few},{pair}" for rater in ("ann", "bo")]
+    text = "\n".join(lines).encode()
+    import_ratings(user=make.user("olga"), study="sheet", file=text, name="s.csv", dimensions=keys, create=True)
+    study = Study.objects.get(slug="sheet")
+    for number, (kind, question) in enumerate(ASSOCIATED, start=1):
+        save_analysis(seat=make.owner_seat(study), title=f"Analysis {number}", kind=kind, question=question)
+    return study
+
+
 @contextmanager
 def opened_as(number: int) -> Iterator[None]:
     """The builder opens a draft that is there instead of making a round."""
@@ -130,7 +176,7 @@ def opened_as(number: int) -> Iterator[None]:
         yield
 
 
-def exported(study: Study) -> Made:
+def exported(study: Study, *, resamples: int = 1000) -> Made:
     """The tables of the package, the audit log as a file, settings and members as REST answers them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
@@ -148,9 +194,8 @@ def exported(study: Study) -> Made:
             elif name.startswith("sample/sample-") and name.endswith(".json"):
                 samples.append(json.loads(file.read(name)))
         readme = file.read("README.md").decode()
-        captions = {
-            name: file.read(name).decode() for name in file.namelist() if re.fullmatch(r"tables/.*-counts\.tex", name)
-        }
+        texts = {name[7:-4]: file.read(name).decode() for name in file.namelist() if name.startswith("tables/")}
+        saved = [each for each in json.loads(file.read("results/analyses.json"))["analyses"] if each["number"]]
     client = Client()
     client.force_login(study.created_by)
     answer: Any = client.get(f"/studies/{study.slug}/audit/audit.jsonl")
@@ -159,5 +204,12 @@ def exported(study: Study) -> Made:
     settings = olga.get(f"studies/{study.slug}/").json()
     settings["taxonomy_title"] = olga.get(f"taxonomies/{settings['taxonomy']}/").json()["title"]
     members = olga.get(f"studies/{study.slug}/members/?page_size=100").json()["results"]
-    facts = methods(make.owner_seat(study))
-    return Made(facts, Exported(tables, audit, settings, members, facts.software, samples), readme, captions)
+    facts = methods(make.owner_seat(study), resamples=resamples)
+    counts = {name: text for name, text in texts.items() if name.endswith("-counts")}
+    found = [
+        (each["kind"], each["words"], each["title"], name.removeprefix(f"analysis-{each['number']}-"), text)
+        for each in saved
+        for name, text in texts.items()
+        if name.startswith(f"analysis-{each['number']}-") and each["kind"] != "counts"
+    ]
+    return Made(facts, Exported(tables, audit, settings, members, facts.software, samples), readme, counts, found)

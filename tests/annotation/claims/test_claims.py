@@ -15,10 +15,11 @@ from annotation.methods import Facts, Sentence, as_text, checklist_as_document, 
 from annotation.models import Study
 from taxonomy.queries import forget_trees
 from tests import builders as make
+from tests.annotation.claims.analyses import Analyses
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
 from tests.annotation.claims.rows import Exported
-from tests.annotation.claims.studies import Made, everything_study, exported, random_study
+from tests.annotation.claims.studies import Made, associated_study, everything_study, exported, random_study
 
 checklist_module = import_module("annotation.methods.checklist")
 pytestmark = pytest.mark.django_db
@@ -39,6 +40,8 @@ def test_every_claim_about_a_random_study_is_borne_out(seed: int) -> None:
     made = exported(random_study(seed))
     assert complaints(made.rows, made.facts) == []
     assert Checker(made.rows).readme(made.readme) == []
+    for kind, question, title, key, text in made.analyses:
+        assert Analyses(made.rows).table(kind, question, title, key, text) == [], (question, text)
 
 
 SHEET = "item,rater,symptom\n" + "\n".join(
@@ -104,6 +107,32 @@ def test_tables_of_counts_and_their_captions_are_borne_out_and_lies_in_them_are_
             assert n and Checker(made.rows).counts(key, told)
 
 
+NUMBER = re.compile(r"(?<![\w#.:])(\d[\d,]*(?:\.\d+)?)(?![\w}])")
+"""A number in a caption or a cell, but none in a name."""
+METHOD = re.compile(r"Analysis $|are below $|none below $")
+"""What stands before numbers that say how something is computed, and not what came out."""
+
+
+def test_every_number_of_cross_tables_flows_and_saturations_is_borne_out_and_a_lie_in_any_of_them_is_caught() -> None:
+    made = exported(associated_study(), resamples=10)
+    assert {key.partition("-")[0] for *_, key, _ in made.analyses} == {"crosstab", "residuals", "flow", "saturation"}
+    texts = " ".join(text for *_, text in made.analyses)
+    for words in ("degrees of freedom", "exact permutation", "tables drawn", "uparrow", "Fisher's exact test of each"):
+        assert words in texts, words
+    checker, n_lies = Analyses(made.rows), 0
+    for kind, question, title, key, text in made.analyses:
+        assert checker.table(kind, question, title, key, text) == [], text
+        for found in NUMBER.finditer(text):
+            before = text[: found.start()]
+            if METHOD.search(before[-20:]) or text[found.end() :].startswith((r" \% interval", " after Holm")):
+                continue
+            lie = f"{float(found[1].replace(',', '')) + 1:.{len(found[1].partition('.')[2])}f}"
+            told = before + lie + text[found.end() :]
+            assert checker.table(kind, question, title, key, told), (told[:2000], found[1])
+            n_lies += 1
+    assert n_lies > 150
+
+
 def with_lie(facts: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
     """The facts with one of them changed."""
     if not path:
@@ -167,7 +196,7 @@ def test_there_are_sixty_lies_of_all_kinds() -> None:
 
 def test_the_checker_shares_no_code_with_what_it_checks() -> None:
     folder = Path(__file__).parent
-    for name in ("__init__", "rows", "statistics", "checker"):
+    for name in ("__init__", "rows", "statistics", "checker", "analyses"):
         imported = re.findall(
             r"^(?:from|import) (\w+)", (folder / f"{name}.py").read_text(encoding="utf-8"), re.MULTILINE
         )
