@@ -115,7 +115,7 @@ def summary(
     value reaches it, taken as normal about the estimate; None where there is no threshold or no standard error above 0.
     `words` as `benchmark_words`.
 
-    `coefficient` is the dimension's primary one: what merging two categories would gain is told by it.
+    `coefficient` is the dimension's primary one, for what merging two categories would gain.
 
     With `clusters` (of these patterns) standard errors and intervals are from a bootstrap of clusters of units.
 

@@ -151,7 +151,7 @@ class ConfusedPairShape(ConfusedShape):
     """Two categories that raters confuse, and what merging them would change."""
 
     share = serializers.FloatField(help_text="Of all differing pairs of ratings.")
-    coefficient = serializers.CharField(help_text="The dimension’s own; `gain` is told by it.")
+    coefficient = serializers.CharField(help_text="The dimension’s own coefficient, to which `gain` refers.")
     gain = serializers.FloatField(allow_null=True, help_text="What the coefficient would gain if the two were one.")
     percent_gain = serializers.FloatField(help_text="What percent agreement would gain.")
     undefined = serializers.CharField(allow_null=True, help_text="Why there is no gain.")
