@@ -274,7 +274,7 @@ def test_page_rest_and_shell_tell_how_many_more_units_narrow_an_interval(capsys:
     assert (plan["width"], plan["units"], plan["units_needed"], plan["more_units"]) == (0.1, 6, needed, needed - 6)
     html = get("olga", f"{AGREEMENT}?round=1&width=0.1").content.decode()
     part = html.partition('id="how-many-more"')[2].partition("</section>")[0]
-    assert f"<strong>{needed - 6}</strong>" in part and "Cohen&#x27;s kappa" in part
+    assert f"<strong>{needed - 6:,}</strong>" in part and "Cohen&#x27;s kappa" in part
     assert 'name="width" id="id_width" value="0.1"' in part and '<input type="hidden" name="round" value="1">' in part
     assert 'id="id_width" value="0.2"' in get("olga", AGREEMENT).content.decode()
     call_command("agreement", "study", "--width", "0.1")
