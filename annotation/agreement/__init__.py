@@ -1,10 +1,12 @@
 """Inter-rater agreement on rating patterns with counts; needs Python and NumPy only."""
 
 from .benchmarks import SCALES, benchmark, benchmark_words, probability_at_least
-from .clusters import METHOD as CLUSTERED
 from .clusters import Clusters
 from .coefficients import (
+    CI_METHODS,
+    CLUSTERED,
     COEFFICIENTS,
+    EFFECTIVE,
     EXACT,
     Coefficient,
     brennan_prediger,
@@ -35,8 +37,10 @@ from .summary import (
 )
 
 __all__ = [
+    "CI_METHODS",
     "CLUSTERED",
     "COEFFICIENTS",
+    "EFFECTIVE",
     "EXACT",
     "METRICS_BY_KIND",
     "SCALED_KINDS",

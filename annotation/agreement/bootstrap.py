@@ -1,8 +1,8 @@
-"""Seeded percentile bootstrap over units, on pattern counts."""
+"""Seeded bootstrap over units, on pattern counts: the resamples of which a share reaches a threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from .metrics import Floats
 from .patterns import Ints
 
 CELLS_AT_ONCE = 4_000_000
-LOW, HIGH = 2.5, 97.5
 
 
 def resampled_counts(counts: Ints, resamples: int, seed: int, width: int = 0) -> Iterator[Floats]:
@@ -33,26 +32,3 @@ def resampled_counts(counts: Ints, resamples: int, seed: int, width: int = 0) ->
             for row in drawn:
                 row[:] = np.bincount(unit_pattern[rng.integers(0, n_units, n_units)], minlength=n_patterns)
             yield drawn
-
-
-def resampled_estimates(
-    estimates: Sequence[Callable[[Floats], Floats]], counts: Ints, resamples: int, seed: int, width: int = 0
-) -> list[Floats]:
-    """Each estimate (B × P counts → B values, NaN where undefined) in the same resamples."""
-    values: list[Floats] = [np.empty(resamples) for _ in estimates]
-    done = 0
-    if estimates:
-        for drawn in resampled_counts(counts, resamples, seed, width):
-            for estimate, found in zip(estimates, values, strict=True):
-                found[done : done + len(drawn)] = estimate(drawn)
-            done += len(drawn)
-    return values
-
-
-def percentiles(values: Floats) -> tuple[float, float] | None:
-    """The 2.5 and 97.5 percentiles of the values that are defined; None where those are fewer than half."""
-    defined = values[~np.isnan(values)]
-    if not len(defined) or 2 * len(defined) < len(values):
-        return None
-    low, high = np.percentile(defined, [LOW, HIGH])
-    return float(low), float(high)

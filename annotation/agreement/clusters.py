@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .bootstrap import HIGH, LOW, resampled_counts
+from .bootstrap import resampled_counts
 from .metrics import Floats
 from .patterns import NONE, Category, Patterns
-
-METHOD = "cluster_bootstrap"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +83,3 @@ def resampled_values(
     values = np.concatenate(found) if found else np.empty(0)
     defined = values[~np.isnan(values)]
     return defined if 2 * len(defined) >= len(values) else np.empty(0)
-
-
-def cluster_interval(values: Floats) -> tuple[float, float, float] | None:
-    """Standard error and the 2.5 and 97.5 percentiles of the values in resamples of clusters; None without any."""
-    if len(values) < 2:
-        return None
-    low, high = np.percentile(values, [LOW, HIGH])
-    return float(values.std(ddof=1)), float(low), float(high)

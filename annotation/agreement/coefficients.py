@@ -1,13 +1,12 @@
-"""The ten agreement coefficients with standard errors and bootstrap intervals, or the reason why one is undefined."""
+"""The ten agreement coefficients with standard errors and confidence intervals, or the reason why one is undefined."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .bootstrap import percentiles, resampled_estimates
-from .clusters import METHOD as CLUSTERED
-from .clusters import Clusters, cluster_interval, resampled_values
+from .clusters import Clusters
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
@@ -19,7 +18,8 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .metrics import Floats, Metric, Paths, Weights, distance_by_metric, distance_by_weights
+from .intervals import clustered_error, effective_interval
+from .metrics import Metric, Paths, Weights, distance_by_metric, distance_by_weights
 from .patterns import Patterns
 from .tallies import Tallies
 
@@ -35,15 +35,19 @@ COEFFICIENTS = (
     "gwet_ac1",
     "gwet_ac2",
 )
-RESAMPLES = 1000
-EXACT = "exact_one_sided"
+EXACT, EFFECTIVE, CLUSTERED = CI_METHODS = ("exact_one_sided", "effective_sample", "effective_sample_clusters")
+"""How an interval is computed: no two ratings differ; by the effective number of units; the same of clusters."""
+ONE_UNIT = "One unit with two ratings is too few for a confidence interval."
 DUST = 1e-12
 """What is smaller is 0 but for rounding."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A value with analytic standard error and 95 % interval; or None with `undefined`, the reason as a sentence."""
+    """A value with analytic standard error and 95% interval; or None with `undefined`, the reason as a sentence.
+
+    `ci_undefined` is the reason where there is a value and no interval.
+    """
 
     name: str
     value: float | None
@@ -51,88 +55,41 @@ class Coefficient:
     ci_low: float | None = None
     ci_high: float | None = None
     ci_method: str | None = None
+    ci_undefined: str | None = None
     undefined: str | None = None
 
 
-def clustered(
-    found: Sequence[Coefficient],
-    estimators: Sequence[tuple[str, Estimator | str]],
-    clusters: Clusters,
-    *,
-    resamples: int,
-    seed: int,
-    draws: dict[str, Floats] | None = None,
-) -> list[Coefficient]:
-    """The same coefficients with standard error and interval from resamples of clusters instead of units.
-
-    `draws` as in `measure`.
-    """
-    by_name = dict(estimators)
-    answer = []
-    for each in found:
-        estimator = by_name[each.name]
-        if each.value is None or isinstance(estimator, str) or resamples <= 0:
-            answer.append(each)
-            continue
-        if each.ci_method == EXACT:
-            rows, _ = estimator.compared()
-            answer.append(replace(each, ci_low=estimator.perfect_bound(clusters.n_with(rows))))
-            continue
-        patterns, width = estimator.tallies.patterns, estimator.width
-        values = resampled_values(estimator, patterns, clusters, resamples=resamples, seed=seed, width=width)
-        if draws is not None:
-            draws[each.name] = values
-        interval = cluster_interval(values)
-        if interval is None:
-            answer.append(replace(each, se=None, ci_low=None, ci_high=None, ci_method=None))
-            continue
-        se, low, high = interval
-        answer.append(replace(each, se=se, ci_low=low, ci_high=high, ci_method=CLUSTERED))
-    return answer
-
-
 def measure(
-    estimators: Sequence[tuple[str, Estimator | str]],
-    *,
-    resamples: int,
-    seed: int,
-    draws: dict[str, Floats] | None = None,
+    estimators: Sequence[tuple[str, Estimator | str]], *, intervals: bool = True, clusters: Clusters | None = None
 ) -> list[Coefficient]:
-    """Named estimators (or, instead of one, the reason why there is none) as coefficients, on the same resamples.
+    """Named estimators (or, instead of one, the reason why there is none) as coefficients.
 
-    `draws` is filled with the values in the resamples, by name, NaN where undefined.
+    With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters.
     """
-    reasons = [found if isinstance(found, str) else found.undefined() for _, found in estimators]
-    defined = [
-        found
-        for (_, found), reason in zip(estimators, reasons, strict=True)
-        if reason is None and isinstance(found, Estimator)
-    ]
-    intervals: list[tuple[float, float] | None] = [None] * len(defined)
-    if resamples > 0 and defined:
-        counts = defined[0].tallies.patterns.counts
-        width = max(estimator.width for estimator in defined)
-        values = resampled_estimates(defined, counts, resamples, seed, width)
-        intervals = [percentiles(each) for each in values]
-        if draws is not None:
-            names = [name for (name, _), reason in zip(estimators, reasons, strict=True) if reason is None]
-            draws.update(zip(names, values, strict=True))
-    found_intervals = iter(zip(defined, intervals, strict=True))
-    coefficients = []
-    for (name, _), reason in zip(estimators, reasons, strict=True):
-        if reason is not None:
-            coefficients.append(Coefficient(name, None, undefined=reason))
+    found = []
+    for name, estimator in estimators:
+        reason = estimator if isinstance(estimator, str) else estimator.undefined()
+        if reason is not None or isinstance(estimator, str):
+            found.append(Coefficient(name, None, undefined=reason))
             continue
-        estimator, interval = next(found_intervals)
-        bound = estimator.perfect_bound() if resamples > 0 else None
-        method = "bootstrap" if interval else None
-        if bound is not None:
-            interval, method = (bound, 1.0), EXACT
-        low, high = interval if interval else (None, None)
-        error = estimator.standard_error()
-        found = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
-        coefficients.append(replace(found, ci_low=low, ci_high=high, ci_method=method))
-    return coefficients
+        error = estimator.standard_error() if clusters is None else clustered_error(estimator, clusters)
+        each = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
+        found.append(_with_interval(each, estimator, clusters) if intervals else each)
+    return found
+
+
+def _with_interval(each: Coefficient, estimator: Estimator, clusters: Clusters | None) -> Coefficient:
+    rows, _ = estimator.compared()
+    bound = float(
+        estimator.exact_bounds(estimator.tallies.counts, None if clusters is None else clusters.n_with(rows))[0]
+    )
+    if not math.isnan(bound):
+        return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
+    interval = effective_interval(estimator, clusters)
+    if interval is None:
+        return replace(each, ci_undefined=ONE_UNIT)
+    low, high = interval
+    return replace(each, ci_low=low, ci_high=high, ci_method=EFFECTIVE if clusters is None else CLUSTERED)
 
 
 def _clean(number: float) -> float:
@@ -146,83 +103,73 @@ def alpha_estimator(tallies: Tallies, metric: Metric, paths: Paths | None = None
     return KrippendorffAlpha(tallies, distance_by_metric(metric, tallies.patterns.categories, paths))
 
 
-def _one(name: str, estimator: Estimator, resamples: int, seed: int) -> Coefficient:
-    return measure([(name, estimator)], resamples=resamples, seed=seed)[0]
+def _one(name: str, estimator: Estimator, intervals: bool) -> Coefficient:
+    return measure([(name, estimator)], intervals=intervals)[0]
 
 
-def percent_agreement(
-    patterns: Patterns, *, weights: Weights = "identity", resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def percent_agreement(patterns: Patterns, *, weights: Weights = "identity", intervals: bool = True) -> Coefficient:
     """The share of agreeing pairs of ratings, averaged over units with at least two (Gwet 2014, ch. 2).
 
     Tested by cases/gwet_r_readme.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("percent_agreement", PercentAgreement(Tallies(patterns), distance), resamples, seed)
+    return _one("percent_agreement", PercentAgreement(Tallies(patterns), distance), intervals)
 
 
-def cohen_kappa(patterns: Patterns, *, resamples: int = RESAMPLES, seed: int = 0) -> Coefficient:
+def cohen_kappa(patterns: Patterns, *, intervals: bool = True) -> Coefficient:
     """Cohen 1960, doi:10.1177/001316446002000104, for exactly two raters, on the units that both rated.
 
     Tested by cases/cohen_kappa.json. Undefined for more raters (look at the pairs) and where both used one category.
     """
-    return _one("cohen_kappa", TwoRaters(Tallies(patterns)), resamples, seed)
+    return _one("cohen_kappa", TwoRaters(Tallies(patterns)), intervals)
 
 
-def weighted_kappa(
-    patterns: Patterns, weights: Weights = "quadratic", *, resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def weighted_kappa(patterns: Patterns, weights: Weights = "quadratic", *, intervals: bool = True) -> Coefficient:
     """Cohen 1968, doi:10.1037/h0026256: Cohen's kappa where a near miss counts as part of an agreement.
 
     `weights` is a name ("quadratic", "linear" …) or a K × K matrix of agreement, 0 to 1 and 1 on the diagonal.
     Categories that are numbers are weighted by value, others by position. Tested by cases/cohen_kappa.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("weighted_kappa", TwoRaters(Tallies(patterns), distance, called="Weighted kappa"), resamples, seed)
+    return _one("weighted_kappa", TwoRaters(Tallies(patterns), distance, called="Weighted kappa"), intervals)
 
 
-def scott_pi(patterns: Patterns, *, resamples: int = RESAMPLES, seed: int = 0) -> Coefficient:
+def scott_pi(patterns: Patterns, *, intervals: bool = True) -> Coefficient:
     """Scott 1955, doi:10.1086/266577: two raters, chance from their pooled shares, on the units that both rated.
 
     Tested by cases/cohen_kappa.json and cases/gwet_r_readme.json. Undefined for more raters.
     """
-    return _one("scott_pi", TwoRaters(Tallies(patterns), called="Scott's pi", pooled=True), resamples, seed)
+    return _one("scott_pi", TwoRaters(Tallies(patterns), called="Scott's pi", pooled=True), intervals)
 
 
-def fleiss_kappa(
-    patterns: Patterns, *, weights: Weights = "identity", resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def fleiss_kappa(patterns: Patterns, *, weights: Weights = "identity", intervals: bool = True) -> Coefficient:
     """Fleiss 1971, doi:10.1037/h0031619, for any number of raters, also a different number per unit.
 
     Gaps as in Gwet 2014, ch. 2: agreement over units with at least two ratings, category shares over all units.
     Tested by cases/fleiss.json and cases/gwet_raw.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("fleiss_kappa", FleissKappa(Tallies(patterns), distance), resamples, seed)
+    return _one("fleiss_kappa", FleissKappa(Tallies(patterns), distance), intervals)
 
 
-def conger_kappa(
-    patterns: Patterns, *, weights: Weights = "identity", resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def conger_kappa(patterns: Patterns, *, weights: Weights = "identity", intervals: bool = True) -> Coefficient:
     """Conger 1980, doi:10.1037/0033-2909.88.2.322: Cohen's idea of chance for any number of named raters.
 
     With two raters and no gap it is Cohen's kappa. Gaps and standard error as in Gwet 2014, ch. 2 and 5; tested by
     cases/gwet_raw.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("conger_kappa", CongerKappa(Tallies(patterns), distance), resamples, seed)
+    return _one("conger_kappa", CongerKappa(Tallies(patterns), distance), intervals)
 
 
-def brennan_prediger(
-    patterns: Patterns, *, weights: Weights = "identity", resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def brennan_prediger(patterns: Patterns, *, weights: Weights = "identity", intervals: bool = True) -> Coefficient:
     """Brennan and Prediger 1981, doi:10.1177/001316448104100307: chance is 1/q, q = len(patterns.categories).
 
     Also known as Bennett's S, PABAK (two categories) and Randolph's free-marginal kappa; tested by
     cases/randolph_free_marginal.json and cases/gwet_raw.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("brennan_prediger", BrennanPrediger(Tallies(patterns), distance), resamples, seed)
+    return _one("brennan_prediger", BrennanPrediger(Tallies(patterns), distance), intervals)
 
 
 def krippendorff_alpha(
@@ -230,8 +177,7 @@ def krippendorff_alpha(
     metric: Metric = "nominal",
     *,
     paths: Paths | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    intervals: bool = True,
 ) -> Coefficient:
     """Krippendorff 2011, Computing Krippendorff's Alpha-Reliability: any number of raters, gaps, any metric.
 
@@ -239,23 +185,21 @@ def krippendorff_alpha(
     (with `paths`, see `tree_distance`), a function of two categories, or a K × K matrix of distances. Units with one
     rating do not matter. Tested by cases/krippendorff.json. Undefined where all pairable values are one category.
     """
-    return _one("krippendorff_alpha", alpha_estimator(Tallies(patterns), metric, paths), resamples, seed)
+    return _one("krippendorff_alpha", alpha_estimator(Tallies(patterns), metric, paths), intervals)
 
 
-def gwet_ac1(patterns: Patterns, *, resamples: int = RESAMPLES, seed: int = 0) -> Coefficient:
+def gwet_ac1(patterns: Patterns, *, intervals: bool = True) -> Coefficient:
     """Gwet 2008, doi:10.1348/000711006X126600: does not collapse where one category prevails.
 
     Tested by cases/gwet_raw.json. q is len(patterns.categories); undefined where only one category is used.
     """
-    return _one("gwet_ac1", GwetAC(Tallies(patterns)), resamples, seed)
+    return _one("gwet_ac1", GwetAC(Tallies(patterns)), intervals)
 
 
-def gwet_ac2(
-    patterns: Patterns, weights: Weights = "quadratic", *, resamples: int = RESAMPLES, seed: int = 0
-) -> Coefficient:
+def gwet_ac2(patterns: Patterns, weights: Weights = "quadratic", *, intervals: bool = True) -> Coefficient:
     """Gwet 2014, ch. 3: AC1 where a near miss counts as part of an agreement; `weights` as in `weighted_kappa`.
 
     Tested by cases/gwet_raw.json.
     """
     distance = distance_by_weights(weights, patterns.categories)
-    return _one("gwet_ac2", GwetAC(Tallies(patterns), distance), resamples, seed)
+    return _one("gwet_ac2", GwetAC(Tallies(patterns), distance), intervals)

@@ -62,30 +62,56 @@ class Estimator(ABC):
         """The analytic standard error, None where none is published or there is only one unit."""
 
     @abstractmethod
+    def moves(self, counts: Floats) -> Floats:
+        """B × P: how far one more unit of a pattern moves the value, to first order; their sum over all units is 0."""
+
+    @abstractmethod
+    def on(self, patterns: Patterns) -> Estimator:
+        """The same estimator on other patterns over the same categories."""
+
+    def _tallies_on(self, patterns: Patterns) -> Tallies:
+        return Tallies(patterns, self.tallies.without)
+
+    @abstractmethod
+    def expected(self, counts: Floats) -> Floats:
+        """B: the disagreement expected by chance."""
+
+    def largest(self, counts: Floats) -> Floats:
+        """B: the largest that 1 − value can be."""
+        return self._worst(counts) / self.expected(counts)
+
+    def _largest_of(self, shares: Floats, expected: Floats) -> Floats:
+        """The same where the shares of the categories bound the disagreement: none is further than over the middle one.
+
+        Nominal: at most 2 (1 − the largest share). Other distances may be squares, which adds a factor of 2.
+        """
+        factor = 2.0 if isinstance(self.distance, Nominal) else 4.0
+        around = self.distance.toward(shares).min(axis=1, where=shares > 0, initial=np.inf)
+        return np.minimum(self._worst(shares), factor * around) / np.maximum(expected, TINY)
+
+    @abstractmethod
     def compared(self) -> tuple[Ints, Floats]:
         """The rows of the patterns with a pair of ratings, and the disagreement within each, 0 where all agree."""
 
-    @abstractmethod
-    def scale(self) -> float:
-        """What a share of 1 of units in complete disagreement takes from the value: worst / expected disagreement."""
-
-    def perfect_bound(self, n_independent: int | None = None) -> float | None:
-        """The exact one-sided 95% bound below a value of 1, None where some ratings disagree.
+    def exact_bounds(self, counts: Floats, n_independent: int | None = None) -> Floats:
+        """B exact one-sided 95% bounds below a value of 1, NaN where some ratings disagree.
 
         n of n units agree completely, so at least 0.05^(1/n) of all units do (Clopper and Pearson 1934,
         doi:10.1093/biomet/26.4.404). The others count as the worst disagreement there can be, and the disagreement
         expected by chance as known. `n_independent` replaces the number of units where these recur.
         """
         rows, within = self.compared()
-        if not len(rows) or within.max() > TINY:
-            return None
-        n = int(self.tallies.patterns.counts[rows].sum()) if n_independent is None else n_independent
-        return max(1 - (1 - 0.05 ** (1 / n)) * self.scale(), -1.0)
+        n = counts[:, rows].sum(axis=1)
+        is_perfect = (n > 0) & (counts[:, rows] @ within < TINY)
+        number = n if n_independent is None else np.full(len(n), float(n_independent))
+        missing = 1 - 0.05 ** (1 / np.maximum(number, 1))
+        bounds = np.maximum(1 - missing * self._worst(counts) / np.maximum(self.expected(counts), TINY), -1.0)
+        return np.where(is_perfect, bounds, np.nan)
 
-    def _worst(self) -> float:
-        """The largest distance between two categories that were given."""
+    def _worst(self, counts: Floats) -> Floats:
+        """B: the largest distance between two categories that were given."""
         used = np.unique(self.tallies.value)
-        return float(self.distance.pairwise(used[:, None], used[None, :]).max(initial=0.0))
+        return np.full(len(counts), float(self.distance.pairwise(used[:, None], used[None, :]).max(initial=0.0)))
 
 
 def one_habit(patterns: Patterns, column: int, category: int) -> str:
@@ -119,32 +145,34 @@ class PercentAgreement(Estimator):
     def __call__(self, counts: Floats) -> Floats:
         return 1 - self.observed(counts)
 
-    def influence(self) -> Floats:
-        """P: how far a unit of each pattern moves the value, times the number of units; its mean over units is 0.
+    def on(self, patterns: Patterns) -> PercentAgreement:
+        return type(self)(self._tallies_on(patterns), self.distance)
 
-        The observed agreement is a ratio over the units with at least two ratings: other units do not move it.
-        """
-        return self._observed_influence()
+    def moves(self, counts: Floats) -> Floats:
+        """The observed agreement is a ratio over the units with at least two ratings: other units do not move it."""
+        return self._moves_observed(counts)
 
     def compared(self) -> tuple[Ints, Floats]:
         rows = np.flatnonzero(self.tallies.pairable)
         return rows, self.within[rows]
 
-    def scale(self) -> float:
-        return 1.0
+    def expected(self, counts: Floats) -> Floats:
+        return np.ones(len(counts))
+
+    def _worst(self, counts: Floats) -> Floats:
+        return np.ones(len(counts))
 
     def standard_error(self) -> float | None:
         counts = self.tallies.counts[0]
         paired = float(self.tallies.paired(self.tallies.counts)[0])
         if paired < 2:
             return None
-        variance = counts @ self.influence() ** 2 / counts.sum() ** 2
+        variance = counts @ self.moves(self.tallies.counts)[0] ** 2
         return float(np.sqrt(variance * paired / (paired - 1)))
 
-    def _observed_influence(self) -> Floats:
-        counts = self.tallies.counts
-        share = self.tallies.paired(counts)[0] / self.tallies.units(counts)[0]
-        return np.where(self.tallies.pairable, (self.observed(counts)[0] - self.within) / share, 0.0)
+    def _moves_observed(self, counts: Floats) -> Floats:
+        apart = self.observed(counts)[:, None] - self.within
+        return np.where(self.tallies.pairable, apart / self.tallies.paired(counts)[:, None], 0.0)
 
 
 class AnyRaters(PercentAgreement):
@@ -155,23 +183,19 @@ class AnyRaters(PercentAgreement):
     """
 
     @abstractmethod
-    def expected(self, counts: Floats) -> Floats:
-        """B: the disagreement expected by chance."""
-
-    @abstractmethod
-    def expected_per_unit(self) -> Floats:
-        """P: what each pattern contributes to it."""
+    def expected_per_unit(self, counts: Floats) -> Floats:
+        """B × P: what each pattern contributes to the disagreement expected by chance."""
 
     def __call__(self, counts: Floats) -> Floats:
         return _beyond_chance(self.observed(counts), self.expected(counts))
 
-    def scale(self) -> float:
-        return self._worst() / float(self.expected(self.tallies.counts)[0])
+    def _worst(self, counts: Floats) -> Floats:
+        return Estimator._worst(self, counts)
 
-    def influence(self) -> Floats:
-        expected = float(self.expected(self.tallies.counts)[0])
-        by_chance = 2 * (1 - self.point()) * (self.expected_per_unit() - expected)
-        return (self._observed_influence() + by_chance) / expected
+    def moves(self, counts: Floats) -> Floats:
+        expected, n = self.expected(counts)[:, None], self.tallies.units(counts)[:, None]
+        by_chance = 2 * (1 - self(counts))[:, None] * (self.expected_per_unit(counts) - expected) / n
+        return (self._moves_observed(counts) + by_chance) / np.maximum(expected, TINY)
 
     def mean_shares(self, counts: Floats) -> Floats:
         """B × K: π."""
@@ -185,8 +209,11 @@ class FleissKappa(AnyRaters):
         shares = self.mean_shares(counts)
         return self.distance.between(shares, shares)
 
-    def expected_per_unit(self) -> Floats:
-        return self.tallies.shares.per_row(self.distance.toward(self.mean_shares(self.tallies.counts)[0]))
+    def largest(self, counts: Floats) -> Floats:
+        return self._largest_of(self.mean_shares(counts), self.expected(counts))
+
+    def expected_per_unit(self, counts: Floats) -> Floats:
+        return self.tallies.shares.per_rows(self.distance.toward(self.mean_shares(counts)))
 
 
 class GwetAC(AnyRaters):
@@ -204,8 +231,8 @@ class GwetAC(AnyRaters):
         shares = self.mean_shares(counts)
         return 1 - self._scale * np.einsum("bk,bk->b", shares, 1 - shares)
 
-    def expected_per_unit(self) -> Floats:
-        return 1 - self._scale * self.tallies.shares.per_row(1 - self.mean_shares(self.tallies.counts)[0])
+    def expected_per_unit(self, counts: Floats) -> Floats:
+        return 1 - self._scale * self.tallies.shares.per_rows(1 - self.mean_shares(counts))
 
 
 class BrennanPrediger(AnyRaters):
@@ -214,8 +241,8 @@ class BrennanPrediger(AnyRaters):
     def expected(self, counts: Floats) -> Floats:
         return np.full(len(counts), self.distance.total / max(self.tallies.n_categories, 1) ** 2)
 
-    def expected_per_unit(self) -> Floats:
-        return np.full(self.tallies.n_patterns, self.expected(self.tallies.counts)[0])
+    def expected_per_unit(self, counts: Floats) -> Floats:
+        return np.broadcast_to(self.expected(counts)[:, None], counts.shape)
 
 
 class CongerKappa(AnyRaters):
@@ -257,15 +284,19 @@ class CongerKappa(AnyRaters):
         added = self.distance.between(together, together) - own
         return np.divide(added, raters * (raters - 1.0), out=np.zeros(len(counts)), where=raters > 1)
 
-    def expected_per_unit(self) -> Floats:
-        shares, n = (array[0] for array in self._rater_shares(self.tallies.counts))
-        raters = (n > 0).sum()
-        others = self.distance.toward(shares.sum(axis=0)[None, :] - shares)
-        own = np.einsum("rk,rk->r", shares, others)
-        weight = self.tallies.counts.sum() / np.maximum(n, 1) / (raters * (raters - 1))
-        scores = (others - own[:, None]) * weight[:, None]
-        expected = float(self.expected(self.tallies.counts)[0])
-        return expected + self.tallies.rater_categories.per_row(scores.ravel())
+    def largest(self, counts: Floats) -> Floats:
+        return self._largest_of(self.mean_shares(counts), self.expected(counts))
+
+    def expected_per_unit(self, counts: Floats) -> Floats:
+        shares, n = self._rater_shares(counts)
+        raters = np.maximum((n > 0).sum(axis=1), 2)
+        others = self.distance.toward(shares.sum(axis=1)[:, None, :] - shares)
+        own = np.einsum("brk,brk->br", shares, others)
+        given = np.where(n > 0, n, np.inf)
+        weight = counts.sum(axis=1)[:, None] / given / (raters * (raters - 1.0))[:, None]
+        scores = (others - own[:, :, None]) * weight[:, :, None]
+        flat = scores.reshape(len(counts), -1)
+        return self.expected(counts)[:, None] + self.tallies.rater_categories.per_rows(flat)
 
 
 class TwoRaters(Estimator):
@@ -318,22 +349,31 @@ class TwoRaters(Estimator):
     def compared(self) -> tuple[Ints, Floats]:
         return self.rows, self.within
 
-    def scale(self) -> float:
-        left, right, _ = self._shares(self.tallies.counts[:, self.rows])
-        return self._worst() / float(self.distance.between(left, right)[0])
+    def on(self, patterns: Patterns) -> TwoRaters:
+        return TwoRaters(self._tallies_on(patterns), self.distance, called=self.called, pooled=self.pooled)
+
+    def expected(self, counts: Floats) -> Floats:
+        left, right, _ = self._shares(counts[:, self.rows])
+        return self.distance.between(left, right)
+
+    def largest(self, counts: Floats) -> Floats:
+        left, right, _ = self._shares(counts[:, self.rows])
+        return self._largest_of((left + right) / 2, self.distance.between(left, right))
+
+    def moves(self, counts: Floats) -> Floats:
+        left, right, n = self._shares(counts[:, self.rows])
+        expected, value = np.maximum(self.distance.between(left, right), TINY)[:, None], self(counts)[:, None]
+        turned = Matrix(self.distance.cells.T) if isinstance(self.distance, Matrix) else self.distance
+        by_chance = self.distance.toward(right)[:, self.left] + turned.toward(left)[:, self.right]
+        linear = (expected - self.within) / expected + (1 - value) * (by_chance - 2 * expected) / expected
+        found = np.zeros(counts.shape)
+        found[:, self.rows] = (linear - value) / n[:, None]
+        return found
 
     def standard_error(self) -> float | None:
-        both = self.tallies.counts[:, self.rows]
-        n = both.sum()
-        if n < 2:
+        if self.tallies.counts[0, self.rows].sum() < 2:
             return None
-        left, right, _ = self._shares(both)
-        expected = float(self.distance.between(left, right)[0])
-        value = self.point()
-        turned = Matrix(self.distance.cells.T) if isinstance(self.distance, Matrix) else self.distance
-        by_chance = self.distance.toward(right[0])[self.left] + turned.toward(left[0])[self.right]
-        linear = (expected - self.within) / expected + (1 - value) * (by_chance - 2 * expected) / expected
-        return float(np.sqrt(both[0] @ (linear - value) ** 2)) / float(n)
+        return float(np.sqrt(self.tallies.counts[0] @ self.moves(self.tallies.counts)[0] ** 2))
 
 
 class KrippendorffAlpha(Estimator):
@@ -364,22 +404,32 @@ class KrippendorffAlpha(Estimator):
         rows = np.flatnonzero(self.tallies.pairable)
         return rows, self.within[rows]
 
-    def scale(self) -> float:
-        return self._worst() / float(self._parts(self.tallies.counts)[3][0])
+    def on(self, patterns: Patterns) -> KrippendorffAlpha:
+        return KrippendorffAlpha(self._tallies_on(patterns), self.distance)
+
+    def expected(self, counts: Floats) -> Floats:
+        return self._parts(counts)[3]
+
+    def largest(self, counts: Floats) -> Floats:
+        values, n, _, expected = self._parts(counts)
+        return self._largest_of(values / np.maximum(n, 1)[:, None], expected)
+
+    def moves(self, counts: Floats) -> Floats:
+        units = self.tallies.paired(counts)[:, None]
+        values, n, seen, _ = self._parts(counts)
+        shares, observed, mean_ratings = values / n[:, None], seen[:, None], n[:, None] / units
+        expected = np.maximum(self.distance.between(shares, shares), TINY)[:, None]
+        size = self.ratings / mean_ratings
+        pull = self.tallies.pairable_ratings.per_rows(self.distance.toward(shares)) / mean_ratings
+        alike = expected - self.within / mean_ratings + (size - 1) * observed * (1 - 1 / n[:, None])
+        linear = (alike - 2 * observed / expected * (size * expected - pull)) / expected
+        return np.where(self.tallies.pairable, (linear - (1 - observed / expected)) / units, 0.0)
 
     def standard_error(self) -> float | None:
-        counts = np.where(self.tallies.pairable, self.tallies.counts[0], 0.0)
-        units = counts.sum()
+        counts, units = self.tallies.counts, float(self.tallies.paired(self.tallies.counts)[0])
         if units < 2:
             return None
-        values, n, seen, _ = self._parts(self.tallies.counts)
-        shares, observed, mean_ratings = values / n[:, None], float(seen[0]), float(n[0]) / units
-        expected = float(self.distance.between(shares, shares)[0])
-        size = self.ratings / mean_ratings
-        pull = self.tallies.pairable_ratings.per_row(self.distance.toward(shares[0])) / mean_ratings
-        alike = expected - self.within / mean_ratings + (size - 1) * observed * (1 - 1 / float(n[0]))
-        linear = (alike - 2 * observed / expected * (size * expected - pull)) / expected
-        return float(np.sqrt(counts @ (linear - (1 - observed / expected)) ** 2 / (units * (units - 1))))
+        return float(np.sqrt(counts[0] @ self.moves(counts)[0] ** 2 * units / (units - 1)))
 
 
 class OrdinalAlpha(KrippendorffAlpha):
@@ -419,12 +469,56 @@ class OrdinalAlpha(KrippendorffAlpha):
         rows = np.flatnonzero(self.tallies.pairable)
         return rows, self.tallies.disagreement(Nominal(self.tallies.n_categories))[rows]
 
-    def scale(self) -> float:
-        values = self.tallies.pairable_ratings(self.tallies.counts)
+    def on(self, patterns: Patterns) -> OrdinalAlpha:
+        return OrdinalAlpha(self._tallies_on(patterns))
+
+    def expected(self, counts: Floats) -> Floats:
+        values = self.tallies.pairable_ratings(counts)
+        n = np.maximum(values.sum(axis=1), TINY)
+        return self._expected(values, n, self._ranks(values, n))
+
+    def _worst(self, counts: Floats) -> Floats:
+        values = self.tallies.pairable_ratings(counts)
+        ranks = self._ranks(values, np.maximum(values.sum(axis=1), TINY))[:, np.unique(self.tallies.value)]
+        return (ranks.max(axis=1) - ranks.min(axis=1)) ** 2
+
+    def largest(self, counts: Floats) -> Floats:
+        values = self.tallies.pairable_ratings(counts)
         n = np.maximum(values.sum(axis=1), TINY)
         ranks = self._ranks(values, n)
-        used = ranks[0][np.unique(self.tallies.value)]
-        return float((used.max() - used.min()) ** 2 / self._expected(values, n, ranks)[0])
+        apart = (ranks[:, :, None] - ranks[:, None, :]) ** 2
+        around = np.einsum("bkl,bl->bk", apart, values / n[:, None])
+        nearest = around.min(axis=1, where=values > 0, initial=np.inf)
+        return np.minimum(self._worst(counts), 4 * nearest) / np.maximum(self._expected(values, n, ranks), TINY)
+
+    def moves(self, counts: Floats) -> Floats:
+        """The derivative of 1 − (n − 1) A / E by the counts: A the distances within units, E those of all pairs."""
+        tally = self.tallies.pairable_ratings
+        values = tally(counts)
+        n = values.sum(axis=1)[:, None]
+        # Ranks of 1 to n: multiples of those in `__call__`, which changes no quotient.
+        ranks = np.cumsum(values, axis=1) - values / 2
+        mean, square = (values * ranks).sum(axis=1)[:, None], (values * ranks**2).sum(axis=1)[:, None]
+        sums = tally.per_rows(ranks)
+        squares = tally.per_rows(ranks**2)
+        within = 2 * (self.ratings * squares - sums**2) * self.per_partner
+        seen, every = (counts * within).sum(axis=1)[:, None], 2 * (n * square - mean**2)
+        by_rank_seen = 4 * (ranks * self.spread(counts) - tally(counts * sums * self.per_partner))
+        by_rank_every = 4 * values * (n * ranks - mean)
+        by_value_every = 2 * (square + n * ranks**2 - 2 * ranks * mean)
+
+        def through_ranks(by_rank: Floats) -> Floats:
+            """One more value in a category moves its own rank by 1/2 and those above by 1."""
+            above = np.cumsum(by_rank[:, ::-1], axis=1)[:, ::-1]
+            return tally.per_rows(above - by_rank / 2)
+
+        more_seen = within + through_ranks(by_rank_seen)
+        more_every = tally.per_rows(by_value_every) + through_ranks(by_rank_every)
+        every = np.maximum(every, TINY)
+        found = -(self.ratings * seen + (n - 1) * (more_seen - seen * more_every / every)) / every
+        found = np.where(self.tallies.pairable, found, 0.0)
+        mean_move = (counts * found).sum(axis=1)[:, None] / self.tallies.paired(counts)[:, None]
+        return np.where(self.tallies.pairable, found - mean_move, 0.0)
 
     def standard_error(self) -> float | None:
         return None

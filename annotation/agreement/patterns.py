@@ -142,6 +142,17 @@ class Patterns:
         given = self.values[self.pairable]
         return tuple(int(k) for k in np.unique(given[given >= 0]))
 
+    def extended(self, values: Ints, weights: npt.NDArray[np.floating]) -> Patterns:
+        """The same with M more patterns (M × R) at the end and their weights, which need not be whole numbers."""
+        found = object.__new__(Patterns)
+        whole = np.concatenate([self.values, np.asarray(values, dtype=np.int32)])
+        every = np.concatenate([self.counts, weights])
+        for name, value in {"values": whole, "counts": every}.items():
+            object.__setattr__(found, name, value)
+        object.__setattr__(found, "categories", self.categories)
+        object.__setattr__(found, "raters", self.raters)
+        return found
+
     def used(self) -> Patterns:
         """The same ratings without the categories that no rater gave anywhere."""
         kept = np.unique(self.values[self.values >= 0])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .benchmarks import benchmark_words, probability_at_least
-from .clusters import Clusters
-from .coefficients import EXACT, RESAMPLES, Coefficient, alpha_estimator, clustered, measure
+from .clusters import Clusters, resampled_values
+from .coefficients import EXACT, Coefficient, alpha_estimator, measure
 from .estimators import (
     BrennanPrediger,
     CongerKappa,
@@ -21,7 +21,7 @@ from .estimators import (
     TwoRaters,
 )
 from .merging import Gain, gains
-from .metrics import Distance, Floats, Metric, Paths, Weights, distance_by_weights, weights_over
+from .metrics import Distance, Metric, Paths, Weights, distance_by_weights, weights_over
 from .pairs import by_category, by_pair, confused_pairs, confusion
 from .patterns import Category, Patterns, category_label
 from .tallies import Tallies
@@ -43,7 +43,8 @@ FREE_KINDS = ("number", "text")
 SCALE_WEIGHTS = ("quadratic", "linear")
 """Weights of weighted kappa and AC2 that can be asked for by name, the default first."""
 
-FEW_UNITS = 100
+FEW_UNITS = 30
+"""The least for which simulations show how often an interval holds the true value (docs/agreement.md)."""
 PREVALENCE_AGREEMENT = 0.7
 PREVALENCE_GAP = 0.2
 WIDE_INTERVAL = 0.2
@@ -57,6 +58,8 @@ NEVER_ALIKE = 5
 """Ratings of a category, none confirmed, to warn of. If half were confirmed as a rule, 5 in a row without one would
 come about once in 32 times."""
 MOST_NAMED = 5
+
+RESAMPLES = 1000
 
 TITLES = {
     "percent_agreement": "Percent agreement",
@@ -89,8 +92,7 @@ def summary(
     weights: Weights | None = None,
     paths: Paths | None = None,
     apart: Sequence[Category] = (),
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    intervals: bool = True,
     left_out: int = 0,
     thresholds: float | Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
@@ -117,16 +119,14 @@ def summary(
 
     `coefficient` is the dimension's primary one, for what merging two categories would gain.
 
-    With `clusters` (of these patterns) standard errors and intervals are from a bootstrap of clusters of units.
+    With `clusters` (of these patterns) standard errors and intervals are those of clusters of units.
 
     Raises ValueError for an unknown kind, a metric by name that does not suit it, "tree" without paths, and weights
     that do not fit the categories.
     """
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
-    coefficients = measure(estimators, resamples=resamples, seed=seed)
-    if clusters is not None:
-        coefficients = clustered(coefficients, estimators, clusters, resamples=resamples, seed=seed)
+    coefficients = measure(estimators, intervals=intervals, clusters=clusters)
     categories, pairs = by_category(patterns), by_pair(patterns)
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
     return {
@@ -194,31 +194,39 @@ def one_coefficient(
     weights: Weights | None = None,
     paths: Paths | None = None,
     apart: Sequence[Category] = (),
+    intervals: bool = True,
+    clusters: Clusters | None = None,
+) -> Coefficient:
+    """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
+    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
+    return measure(estimators, intervals=intervals, clusters=clusters)[0]
+
+
+def share_reaching(
+    patterns: Patterns,
+    name: str,
+    threshold: float,
+    *,
+    kind: str,
+    metric: Metric | None = None,
+    weights: Weights | None = None,
+    paths: Paths | None = None,
+    apart: Sequence[Category] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
     clusters: Clusters | None = None,
-    draws: dict[str, Floats] | None = None,
-) -> Coefficient:
-    """One of the ten coefficients as `summary` has it, without the work for the others; for trends.
+) -> float | None:
+    """The share of resamples (of units, or of clusters) in which a coefficient is at least the threshold.
 
-    `draws` is filled with its values in the resamples, by its name.
+    None where it is undefined, or in more than half of the resamples. No probability of the true value.
     """
-    estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
-    found = measure(estimators, resamples=resamples, seed=seed, draws=draws)
-    if clusters:
-        found = clustered(found, estimators, clusters, resamples=resamples, seed=seed, draws=draws)
-    return found[0]
-
-
-def share_reaching(values: Floats, threshold: float) -> float | None:
-    """The share of resamples in which a coefficient, with these `values` in them, is at least the threshold.
-
-    None where it is undefined in more than half of them. No probability of the true value.
-    """
-    defined = values[~np.isnan(values)]
-    if not len(defined) or 2 * len(defined) < len(values):
+    ((_, estimator),) = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
+    if isinstance(estimator, str) or estimator.undefined() is not None:
         return None
-    return float((defined >= threshold - 1e-12).mean())
+    values = resampled_values(
+        estimator, estimator.tallies.patterns, clusters, resamples=resamples, seed=seed, width=estimator.width
+    )
+    return float((values >= threshold - 1e-12).mean()) if len(values) else None
 
 
 def _metric_of(kind: str, metric: Metric | None) -> Metric:
@@ -334,11 +342,10 @@ def warnings(
     found = []
     intervals = {coefficient.name: coefficient for coefficient in coefficients}
     values = {coefficient.name: coefficient.value for coefficient in coefficients if coefficient.value is not None}
-    if patterns.n_units <= FEW_UNITS:
+    if patterns.n_units < FEW_UNITS:
         counted = "1 unit carries" if patterns.n_units == 1 else f"{patterns.n_units} units carry"
         found.append(
-            f"Only {counted} at least two ratings; intervals from so few tend to be too narrow, above all where "
-            "agreement is high."
+            f"Only {counted} at least two ratings. Confidence intervals were tested from {FEW_UNITS} units on."
         )
     if len(patterns.used_categories) == 1:
         found.append(
@@ -356,7 +363,7 @@ def warnings(
         wide = intervals.get(name)
         if wide and wide.ci_low is not None and wide.ci_high is not None and wide.ci_high - wide.ci_low > WIDE_INTERVAL:
             found.append(
-                f"The 95 % interval of {TITLES[name]} is wide ({wide.ci_low:.2f} to {wide.ci_high:.2f}): "
+                f"The 95% confidence interval of {TITLES[name]} is wide ({wide.ci_low:.2f} to {wide.ci_high:.2f}): "
                 "more units rated twice would narrow it."
             )
             break

@@ -41,6 +41,12 @@ class Tally:
         """P: for each pattern the weighted sum of `scores` (F)."""
         return np.bincount(self.row, self.weight * scores[self.column], self.shape[0]).astype(np.float64, copy=False)
 
+    def per_rows(self, scores: Floats) -> Floats:
+        """B × P: the same for B × F scores."""
+        if len(scores) > 1 and self.shape[0] * self.shape[1] <= DENSE_CELLS:
+            return scores @ self._dense.T
+        return np.stack([self.per_row(each) for each in scores])
+
 
 class Tallies:
     """The entries of P × R patterns, one per rating, and the maps that coefficients are built from.
@@ -50,7 +56,7 @@ class Tallies:
     """
 
     def __init__(self, patterns: Patterns, without: Sequence[int] = ()) -> None:
-        self.patterns = patterns
+        self.patterns, self.without = patterns, tuple(without)
         self.n_patterns, self.n_raters = patterns.values.shape
         self.n_categories = len(patterns.categories)
         given = patterns.values >= 0

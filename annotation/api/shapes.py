@@ -6,6 +6,7 @@ import pyarrow as pa
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field, inline_serializer
 from rest_framework import serializers
 
+from annotation.agreement import CI_METHODS
 from annotation.exports.writers import COLUMNS, OF_EVIDENCE
 
 ALWAYS = {
@@ -115,8 +116,9 @@ class CoefficientShape(serializers.Serializer[Any]):
     se = serializers.FloatField(allow_null=True)
     ci_low = serializers.FloatField(allow_null=True)
     ci_high = serializers.FloatField(allow_null=True)
-    ci_method = serializers.CharField(
-        allow_null=True, help_text="bootstrap, cluster_bootstrap, or exact_one_sided where no two ratings differ."
+    ci_method = serializers.ChoiceField(CI_METHODS, allow_null=True, help_text="How the 95% CI was computed.")
+    ci_undefined = serializers.CharField(
+        allow_null=True, help_text="Why there is no confidence interval, where there is a value."
     )
     undefined = serializers.CharField(allow_null=True)
     planned = PlannedShape(required=False, help_text="Only with `width`.")

@@ -72,6 +72,9 @@ def _flat(entry: Mapping[str, Any], number: int | None, when: str) -> Iterator[d
             "headline": entry["headline"],
             "when": when,
             "coefficient": each["name"],
-            **{name: each.get(name) for name in ("value", "se", "ci_low", "ci_high", "ci_method", "undefined")},
+            **{
+                name: each.get(name)
+                for name in ("value", "se", "ci_low", "ci_high", "ci_method", "ci_undefined", "undefined")
+            },
             **{name: entry.get(name) for name in ("metric", "units", "raters", "ratings", "left_out", "categories")},
         }

@@ -32,7 +32,6 @@ from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import issue_rows
 from annotation.reporting.methods import methods
 from annotation.reporting.package import (
-    RESAMPLES,
     agreement_document,
     agreement_rows,
     analyses,
@@ -423,7 +422,6 @@ class _Package:
             is_pseudonymised=self.options["pseudonymise"],
             hidden=list(hidden.values_list("number", flat=True)),
             files=self.files,
-            resamples=RESAMPLES,
         )
 
 

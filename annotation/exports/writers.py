@@ -147,6 +147,7 @@ AROUND: Mapping[str, Mapping[str, pa.DataType]] = {
         "ci_low": pa.float64(),
         "ci_high": pa.float64(),
         "ci_method": REPEATED,
+        "ci_undefined": REPEATED,
         "undefined": REPEATED,
         "metric": REPEATED,
         "units": pa.int64(),

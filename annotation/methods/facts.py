@@ -243,8 +243,6 @@ class Facts:
     n_changed: int = 0
     n_proposals: int = 0
     applies: str = "both"
-    seed: int = 0
-    resamples: int = 1000
     hidden: Sequence[int] = ()
     headline: Sequence[int] = ()
     headline_fixed_on: date | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from accounts.wording import counted, listed
+from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
 
 from .facts import Decided, Dimension, Drawn, Facts, Gate, Number, Wave, day, decimals, numbered, share
 
@@ -32,10 +33,10 @@ EXCLUDED = {
 }
 """Why a unit is not compared, by the codes of `annotation.queries.left_out`."""
 CI_METHODS = {
-    "exact_one_sided": "exact one-sided Clopper-Pearson bounds, where all ratings agree ({software})",
-    "bootstrap": "percentile bootstrap intervals over units ({resamples:,} resamples, seed {seed}; {software})",
-    "cluster_bootstrap": "percentile bootstrap intervals over units, an item labeled in several rounds being one "
-    "cluster ({resamples:,} resamples, seed {seed}; {software})",
+    EXACT: "exact one-sided Clopper-Pearson bounds, where all ratings agree",
+    EFFECTIVE: "beta intervals by the effective number of units, after Korn and Graubard 1998",
+    CLUSTERED: "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in "
+    "several rounds being one cluster",
 }
 WAYS = {
     "meeting": "discussed in meetings, as reported by the adjudicator",
@@ -324,15 +325,16 @@ def revised(n: int, whole: int) -> Sentence:
 
 def computed(facts: Facts) -> list[Sentence]:
     """How the intervals were computed, and with which software: one sentence for each method."""
-    given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
     if len(facts.ci_methods) == 1:
-        return [Sentence(f"Confidence intervals are {CI_METHODS[each].format(**given)}.") for each in facts.ci_methods]
+        return [
+            Sentence(f"Confidence intervals are {CI_METHODS[each]} ({facts.software}).") for each in facts.ci_methods
+        ]
     if facts.ci_methods:
         by_method = {
             method: [each.title for each in facts.measured if each.ci_method == method] for method in facts.ci_methods
         }
         return [
-            Sentence(f"Confidence intervals for {listed(titles)} are {CI_METHODS[method].format(**given)}.")
+            Sentence(f"Confidence intervals for {listed(titles)} are {CI_METHODS[method]} ({facts.software}).")
             for method, titles in by_method.items()
         ]
     some = any(each.before.units for each in facts.dimensions)
@@ -341,11 +343,10 @@ def computed(facts: Facts) -> list[Sentence]:
 
 def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:
     """The same of a table, by the names of its rows where they are not all of one method."""
-    given = {"resamples": facts.resamples, "seed": facts.seed, "software": facts.software}
     return [
         Sentence(
             f"Confidence intervals{f' in rows {listed(rows)}' if len(methods) > 1 else ''} are "
-            f"{CI_METHODS[method].format(**given)}."
+            f"{CI_METHODS[method]} ({facts.software})."
         )
         for method, rows in sorted(methods.items())
     ]

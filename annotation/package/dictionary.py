@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from annotation.agreement import CI_METHODS
 from annotation.package.tables import Column, Reference, Table
 
 ROUND = Column("round", "integer", "Number of the round.", is_required=True)
@@ -434,8 +435,10 @@ AGREEMENT = Table(
         Column("coefficient", "string", "Its name.", is_required=True),
         Column("value", "number", "Empty where it is undefined."),
         Column("se", "number", "Analytic standard error, where one is published."),
-        Column("ci_low", "number", "2.5 percentile of the bootstrap."),
-        Column("ci_high", "number", "97.5 percentile of the bootstrap."),
+        Column("ci_low", "number", "Lower limit of the 95% confidence interval."),
+        Column("ci_high", "number", "Upper limit of the 95% confidence interval."),
+        Column("ci_method", "string", "How the interval was computed.", _words(*CI_METHODS)),
+        Column("ci_undefined", "string", "Why there is no interval, where there is a value."),
         Column(
             "p_threshold",
             "number",

@@ -58,7 +58,6 @@ class Cover:
     is_pseudonymised: bool = True
     hidden: Sequence[int] = ()
     files: Sequence[tuple[str, str]] = field(default=())
-    resamples: int = 1000
 
     @property
     def version(self) -> str:
@@ -174,7 +173,7 @@ fresh/bin/python recompute.py
 
 The script stands alone: it shares no code with the software that made the package. From the tables it computes again
 the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
-rounds, with their standard errors and bootstrap intervals ({cover.resamples} resamples of units, seeded), agreement by
+rounds, with their standard errors and confidence intervals, agreement by
 category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9; p-values
 that rest on random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where
 all agree, else it names file, key, the number reported and the one recomputed.

@@ -324,7 +324,7 @@ class Coefficient:
     """One coefficient: values for B x P counts, and its standard error. `w` (K x K) is how far categories agree."""
 
     def __init__(self, table, w=None):
-        self.t, self.w = table, np.eye(table.k) if w is None else w
+        self.t, self.w, self.is_nominal = table, np.eye(table.k) if w is None else w, w is None
         pairs = np.where(table.paired, table.n * (table.n - 1), 1)
         alike = (table.n_in * (table.n_in @ ((self.w + self.w.T) / 2) - 1)).sum(axis=1)
         self.alike = np.where(table.paired, alike / pairs, 0.0)
@@ -365,17 +365,29 @@ class Coefficient:
             return math.nan
         return float(self(self.t.counts[None, :])[0])
 
-    def error(self):
-        """Observed agreement is a ratio over the units with two ratings or more: others move the chance term alone."""
+    def raw(self):
+        return float(self(self.t.counts[None, :])[0])
+
+    def moves(self):
+        """P: how far one more unit of a pattern moves the value. Units with one rating move the chance term alone."""
         c = self.t.counts
-        n, n_paired = c.sum(), c[self.t.paired].sum()
-        if n_paired < 2:
-            return None
-        value, chance = self.value(), float(self.chance(c[None, :])[0])
-        each = np.where(self.t.paired, (self.alike - self.agreed(c[None, :])[0]) * n / n_paired, 0.0)
-        each -= 2 * (1 - value) * (self.chance_of_units() - chance)
-        variance = c @ (each / (1 - chance)) ** 2 / n**2
-        return float(np.sqrt(variance * n_paired / (n_paired - 1)))
+        value, chance = self.raw(), float(self.chance(c[None, :])[0])
+        each = np.where(self.t.paired, (self.alike - self.agreed(c[None, :])[0]) / c[self.t.paired].sum(), 0.0)
+        each -= 2 * (1 - value) * (self.chance_of_units() - chance) / c.sum()
+        return each / (1 - chance)
+
+    def error(self):
+        n = self.t.counts[self.t.paired].sum()
+        return None if n < 2 else float(np.sqrt(self.t.counts @ self.moves() ** 2 * n / (n - 1)))
+
+    def largest(self):
+        """The largest that 1 - value can be."""
+        return self.worst() / self.expected()
+
+    def largest_of(self, shares, distance):
+        """The same where the shares of the categories bound the disagreement, by way of the middle category."""
+        around = (distance @ shares)[shares > 0].min() * (2 if self.is_nominal else 4)
+        return min(self.worst(), around) / self.expected()
 
 
 class Percent(Coefficient):
@@ -397,6 +409,9 @@ class Fleiss(Coefficient):
     def chance_of_units(self):
         return self.shares @ self.w @ self.mean_shares(self.t.counts[None, :])[0]
 
+    def largest(self):
+        return self.largest_of(self.mean_shares(self.t.counts[None, :])[0], 1 - self.w)
+
 
 class Gwet(Fleiss):
     def scale(self):
@@ -405,6 +420,9 @@ class Gwet(Fleiss):
     def value(self):
         used = np.unique(self.t.values[self.t.paired])
         return math.nan if (used >= 0).sum() < 2 else super().value()
+
+    def largest(self):
+        return self.worst() / self.expected()
 
     def chance(self, c):
         p = self.mean_shares(c)
@@ -428,6 +446,10 @@ class Conger(Coefficient):
         n_used = [len(each) for each in given if len(each)]
         is_constant = len(n_used) == 2 and min(n_used) == 1 and self.t.paired.all()
         return math.nan if is_constant else super().value()
+
+    def largest(self):
+        c = self.t.counts
+        return self.largest_of(c @ self.shares / c.sum(), 1 - self.w)
 
     def rater_shares(self, c):
         """B x R x K, and B x R ratings."""
@@ -497,23 +519,31 @@ class TwoRaters(Coefficient):
         _, _, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
         return 1 - float(p @ self.w @ q)
 
-    def error(self):
-        c, n, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
-        if n < 2:
-            return None
-        value, chance = self.value(), float(p @ self.w @ q)
+    def moves(self):
+        _, n, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
+        value, chance = self.raw(), float(p @ self.w @ q)
         by_chance = (self.w @ q)[self.left] + (p @ self.w)[self.right]
         each = (self.w[self.left, self.right] - chance) / (1 - chance)
         each += (1 - value) * (2 * chance - by_chance) / (1 - chance)
-        return float(np.sqrt(c @ (each - value) ** 2)) / float(n)
+        found = np.zeros(len(self.t.counts))
+        found[self.rows] = (each - value) / n
+        return found
+
+    def error(self):
+        n = self.t.counts[self.rows].sum()
+        return None if n < 2 else float(np.sqrt(self.t.counts @ self.moves() ** 2))
+
+    def largest(self):
+        _, _, p, q = (each[0] for each in self.both(self.t.counts[None, :]))
+        return self.largest_of((p + q) / 2, 1 - self.w)
 
 
 class Alpha(Coefficient):
     """Krippendorff's alpha with a distance between categories; "ordinal" is a distance that moves with the ratings."""
 
-    def __init__(self, table, distance):
+    def __init__(self, table, distance, is_nominal=True):
         super().__init__(table)
-        self.distance = distance
+        self.distance, self.is_nominal = distance, is_nominal
         self.pairable = np.where(table.paired[:, None], table.n_in, 0.0)
         self.size = np.where(table.paired, table.n, 0.0)
         self.less_one = np.where(table.paired, table.n - 1, 1.0)
@@ -561,19 +591,44 @@ class Alpha(Coefficient):
         seen = c @ within / n
         return float(beyond_chance(np.array(1 - seen), np.array(1 - expected)))
 
-    def error(self):
+    def largest(self):
+        v = self.t.counts @ self.pairable
+        return self.largest_of(v / v.sum(), self.distances())
+
+    def moves(self):
         if isinstance(self.distance, str):
-            return None
+            return self.ordinal_moves()
         c = np.where(self.t.paired, self.t.counts, 0.0)
         units, n = c.sum(), c @ self.size
-        if units < 2:
-            return None
         shares, unlike = c @ self.pairable / n, self.unlike(self.distance)
         seen, expected, mean = c @ unlike / n, shares @ self.distance @ shares, n / units
         size, pull = self.size / mean, self.pairable @ self.distance @ shares / mean
         alike = expected - unlike / mean + (size - 1) * seen * (1 - 1 / n)
         each = (alike - 2 * seen / expected * (size * expected - pull)) / expected
-        return float(np.sqrt(c @ (each - (1 - seen / expected)) ** 2 / (units * (units - 1))))
+        return np.where(self.t.paired, (each - (1 - seen / expected)) / units, 0.0)
+
+    def ordinal_moves(self):
+        """From 1 - (n - 1) a / b: a the distances within units, b those of all pairs, by ranks that move as well."""
+        c = np.where(self.t.paired, self.t.counts, 0.0)
+        v, n = c @ self.pairable, c @ self.size
+        rank = np.cumsum(v) - v / 2
+        apart = (rank[:, None] - rank[None, :]) ** 2
+        within, a, b = self.unlike(apart), c @ self.unlike(apart), v @ apart @ v
+        # One more value in a category moves its own rank by 1/2, and those above by 1.
+        lifts = self.pairable @ (np.triu(np.ones((len(v), len(v))), 1) + np.eye(len(v)) / 2)
+        own = self.size[:, None] * rank - (self.pairable @ rank)[:, None]
+        a_by_rank = 4 * ((c / self.less_one) @ (self.pairable * own))
+        b_by_rank = 4 * v * (n * rank - v @ rank)
+        a_more = within + lifts @ a_by_rank
+        b_more = 2 * self.pairable @ apart @ v + lifts @ b_by_rank
+        each = np.where(self.t.paired, -(self.size * a + (n - 1) * (a_more - a * b_more / b)) / b, 0.0)
+        return np.where(self.t.paired, each - c @ each / c.sum(), 0.0)
+
+    def error(self):
+        n = self.t.counts[self.t.paired].sum()
+        if isinstance(self.distance, str) or n < 2:
+            return None
+        return float(np.sqrt(self.t.counts @ self.moves() ** 2 * n / (n - 1)))
 
 
 def numbers_of(categories):
@@ -653,63 +708,106 @@ def coefficients_of(table, entry, fixed, paths):
         "fleiss_kappa": Fleiss(used),
         "conger_kappa": Conger(used),
         "brennan_prediger": BrennanPrediger(used),
-        "krippendorff_alpha": Alpha(on_scale, distance_of(metric, table.categories, paths)),
+        "krippendorff_alpha": Alpha(on_scale, distance_of(metric, table.categories, paths), metric == "nominal"),
         "gwet_ac1": Gwet(used),
         "gwet_ac2": None if w is None else Gwet(table, (w + w.T) / 2),
     }
 
 
-def intervals_of(coefficients, counts, resamples, seed, kept=None):
-    """The 2.5 and 97.5 percentiles over resamples of the units, all coefficients on the same ones."""
-    if not coefficients or not resamples:
-        return {}
-    rng, n, p = np.random.default_rng(seed), int(counts.sum()), len(counts)
-    at = np.repeat(np.arange(p), counts.astype(int))
-    values = {name: [] for name in coefficients}
-    step = max(1, 2_000_000 // max(p, 1))
-    for begin in range(0, resamples, step):
-        size = min(step, resamples - begin)
-        if n >= 10 * p:
-            drawn = rng.multinomial(n, counts / n, size=size).astype(float)
-        else:
-            drawn = np.array([np.bincount(at[rng.integers(0, n, n)], minlength=p) for _ in range(size)], dtype=float)
-        for name, coefficient in coefficients.items():
-            values[name].append(coefficient(drawn))
-    found = {}
-    for name, each in values.items():
-        every = np.concatenate(each)
-        defined = every[~np.isnan(every)]
-        if len(defined) and 2 * len(defined) >= len(every):
-            if kept is not None:
-                kept[name] = defined
-            found[name] = tuple(float(edge) for edge in np.percentile(defined, [2.5, 97.5]))
-    return found
+def with_added_units(table):
+    """The table with one more unit in parts (half agrees, half has one rater who differs), and how many these are."""
+    used, active = np.unique(table.values[table.values >= 0]), table.active
+    k, paired = len(used), table.paired
+    if k < 2 or not active:
+        return table, 0
+    mean = (table.counts * table.n)[paired].sum() / table.counts[paired].sum()
+    r = min(max(round(float(mean)), 2), len(active))
+    rows = np.full((3 * k, len(table.raters)), -1)
+    for turn, row in enumerate(rows):
+        columns = [active[(turn + place) % len(active)] for place in range(r)]
+        nth = turn - k
+        row[columns] = used[turn if nth < 0 else nth // 2]
+        if nth >= 0:
+            row[columns[nth % r]] = used[(nth // 2 + (-1 if nth % 2 else 1)) % k]
+    weights = np.array([0.5 / k] * k + [0.25 / k] * (2 * k))
+    values, counts = np.concatenate([table.values, rows]), np.concatenate([table.counts, weights])
+    return Table(values, counts, table.categories, table.raters), 3 * k
 
 
-def intervals_of_clusters(coefficients, counts, clusters, resamples, seed):
-    """Standard error and percentiles over resamples of clusters: an item that recurs is drawn with all of its units."""
-    alone, tally = counts.astype(int).copy(), Counter()
+def members_of(counts, clusters):
+    """Clusters as rows of how many units of each pattern they have: items that recur, and every other unit alone."""
+    alone = counts.copy()
+    rows = []
     for cells in clusters:
+        row = np.zeros(len(counts))
         for pattern, n in cells.items():
-            alone[pattern] -= n
-        tally[tuple(sorted(cells.items()))] += 1
-    for pattern, n in enumerate(alone.tolist()):
-        if n:
-            tally[((pattern, 1),)] += n
-    kinds = sorted(tally)
-    members = np.zeros((len(kinds), len(counts)))
-    for kind, cells in enumerate(kinds):
-        for pattern, n in cells:
-            members[kind, pattern] = n
-    n_kinds = np.array([tally[kind] for kind in kinds])
-    found = {}
-    for name, coefficient in coefficients.items():
-        values = {}
-        intervals_of({name: lambda drawn: coefficient(drawn @ members)}, n_kinds, resamples, seed, values)  # noqa: B023
-        if name in values:
-            low, high = np.percentile(values[name], [2.5, 97.5])
-            found[name] = (float(values[name].std(ddof=1)), float(low), float(high))
-    return found
+            row[pattern] += n
+        rows.append(row)
+        alone -= row
+    return np.array([*rows, *np.eye(len(counts))]), np.array([*([1.0] * len(rows)), *alone])
+
+
+def interval_of(coefficient, smooth, n_added, clusters):
+    """The 95% interval by the effective sample size; None for fewer than two units (or clusters)."""
+    if not n_added:
+        return None
+    rows, _ = coefficient.compared()
+    p = len(coefficient.t.counts)
+    moves, times, n = smooth.moves(), smooth.t.counts, coefficient.t.counts[rows].sum()
+    if clusters:
+        members, numbers = members_of(coefficient.t.counts, clusters)
+        n = numbers @ members[:, rows].any(axis=1)
+        moves = np.concatenate([members @ moves[:p], moves[p:]])
+        times = np.concatenate([numbers, times[p:]])
+    if n < 2:
+        return None
+    value, largest, there = coefficient.value(), coefficient.largest(), smooth.largest()
+    variance, fourth = times @ moves**2, times @ moves**4
+    share = min(max((1 - smooth.raw()) / there, 0), 1)
+    size = share * (1 - share) * there**2 / variance * (n - 1) / (n + 1)
+    freedom = min(max(variance**2 / fourth / max(share, TINY) + 2, 2), max(n - 1, 2))
+    student = math.sqrt(freedom * (1 / beta_quantile(0.05, freedom / 2, 0.5) - 1))
+    size *= (1.959963984540054 / student) ** 2
+    agreed = min(max((1 - value) / largest, 0), 1) * size
+    low = max(1 - beta_quantile(0.975, agreed + 0.75, size - agreed + 0.25) * largest, -1)
+    high = 1 - beta_quantile(0.025, agreed + 0.25, size - agreed + 0.75) * largest
+    return min(low, value), max(high, value)
+
+
+def clustered_error(coefficient, clusters):
+    members, numbers = members_of(coefficient.t.counts, clusters)
+    rows, _ = coefficient.compared()
+    n = numbers @ members[:, rows].any(axis=1)
+    return None if n < 2 else float(np.sqrt(numbers @ (members @ coefficient.moves()) ** 2 * n / (n - 1)))
+
+
+def beta_quantile(probability, a, b):
+    mean = a / (a + b)
+    room = 12 * math.sqrt(mean * (1 - mean) / (a + b + 1))
+    low, high = max(mean - room, 0.0), min(mean + room, 1.0)
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if beta_below(middle, a, b) < probability else (low, middle)
+    return middle
+
+
+def beta_below(x, a, b):
+    """The distribution function of beta, by the continued fraction of the incomplete beta function."""
+    if x > (a + 1) / (a + b + 2):
+        return 1 - beta_below(1 - x, b, a)
+    log = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    c, d, found = 1.0, 0.0, 1.0  # Lentz's method
+    for step in range(20_000):
+        m = step // 2
+        if step % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)) if step else 1.0
+        d = 1 / (1 + term * d)
+        c = 1 + term / c
+        found *= c * d
+        if step and abs(c * d - 1) < 1e-15:
+            break
+    return math.exp(log) * (found - 1) / a
 
 
 def at_least(value, error, bound):
@@ -874,14 +972,8 @@ def check_agreement(data, report):
     """Every number of results/agreement.json."""
     file = "results/agreement.json"
     document = json.loads((data.folder / file).read_text(encoding="utf-8"))
-    rng = np.random.default_rng(document["seed"])
-    probe = [*rng.integers(0, 10**9, 3).tolist(), *rng.multinomial(1000, [0.2, 0.3, 0.5]).tolist()]
-    draws_alike = probe == document["generator"]
-    if not draws_alike:
-        report.leave(
-            "bootstrap intervals: this version of NumPy draws other random numbers than the one that made them"
-        )
     every = {"before": answers_of(data, "blind"), "after": answers_of(data, "current")}
+    headlines = [(each["dimension"], each["rounds"]) for each in document["entries"] if each["headline"]]
     for entry in document["entries"]:
         where = f"rounds {entry['rounds']}" if entry["round"] is None else f"round {entry['round']}"
         at = f"{entry['dimension']}, {where}"
@@ -891,7 +983,8 @@ def check_agreement(data, report):
             report.compare(file, f"{at}: {key}", reported, found)
 
         t, clusters = table_of(data, every[entry["when"]], entry)
-        is_clustered = any(each["ci_method"] == "cluster_bootstrap" for each in entry["coefficients"])
+        if (entry["dimension"], entry["rounds"]) not in headlines or entry["kind"] == "text":
+            clusters = []  # an item that recurs is one cluster in the headline only, and free text has no coefficient
         fixed = document["fixed"].get(entry["dimension"], {})
         paths = {}
         for number in sorted(entry["rounds"], reverse=True):
@@ -910,28 +1003,22 @@ def check_agreement(data, report):
         every_one = coefficients_of(t, entry, fixed, paths)
         values = {name: math.nan if each is None else each.value() for name, each in every_one.items()}
         defined = {name: each for name, each in every_one.items() if not math.isnan(values[name])}
-        intervals = intervals_of(defined, t.counts, document["resamples"], document["seed"]) if draws_alike else None
-        of_clusters = {}
-        if is_clustered and draws_alike:
-            of_clusters = intervals_of_clusters(defined, t.counts, clusters, document["resamples"], document["seed"])
+        extended, n_added = with_added_units(t)
+        smooth = coefficients_of(extended, entry, fixed, paths)
         for each in entry["coefficients"]:
             name = each["name"]
             check(name, each["value"], None if math.isnan(values[name]) else values[name])
-            error = defined[name].error() if name in defined else None
-            bound = perfect_bound(defined[name], clusters) if name in defined else None
-            if bound is not None:
-                check(f"{name}, method", each["ci_method"], "exact_one_sided")
-                check(f"{name}, standard error", each["se"], error)
-                check(f"{name}, exact bound", [each["ci_low"], each["ci_high"]], [bound, 1.0])
-                continue
-            if each["ci_method"] == "cluster_bootstrap":
-                if not draws_alike:
-                    continue
-                error, *interval = of_clusters.get(name, (None, None, None))
-                intervals = {**intervals, name: tuple(interval)}
+            error, interval, method = None, (None, None), None
+            if name in defined:
+                error = clustered_error(defined[name], clusters) if clusters else defined[name].error()
+                bound = perfect_bound(defined[name], clusters)
+                found = interval_of(defined[name], smooth[name], n_added, clusters) if bound is None else (bound, 1.0)
+                if found is not None:
+                    interval, method = found, "effective_sample_clusters" if clusters else "effective_sample"
+                    method = method if bound is None else "exact_one_sided"
             check(f"{name}, standard error", each["se"], error)
-            if intervals is not None:
-                check(f"{name}, 95 % interval", [each["ci_low"], each["ci_high"]], intervals.get(name, (None, None)))
+            check(f"{name}, 95% CI", [each["ci_low"], each["ci_high"]], list(interval))
+            check(f"{name}, method of the 95% CI", each["ci_method"], method)
             bound = fixed.get("threshold")
             if not (error and error < TOLERANCE):  # what is 0 but for rounding says nothing of a threshold
                 p = at_least(values[name], error, bound) if error and bound is not None else None

@@ -164,7 +164,7 @@ class Across:
 
     `astray` are the rounds from whose version no mapping leads to the one asked for; `standing` is what had come to
     count in each round before its patterns were read. `is_headline`: the rounds are the study's headline set, in which
-    an item that recurs is one cluster of the bootstrap.
+    an item that recurs is one cluster.
     """
 
     dimension: TreeDimension

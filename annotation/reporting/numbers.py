@@ -70,7 +70,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         weights=weights,
         paths=found.paths,
         apart=OFF_SCALE,
-        resamples=asked.resamples,
+        intervals=asked.resamples > 0,
         left_out=sum(each.n_left_out for each in found.counted),
         thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
         coefficient=asked.fixed.get(found.dimension.key, {}).get("coefficient", DEFAULT["coefficient"]),
@@ -165,6 +165,7 @@ class Headline:
     is_default: bool = False
     reached_share: float | None = None
     ci_method: str | None = None
+    ci_undefined: str | None = None
 
     @property
     def n_raters(self) -> int:
@@ -198,14 +199,13 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         "weights": weights_for(found.dimension, asked, patterns_found)[0],
         "paths": found.paths,
         "apart": OFF_SCALE,
-        "resamples": asked.resamples,
         "clusters": clusters_of(found, codes, asked, patterns_found),
     }
-    draws: dict[str, Any] = {}
-    coefficient = one_coefficient(patterns_found, chosen.get("coefficient", DEFAULT["coefficient"]), draws=draws, **how)
+    name = chosen.get("coefficient", DEFAULT["coefficient"])
+    coefficient = one_coefficient(patterns_found, name, intervals=asked.resamples > 0, **how)
     threshold, share = chosen.get("threshold"), None
     if threshold is not None and coefficient.ci_low is not None:
-        share = share_reaching(draws[coefficient.name], threshold)
+        share = share_reaching(patterns_found, name, threshold, resamples=asked.resamples, **how)
     return Headline(
         dimension=found.dimension.key,
         title=found.dimension.title,
@@ -217,6 +217,7 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         threshold=threshold,
         reached_share=share,
         ci_method=coefficient.ci_method,
+        ci_undefined=coefficient.ci_undefined,
         undefined=coefficient.undefined,
         units=patterns_found.n_units,
         left_out=patterns_found.n_single + sum(each.n_left_out for each in found.counted),

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from annotation.access import Seat
 from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid
@@ -27,22 +25,20 @@ from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
 
-SEED, RESAMPLES = 0, 1000
 WHENS = ("before", "after")
 FIXED = ("coefficient", "threshold", "metric", "weights", "scale", "fixed_at")
 MOST_PAIRS = 15
 """Cross tables that are in a package unasked; others are there if they were saved."""
 LEFT = ("words", "left_out_because", "unmapped")
 """What the pages say besides: words for values, and why units are missing."""
-COEFFICIENT = ("value", "se", "ci_low", "ci_high", "p_threshold", "undefined")
+COEFFICIENT = ("value", "se", "ci_low", "ci_high", "ci_method", "ci_undefined", "p_threshold", "undefined")
 
 
 def agreement_document(seat: Seat, step: Callable[[str], None]) -> dict[str, Any]:
     """results/agreement.json: each dimension over all pilot and main rounds, in each round, and in the headline set.
 
     Each before and after discussion; `headline` tells which entries are the study's number.
-    Screening rounds stand there one by one. `generator` are draws of the random numbers that the intervals rest on, by
-    which a script tells whether its own generator draws alike.
+    Screening rounds stand there one by one.
     """
     together, headline = visible_rounds(seat), headline_set(seat)
     found: list[tuple[int | None, list[Round]]] = [(None, together)] if together else []
@@ -56,15 +52,11 @@ def agreement_document(seat: Seat, step: Callable[[str], None]) -> dict[str, Any
         step(f"agreement of {'all rounds' if number is None else f'round {number}'}")
         for when in WHENS:
             entries += _entries(seat, rounds, when, number, is_headline=headline.is_of(rounds))
-    rng = np.random.default_rng(SEED)
     fixed = {
         key: {name: each[name] for name in FIXED if each.get(name) is not None} | {"registered": is_registered(each)}
         for key, each in seat.study.primary.items()
     }
     return {
-        "seed": SEED,
-        "resamples": RESAMPLES,
-        "generator": [*rng.integers(0, 10**9, 3).tolist(), *rng.multinomial(1000, [0.2, 0.3, 0.5]).tolist()],
         "fixed": fixed,
         "entries": entries,
     }
@@ -81,7 +73,6 @@ def _entries(
     seat: Seat, rounds: Sequence[Round], when: str, number: int | None, *, is_headline: bool
 ) -> Iterator[dict[str, Any]]:
     codes, asked = rater_codes(seat), ask(seat, {"when": when})
-    asked = replace(asked, resamples=RESAMPLES)
     for each in across(rounds, asked):
         found = entry(replace(each, is_headline=is_headline), codes, asked, round_number=number)
         yield {

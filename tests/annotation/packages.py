@@ -21,7 +21,6 @@ from annotation.exports.asked import nobody_asks
 from annotation.exports.kinds import read_asked, write_file
 from annotation.models import Round, Study
 from annotation.queries.verdicts import round_verdicts
-from annotation.reporting import package as reporting_package
 from tests import builders as make
 
 EVERYTHING = """
@@ -91,9 +90,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Drawing takes seconds, only the test of figures does it; and fewer resamples tell as much in tests."""
+    """Drawing takes seconds, and only the test of figures does it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting_package, "RESAMPLES", 40)
         patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
         patch.setattr(exports_package, "in_order", lambda pdf: pdf)
         yield

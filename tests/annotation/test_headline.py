@@ -18,7 +18,6 @@ from annotation.agreement import (
     CLUSTERED,
     Clusters,
     Patterns,
-    bootstrap,
     krippendorff_alpha,
     one_coefficient,
     share_reaching,
@@ -87,7 +86,7 @@ def test_the_headline_is_all_finished_main_rounds_of_the_newest_version() -> Non
     seat = make.owner_seat(study)
     assert headline_set(seat).numbers == [2, 3, 4]
     (line,) = of_rounds(seat, headline_set(seat).rounds, is_headline=True)
-    assert line.value == pytest.approx(krippendorff_alpha(pooled(), resamples=0).value)
+    assert line.value == pytest.approx(krippendorff_alpha(pooled(), intervals=False).value)
     assert line.units == 10
     Round.objects.filter(number=4).update(state=Round.State.OPEN)
     assert headline_set(make.owner_seat(study)).numbers == [2, 3]
@@ -138,36 +137,32 @@ def test_without_a_round_everything_is_pooled_as_before_and_is_no_headline() -> 
     assert olga.get("studies/study/agreement/").json()[0]["rounds"] == [1, 2, 3, 4]
 
 
-def test_an_item_that_recurs_is_one_cluster_of_the_bootstrap() -> None:
+def test_an_item_that_recurs_is_one_cluster_of_the_interval() -> None:
     study = three_rounds()
     seat = make.owner_seat(study)
     (line,) = of_rounds(seat, headline_set(seat).rounds, is_headline=True)
     a, b, c = ("crash", "crash"), ("hang", "hang"), ("slow", "slow")
     clusters = Clusters.of(pooled(), [[a, a], [b, ("hang", "slow")], [c, c]])
     assert clusters.counts.sum() == 7 and (clusters.counts @ clusters.members).sum() == 10
-    draws: dict[str, Any] = {}
-    found = one_coefficient(pooled(), "krippendorff_alpha", kind="single", clusters=clusters, draws=draws)
+    found = one_coefficient(pooled(), "krippendorff_alpha", kind="single", clusters=clusters)
     assert (line.ci_low, line.ci_high, line.se) == (found.ci_low, found.ci_high, found.se)
     by_unit = one_coefficient(pooled(), "krippendorff_alpha", kind="single")
     assert by_unit.value == found.value and by_unit.ci_low != found.ci_low
-    assert line.reached_share == share_reaching(draws["krippendorff_alpha"], 0.8)
-    drawn = [krippendorff_alpha(each, resamples=0).value for each in resampled(clusters)]
-    assert draws["krippendorff_alpha"][: len(drawn)].tolist() == pytest.approx(drawn)
+    assert line.reached_share == share_reaching(pooled(), "krippendorff_alpha", 0.8, kind="single", clusters=clusters)
+    drawn = [krippendorff_alpha(each, intervals=False).value for each in resampled(clusters)]
+    share = share_reaching(pooled(), "krippendorff_alpha", 0.8, kind="single", clusters=clusters, resamples=20)
+    assert share == pytest.approx(sum(value >= 0.8 for value in drawn) / 20) and 0 < share < 1
 
 
 def resampled(clusters: Clusters) -> list[Patterns]:
     """The first few resamples of clusters, written out."""
-    counts, whole = next(clusters.resampled(1000, 0))[:20].astype(int), pooled()
+    counts, whole = next(clusters.resampled(20, 0)).astype(int), pooled()
     return [Patterns(whole.values, each, whole.categories, whole.raters) for each in counts]
 
 
-def test_the_share_of_resamples_at_the_threshold_needs_no_resamples_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, n_drawn = three_rounds(), []
-    for module in (bootstrap, clusters_module):
-        drawing = module.resampled_counts
-        monkeypatch.setattr(
-            module, "resampled_counts", lambda *given, drawing=drawing: n_drawn.append(1) or drawing(*given)
-        )
+def test_only_the_share_of_resamples_at_the_threshold_draws_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, n_drawn, drawing = three_rounds(), [], clusters_module.resampled_counts
+    monkeypatch.setattr(clusters_module, "resampled_counts", lambda *given: n_drawn.append(1) or drawing(*given))
     (line,) = of_rounds(make.owner_seat(study), headline_set(make.owner_seat(study)).rounds[:1])
     assert line.reached_share is not None and len(n_drawn) == 1
 

@@ -68,7 +68,7 @@ def parts_of(number: int) -> dict[tuple[int, int], dict[str, dict[str, Any]]]:
 def kappa(pairs: Sequence[tuple[Any, Any]]) -> tuple[int, float | None]:
     """n and Cohen's kappa over parts that both raters rated; a pending value is one category."""
     patterns = Patterns.from_table(pairs, raters=("R1", "R2"))
-    value = cohen_kappa(patterns, resamples=0).value
+    value = cohen_kappa(patterns, intervals=False).value
     return patterns.n_units, None if value is None else round(value, 4)
 
 

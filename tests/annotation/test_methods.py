@@ -46,7 +46,7 @@ SYMPTOM = Dimension(
     reason="two raters rated everything.",
     words=[("landis_koch", "almost perfect", "substantial")],
     left_out=[("skipped", 3)],
-    ci_method="bootstrap",
+    ci_method="effective_sample",
 )
 FACTS = Facts(
     study="Faults",
@@ -100,8 +100,8 @@ was “two raters rated everything”. Agreement on Symptom before discussion wa
 n = 120 units, 2 raters. This reaches the threshold of 0.80, but the 95% CI includes lower values. By round, Cohen’s \
 κ on Symptom was 0.50 (pilot round 1, n = 20 units) and 0.86 (round 2, n = 100 units). Agreement on Symptom after \
 discussion was Cohen’s κ = 0.95, 95% CI [0.91, 0.98], n = 120 units, 2 raters, which is no measure of reliability. \
-For Symptom, 3 units were excluded because the other rater skipped the item. Confidence intervals are percentile \
-bootstrap intervals over units (1,000 resamples, seed 0; Concord 0.1.0).
+For Symptom, 3 units were excluded because the other rater skipped the item. Confidence intervals are beta intervals \
+by the effective number of units, after Korn and Graubard 1998 (Concord 0.1.0).
 
 Five submissions of 243 were revised after raters could see each other’s labels. Nineteen disagreements were resolved: \
 17 discussed in writing; 2 by a third rater. Resolutions were entered by R1 and 1 person who did not label.

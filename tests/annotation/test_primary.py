@@ -53,13 +53,13 @@ def value(entry: dict[str, Any], name: str) -> Any:
 def test_fixed_weights_and_metric_hold_in_entry_headline_and_gate_unless_others_are_asked_for() -> None:
     fixed = {"coefficient": "weighted_kappa", "threshold": 0.5, "weights": "linear", "metric": "interval"}
     study = severity({**fixed, "reason": "Neighbouring  severities are near misses."})
-    linear = weighted_kappa(PATTERNS, "linear", resamples=0).value
-    quadratic = weighted_kappa(PATTERNS, "quadratic", resamples=0).value
+    linear = weighted_kappa(PATTERNS, "linear", intervals=False).value
+    quadratic = weighted_kappa(PATTERNS, "quadratic", intervals=False).value
     assert linear != quadratic
     entry = entry_of(study)
     assert value(entry, "weighted_kappa") == pytest.approx(linear)
     assert value(entry, "krippendorff_alpha") == pytest.approx(
-        krippendorff_alpha(PATTERNS, "interval", resamples=0).value
+        krippendorff_alpha(PATTERNS, "interval", intervals=False).value
     )
     assert (entry["weights"], entry["metric"]) == ("linear", "interval")
     other = entry_of(study, weights="quadratic", metric="nominal")
@@ -75,8 +75,8 @@ def test_a_matrix_of_weights_counts_in_the_order_of_its_scale() -> None:
     study = severity({"coefficient": "gwet_ac2", "weights": MATRIX})
     entry = entry_of(study)
     assert entry["weights"] == "custom"
-    assert value(entry, "weighted_kappa") == pytest.approx(weighted_kappa(PATTERNS, MATRIX, resamples=0).value)
-    assert value(entry, "gwet_ac2") == pytest.approx(gwet_ac2(PATTERNS, MATRIX, resamples=0).value)
+    assert value(entry, "weighted_kappa") == pytest.approx(weighted_kappa(PATTERNS, MATRIX, intervals=False).value)
+    assert value(entry, "gwet_ac2") == pytest.approx(gwet_ac2(PATTERNS, MATRIX, intervals=False).value)
     assert Study.objects.get().primary["severity"]["scale"] == ["low", "middle", "high"]
 
 

@@ -33,5 +33,5 @@ def printed_error(found: Coefficient, patterns: Patterns, weights: Any = "identi
     if tallies.pairable.all():
         return found.se
     seen = np.where(tallies.pairable, n / tallies.paired(tallies.counts)[0], 0.0)
-    linear = estimator.influence() + estimator.point() * (seen - 1)
+    linear = n * estimator.moves(tallies.counts)[0] + estimator.point() * (seen - 1)
     return float(np.sqrt(counts @ linear**2 / (n * (n - 1))))

@@ -29,7 +29,7 @@ def full_table(patterns: Patterns, first: int, second: int) -> np.ndarray:
 def test_alpha_is_that_of_the_krippendorff_package(table: Table, metric: str):
     import krippendorff
 
-    ours = agreement.krippendorff_alpha(Patterns.from_table(table), metric, resamples=0).value
+    ours = agreement.krippendorff_alpha(Patterns.from_table(table), metric, intervals=False).value
     data = np.array([[np.nan if value is None else value for value in row] for row in table], dtype=float).T
     used = {value for row in table if sum(v is not None for v in row) > 1 for value in row if value is not None}
     if len(used) < 2:
@@ -46,9 +46,9 @@ def test_cohen_and_weighted_kappa_are_those_of_scikit_learn(table: Table, weight
 
     patterns = Patterns.from_table(table, categories=CATEGORIES)
     ours = (
-        agreement.weighted_kappa(patterns, weights, resamples=0)
+        agreement.weighted_kappa(patterns, weights, intervals=False)
         if weights
-        else agreement.cohen_kappa(patterns, resamples=0)
+        else agreement.cohen_kappa(patterns, intervals=False)
     )
     both = [row for row in table if None not in row]
     assume(both)
@@ -67,7 +67,7 @@ def test_standard_error_of_kappa_is_that_of_statsmodels(table: Table, weights: s
     from statsmodels.stats.inter_rater import cohens_kappa
 
     patterns = Patterns.from_table(table, categories=CATEGORIES)
-    ours = agreement.weighted_kappa(patterns, weights, resamples=0)
+    ours = agreement.weighted_kappa(patterns, weights, intervals=False)
     assume(ours.value is not None and patterns.n_units > 1)
     options = {} if weights == "identity" else {"wt": weights}
     with warnings.catch_warnings():
@@ -86,7 +86,7 @@ def test_weights_may_be_lopsided_as_in_statsmodels(table: Table, apart: list[flo
     patterns = Patterns.from_table(table, categories=CATEGORIES)
     disagreement = np.zeros((4, 4))
     disagreement[~np.eye(4, dtype=bool)] = apart
-    ours = agreement.weighted_kappa(patterns, 1 - disagreement, resamples=0)
+    ours = agreement.weighted_kappa(patterns, 1 - disagreement, intervals=False)
     assume(ours.value is not None and patterns.n_units > 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -102,10 +102,10 @@ def test_fleiss_and_brennan_prediger_are_those_of_statsmodels(table: Table):
 
     patterns = Patterns.from_table(table, categories=CATEGORIES)
     counts = np.array([[row.count(category) for category in CATEGORIES] for row in table])
-    ours = agreement.brennan_prediger(patterns, resamples=0).value
+    ours = agreement.brennan_prediger(patterns, intervals=False).value
     assert ours == pytest.approx(fleiss_kappa(counts, method="randolph"), abs=1e-9)
     if (counts.sum(axis=0) > 0).sum() > 1:
-        ours = agreement.fleiss_kappa(patterns, resamples=0).value
+        ours = agreement.fleiss_kappa(patterns, intervals=False).value
         assert ours == pytest.approx(fleiss_kappa(counts, method="fleiss"), abs=1e-9)
 
 
@@ -119,11 +119,11 @@ def test_percent_scott_and_cohen_are_those_of_nltk(table: Table):
         [(str(rater), unit, value) for unit, row in enumerate(table) for rater, value in enumerate(row)]
     )
     patterns = Patterns.from_table(table)
-    assert agreement.percent_agreement(patterns, resamples=0).value == pytest.approx(task.avg_Ao(), abs=1e-9)
-    assert agreement.scott_pi(patterns, resamples=0).value == pytest.approx(task.pi(), abs=1e-9)
-    assert agreement.brennan_prediger(patterns, resamples=0).value == pytest.approx(task.S(), abs=1e-9)
+    assert agreement.percent_agreement(patterns, intervals=False).value == pytest.approx(task.avg_Ao(), abs=1e-9)
+    assert agreement.scott_pi(patterns, intervals=False).value == pytest.approx(task.pi(), abs=1e-9)
+    assert agreement.brennan_prediger(patterns, intervals=False).value == pytest.approx(task.S(), abs=1e-9)
     if min(len(set(side)) for side in zip(*table, strict=True)) > 1:
-        assert agreement.cohen_kappa(patterns, resamples=0).value == pytest.approx(task.kappa(), abs=1e-9)
+        assert agreement.cohen_kappa(patterns, intervals=False).value == pytest.approx(task.kappa(), abs=1e-9)
 
 
 @QUICK
@@ -132,7 +132,7 @@ def test_alpha_of_many_raters_with_gaps_is_that_of_the_krippendorff_package(tabl
     import krippendorff
 
     patterns = Patterns.from_table(table)
-    ours = agreement.krippendorff_alpha(patterns, metric, resamples=0).value
+    ours = agreement.krippendorff_alpha(patterns, metric, intervals=False).value
     assume(ours is not None)
     data = np.array([[np.nan if value is None else value for value in row] for row in table], dtype=float).T
     assert ours == pytest.approx(krippendorff.alpha(data, level_of_measurement=metric), abs=1e-9)
@@ -145,7 +145,7 @@ def test_tables_of_billions_of_units_have_the_kappa_and_the_error_of_statsmodels
 
     table = np.array(counts).reshape(3, 3)
     patterns = Patterns.from_counts([((a, b), table[a, b]) for a in range(3) for b in range(3)], categories=range(3))
-    ours = agreement.weighted_kappa(patterns, weights or "identity", resamples=0)
+    ours = agreement.weighted_kappa(patterns, weights or "identity", intervals=False)
     assume(ours.value is not None and patterns.n_units > 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -172,7 +172,7 @@ def test_alpha_over_sets_is_that_of_nltk_with_masi_and_jaccard(table: Table):
         if value is not None
     ]
     for metric, distance in (("masi", masi_distance), ("jaccard", jaccard_distance)):
-        ours = agreement.krippendorff_alpha(Patterns.from_table(table), metric, resamples=0).value
+        ours = agreement.krippendorff_alpha(Patterns.from_table(table), metric, intervals=False).value
         assert ours == pytest.approx(AnnotationTask(triples, distance=distance).alpha(), abs=1e-9)
 
 
@@ -183,5 +183,5 @@ def test_hundreds_of_thousands_of_units_as_counts_equal_the_krippendorff_package
     patterns = Patterns.from_counts(rows)
     number = {"a": 1.0, "b": 2.0, "c": 3.0, None: math.nan}
     data = np.array([[number[value] for value in row] for row, n in rows for _ in range(n)]).T
-    ours = agreement.krippendorff_alpha(patterns, resamples=0).value
+    ours = agreement.krippendorff_alpha(patterns, intervals=False).value
     assert ours == pytest.approx(krippendorff.alpha(data, level_of_measurement="nominal"), abs=1e-12)

@@ -46,9 +46,9 @@ def test_each_question_of_each_round_has_the_kappa_that_others_recomputed(
 ) -> None:
     expected = json.loads((LIU / "computed.json").read_text())[f"round_{number}"][name]
     patterns = Patterns.from_table(pairs(number, column, kind))
-    kappa = cohen_kappa(patterns, resamples=0)
+    kappa = cohen_kappa(patterns, intervals=False)
     assert patterns.n_units == expected["n"]
-    assert percent_agreement(patterns, resamples=0).value == pytest.approx(expected["po"], abs=1e-12)
+    assert percent_agreement(patterns, intervals=False).value == pytest.approx(expected["po"], abs=1e-12)
     assert kappa.value == pytest.approx(expected["kappa"], abs=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_the_whole_path_of_each_round_has_the_kappa_and_alpha_that_others_recomp
     single = [raters for raters in paths(number).values() if all(len(rows) == 1 for rows in raters.values())]
     patterns = Patterns.from_table([(raters["rater1"][0], raters["rater2"][0]) for raters in single])
     assert patterns.n_units == expected["full_path"]["n"]
-    kappa, alpha = cohen_kappa(patterns, resamples=0), krippendorff_alpha(patterns, resamples=0)
+    kappa, alpha = cohen_kappa(patterns, intervals=False), krippendorff_alpha(patterns, intervals=False)
     assert kappa.value == pytest.approx(expected["full_path"]["kappa"], abs=1e-12)
     assert alpha.value == pytest.approx(expected["full_path_alpha"], abs=1e-12)
 
@@ -84,4 +84,4 @@ def test_all_bugs_of_an_issue_as_a_set_have_the_alpha_that_others_recomputed(num
         ("masi", expected["masi_alpha_full_path_sets"]["alpha"]),
         ("jaccard", expected["jaccard_alpha_full_path_sets"]),
     ):
-        assert krippendorff_alpha(patterns, metric, resamples=0).value == pytest.approx(value, abs=1e-9)
+        assert krippendorff_alpha(patterns, metric, intervals=False).value == pytest.approx(value, abs=1e-9)

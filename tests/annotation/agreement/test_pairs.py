@@ -63,7 +63,7 @@ def test_sets_are_taken_apart_for_agreement_by_category():
 def test_a_low_kappa_is_told_apart_by_prevalence_and_bias(cells, kappa: float, expected: dict):
     outcomes = [("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]
     patterns = Patterns.from_counts(zip(outcomes, cells, strict=True), categories=["yes", "no"])
-    assert agreement.cohen_kappa(patterns, resamples=0).value == pytest.approx(kappa, abs=0.005)
+    assert agreement.cohen_kappa(patterns, intervals=False).value == pytest.approx(kappa, abs=0.005)
     yes, no = agreement.by_category(patterns)
     assert {name: yes[name] for name in expected} == pytest.approx(expected, abs=0.005)
     assert no["positive"] == yes["negative"] and no["negative"] == yes["positive"]
@@ -85,7 +85,7 @@ def test_each_category_has_the_numbers_of_the_question_whether_it_was_said(table
             assert each["prevalence"] is each["bias"] is each["pabak"] is None
             assert "two raters" in each["undefined"]
             continue
-        assert each["pabak"] == pytest.approx(agreement.brennan_prediger(alone, resamples=0).value)
+        assert each["pabak"] == pytest.approx(agreement.brennan_prediger(alone, intervals=False).value)
         first, second = (
             [row[column] for row in said if sum(value is not None for value in row) > 1] for column in patterns.active
         )
@@ -167,9 +167,9 @@ def test_each_pair_of_raters_has_the_kappa_of_those_two_alone(table: Table):
                 assert pair is None
                 continue
             alone = Patterns.from_table(both)
-            kappa = agreement.cohen_kappa(alone, resamples=0).value
+            kappa = agreement.cohen_kappa(alone, intervals=False).value
             assert pair["cohen_kappa"] == (None if kappa is None else pytest.approx(kappa, abs=1e-9))
-            percent = agreement.percent_agreement(alone, resamples=0).value
+            percent = agreement.percent_agreement(alone, intervals=False).value
             assert pair["percent_agreement"] == pytest.approx(percent, abs=1e-9)
             assert pair["n"] == len(both)
     assert not found
@@ -189,8 +189,8 @@ def test_pairs_of_many_raters_are_pooled_in_bounded_pieces(monkeypatch):
 def test_a_confused_pair_costs_what_agreement_gains_when_its_two_are_one(table: Table):
     def both(rows: Table) -> tuple[float | None, float | None]:
         patterns = Patterns.from_table(rows)
-        alpha = agreement.krippendorff_alpha(patterns, resamples=0).value
-        return alpha, agreement.percent_agreement(patterns, resamples=0).value
+        alpha = agreement.krippendorff_alpha(patterns, intervals=False).value
+        return alpha, agreement.percent_agreement(patterns, intervals=False).value
 
     pairs = agreement.confused_pairs(Patterns.from_table(table))
     cells = [each for each in agreement.confusion(Patterns.from_table(table)) if each["a"] != each["b"]]
@@ -216,7 +216,7 @@ LEVELS = ["low", "some", "high", "worst"]
 def confused(table: Table, kind: str, **how) -> dict[tuple[str, str], dict]:
     rows = [[None if value is None else LEVELS[value - 1] for value in row] for row in table]
     patterns = Patterns.from_table(rows, categories=LEVELS)
-    found = agreement.summary(patterns, kind=kind, resamples=0, **how)["confused_pairs"]
+    found = agreement.summary(patterns, kind=kind, intervals=False, **how)["confused_pairs"]
     return {(each["a"], each["b"]): each for each in found}
 
 
@@ -248,7 +248,7 @@ def test_merging_levels_gains_what_weighted_kappa_of_fewer_levels_gains(table: T
         first, second = LEVELS.index(a) + 1, LEVELS.index(b) + 1
         merged = [[value if value is None or value < second else value - 1 for value in row] for row in table]
         before, after = (
-            agreement.weighted_kappa(Patterns.from_table(rows, categories=range(1, k + 1)), resamples=0).value
+            agreement.weighted_kappa(Patterns.from_table(rows, categories=range(1, k + 1)), intervals=False).value
             for rows, k in ((table, 4), (merged, 3))
         )
         assert second == first + 1 and each["gain"] == pytest.approx(after - before, abs=1e-9)
@@ -259,13 +259,13 @@ def test_merging_in_a_tree_needs_one_place_for_both():
     rows = [(("crash", "hang"), 6), (("crash", "late"), 5), (("f", "crash"), 4), (("hang", "hang"), 9)]
     rows += [(("crash", "crash"), 9), (("slow", "slow"), 3), (("late", "late"), 3)]
     patterns = Patterns.from_counts(rows)
-    told = agreement.summary(patterns, kind="single", metric="tree", paths=paths, resamples=0)
+    told = agreement.summary(patterns, kind="single", metric="tree", paths=paths, intervals=False)
     found = {(each["a"], each["b"]): each for each in told["confused_pairs"]}
     assert "neither side by side" in found["crash", "late"]["undefined"]
 
     def alpha(changed: dict[str, str]) -> float:
         merged = [(tuple(changed.get(value, value) for value in pattern), n) for pattern, n in rows]
-        return agreement.krippendorff_alpha(Patterns.from_counts(merged), "tree", paths=paths, resamples=0).value
+        return agreement.krippendorff_alpha(Patterns.from_counts(merged), "tree", paths=paths, intervals=False).value
 
     assert found["crash", "hang"]["gain"] == pytest.approx(alpha({"hang": "crash"}) - alpha({}))
     assert found["crash", "f"]["gain"] == pytest.approx(alpha({"crash": "f"}) - alpha({}))
@@ -274,10 +274,10 @@ def test_merging_in_a_tree_needs_one_place_for_both():
 def test_two_sets_are_never_one_and_a_proposal_is_no_level():
     sets = Patterns.from_counts([(({"a"}, {"a", "b"}), 4), (({"a"}, {"a"}), 9), (({"b"}, {"b"}), 9)])
     for metric, is_told in (("masi", False), ("nominal", True)):
-        (pair,) = agreement.summary(sets, kind="multi", metric=metric, resamples=0)["confused_pairs"]
+        (pair,) = agreement.summary(sets, kind="multi", metric=metric, intervals=False)["confused_pairs"]
         assert (pair["gain"] is not None) is is_told and bool(pair["undefined"]) is not is_told
     levels = Patterns.from_counts([(("low", "PENDING"), 3), (("low", "high"), 2), (("low", "low"), 4)])
-    found = agreement.summary(levels, kind="ordinal", apart=["PENDING"], resamples=0)["confused_pairs"]
+    found = agreement.summary(levels, kind="ordinal", apart=["PENDING"], intervals=False)["confused_pairs"]
     assert {each["undefined"] for each in found if "PENDING" in (each["a"], each["b"])} == {
         "“PENDING” has no place on the scale."
     }
@@ -315,7 +315,7 @@ def test_a_rater_stands_beside_themselves_at_another_time():
             "R3": Patterns.from_table([["a", None]]),
         }
     )
-    kappa = agreement.cohen_kappa(Patterns.from_table(earlier_later), resamples=0).value
+    kappa = agreement.cohen_kappa(Patterns.from_table(earlier_later), intervals=False).value
     assert found == [
         {"rater": "R1", "cohen_kappa": pytest.approx(kappa), "percent_agreement": 0.75, "n": 4, "undefined": None},
         {

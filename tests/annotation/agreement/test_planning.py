@@ -10,7 +10,7 @@ PILOT = [(("a", "a"), 20), (("a", "b"), 6), (("b", "b"), 14), (("b", "c"), 3), (
 
 
 def errors(rows) -> dict[str, tuple[int, float]]:
-    entry = summary(Patterns.from_counts(rows), kind="ordinal", metric="interval", resamples=0)
+    entry = summary(Patterns.from_counts(rows), kind="ordinal", metric="interval", intervals=False)
     return {each["name"]: (entry["units"], each["se"]) for each in entry["coefficients"] if each["se"] is not None}
 
 

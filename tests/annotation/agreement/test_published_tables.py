@@ -18,8 +18,8 @@ def ids(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def found(name: str, patterns: agreement.Patterns) -> agreement.Coefficient:
     if name in ("linear", "quadratic"):
-        return agreement.weighted_kappa(patterns, name, resamples=0)
-    return getattr(agreement, name)(patterns, resamples=0)
+        return agreement.weighted_kappa(patterns, name, intervals=False)
+    return getattr(agreement, name)(patterns, intervals=False)
 
 
 def printed(value: float) -> float:
@@ -42,7 +42,7 @@ def test_weighted_kappa_takes_a_matrix_of_weights():
     by_steps_apart = np.array(case["custom"]["disagreement_by_steps_apart"])
     step = np.arange(len(by_steps_apart))
     weights = 1 - by_steps_apart[np.abs(step[:, None] - step[None, :])] / by_steps_apart.max()
-    value = agreement.weighted_kappa(patterns_of(case), weights, resamples=0).value
+    value = agreement.weighted_kappa(patterns_of(case), weights, intervals=False).value
     assert value == pytest.approx(case["custom"]["value"], abs=1e-6)
 
 
@@ -59,8 +59,8 @@ def test_conger_differs_from_fleiss_and_light_is_the_mean_over_pairs():
     case = read("fleiss")["by_subject"]
     patterns = patterns_of(case)
     kappas = [pair["cohen_kappa"] for pair in agreement.by_pair(patterns)]
-    assert agreement.conger_kappa(patterns, resamples=0).value == pytest.approx(0.4418, abs=0.00005)
-    assert agreement.fleiss_kappa(patterns, resamples=0).value == pytest.approx(0.4302, abs=0.00005)
+    assert agreement.conger_kappa(patterns, intervals=False).value == pytest.approx(0.4418, abs=0.00005)
+    assert agreement.fleiss_kappa(patterns, intervals=False).value == pytest.approx(0.4302, abs=0.00005)
     assert np.mean(kappas) == pytest.approx(case["expected"]["light_kappa"], abs=0.0005)
 
 
@@ -76,11 +76,11 @@ def test_gwets_data_give_his_values_and_standard_errors_under_all_weights(row):
         every = np.arange(len(patterns.categories))
         left, right = np.repeat(every, len(every)), np.tile(every, len(every))
         distance = distance_by_weights(given, patterns.categories).pairwise(left, right)
-        coefficient = agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), resamples=0)
+        coefficient = agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), intervals=False)
     elif name == "gwet_ac2":
-        coefficient = agreement.gwet_ac2(patterns, given, resamples=0)
+        coefficient = agreement.gwet_ac2(patterns, given, intervals=False)
     else:
-        coefficient = getattr(agreement, name)(patterns, weights=given, resamples=0)
+        coefficient = getattr(agreement, name)(patterns, weights=given, intervals=False)
     assert coefficient.value == pytest.approx(value, abs=1e-8)
     # Lopsided weights: chance is taken in both directions here, in one there.
     assert printed_error(coefficient, patterns, given) == pytest.approx(se, abs=1e-4 if weights == "custom" else 1e-8)
@@ -104,9 +104,9 @@ def test_random_tables_with_gaps_give_what_irrcac_computed(case):
             every = np.arange(len(patterns.categories))
             left, right = np.repeat(every, len(every)), np.tile(every, len(every))
             distance = distance_by_weights(case["weights"], patterns.categories).pairwise(left, right)
-            coefficient = agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), resamples=0)
+            coefficient = agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), intervals=False)
         else:
-            coefficient = getattr(agreement, name)(patterns, weights=case["weights"], resamples=0)
+            coefficient = getattr(agreement, name)(patterns, weights=case["weights"], intervals=False)
         assert coefficient.value == pytest.approx(value, abs=1e-8)
         assert printed_error(coefficient, patterns, case["weights"]) == pytest.approx(se, abs=1e-8)
 
@@ -114,7 +114,7 @@ def test_random_tables_with_gaps_give_what_irrcac_computed(case):
 @pytest.mark.parametrize("case", ids(read("krippendorff")["cases"]))
 def test_alpha_gives_the_published_values_under_each_metric(case):
     for metric, value in case["expected"].items():
-        coefficient = agreement.krippendorff_alpha(patterns_of(case), metric, resamples=0)
+        coefficient = agreement.krippendorff_alpha(patterns_of(case), metric, intervals=False)
         if value is None:
             assert coefficient.value is None
             assert "one category" in coefficient.undefined

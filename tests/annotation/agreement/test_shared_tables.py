@@ -59,7 +59,7 @@ def from_triples(triples: list[list[Any]]) -> Patterns:
 
 
 def value(name: str, patterns: Patterns, *more: Any) -> float | None:
-    found: Coefficient = getattr(agreement, name)(patterns, *more, resamples=0)
+    found: Coefficient = getattr(agreement, name)(patterns, *more, intervals=False)
     return found.value
 
 
@@ -81,9 +81,9 @@ def test_two_raters_have_the_printed_kappa_standard_error_and_interval():
             continue
         patterns = from_cells(case["table"])
         found = (
-            agreement.weighted_kappa(patterns, by_steps(case["weights"], len(case["table"])), resamples=0)
+            agreement.weighted_kappa(patterns, by_steps(case["weights"], len(case["table"])), intervals=False)
             if "weights" in case
-            else agreement.cohen_kappa(patterns, resamples=0)
+            else agreement.cohen_kappa(patterns, intervals=False)
         )
         assert found.value == near(case["expected"]["kappa"]), case["id"]
         assert found.value == pytest.approx(case["computed_here"]["kappa"], abs=1e-12), case["id"]
@@ -161,11 +161,11 @@ def by_weights(name: str, patterns: Patterns, weights: Any) -> Coefficient:
         every = np.arange(len(patterns.categories))
         left, right = np.repeat(every, len(every)), np.tile(every, len(every))
         distance = distance_by_weights(weights, patterns.categories).pairwise(left, right)
-        return agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), resamples=0)
+        return agreement.krippendorff_alpha(patterns, distance.reshape(len(every), -1), intervals=False)
     if name == "gwet_ac1" and not (isinstance(weights, str) and weights == "identity"):
-        return agreement.gwet_ac2(patterns, weights, resamples=0)
+        return agreement.gwet_ac2(patterns, weights, intervals=False)
     more = {} if isinstance(weights, str) and weights == "identity" else {"weights": weights}
-    return getattr(agreement, name)(patterns, **more, resamples=0)
+    return getattr(agreement, name)(patterns, **more, intervals=False)
 
 
 def test_gwets_raw_data_have_his_values_standard_errors_and_intervals_under_all_weights():
@@ -254,7 +254,7 @@ def test_nltks_cases_have_their_alphas_and_one_category_none():
             continue  # The wrong way, as the file says: null taken as a category.
         patterns = from_triples(case.get("triples") or case["triples_sets"])
         metric = "masi" if "triples_sets" in case else "nominal"
-        found = agreement.krippendorff_alpha(patterns, metric, resamples=0)
+        found = agreement.krippendorff_alpha(patterns, metric, intervals=False)
         if case["id"] in UNDEFINED:
             assert found.value is None
             assert "one category" in found.undefined

@@ -34,7 +34,7 @@ def patterns_of(counts: dict[tuple[int, int], int]) -> Patterns:
 
 
 def measured(name: str, patterns: Patterns) -> Any:
-    return getattr(agreement, name)(patterns, resamples=0)
+    return getattr(agreement, name)(patterns, intervals=False)
 
 
 def jackknife(name: str, counts: dict[tuple[int, int], int]) -> float:

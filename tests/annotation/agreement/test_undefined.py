@@ -21,7 +21,7 @@ def by_name(entry: dict) -> dict[str, dict]:
 
 def assert_undefined(coefficient: dict, *words: str) -> None:
     assert coefficient["value"] is None
-    assert coefficient["se"] is coefficient["ci_low"] is coefficient["ci_high"] is coefficient["ci_method"] is None
+    assert all(coefficient[key] is None for key in ("se", "ci_low", "ci_high", "ci_method", "ci_undefined"))
     assert coefficient["undefined"].endswith(".")
     for word in words:
         assert word in coefficient["undefined"]
@@ -65,7 +65,7 @@ def test_with_one_category_used_only_percent_agreement_has_a_value(kind: str):
 
 
 def test_cohen_scott_and_weighted_kappa_send_three_raters_to_the_pairs():
-    found = by_name(summary(Patterns.from_table([[1, 2, 1], [2, 2, 2], [1, 1, 3]]), kind="ordinal", resamples=10))
+    found = by_name(summary(Patterns.from_table([[1, 2, 1], [2, 2, 2], [1, 1, 3]]), kind="ordinal"))
     for name in ("cohen_kappa", "weighted_kappa", "scott_pi"):
         assert_undefined(found[name], "exactly two raters", "3", "pairs")
     assert all(found[name]["value"] is not None for name in set(found) - {"cohen_kappa", "weighted_kappa", "scott_pi"})
@@ -74,14 +74,14 @@ def test_cohen_scott_and_weighted_kappa_send_three_raters_to_the_pairs():
 def test_a_third_rater_who_never_met_another_does_not_undo_cohens_kappa():
     pair = [["a", "a", None], ["a", "b", None], ["b", "b", None]]
     alone = [[None, None, "a"], [None, None, "b"]]
-    kappa = agreement.cohen_kappa(Patterns.from_table(pair + alone), resamples=0)
-    assert kappa == agreement.cohen_kappa(Patterns.from_table([row[:2] for row in pair]), resamples=0)
+    kappa = agreement.cohen_kappa(Patterns.from_table(pair + alone), intervals=False)
+    assert kappa == agreement.cohen_kappa(Patterns.from_table([row[:2] for row in pair]), intervals=False)
 
 
 @pytest.mark.parametrize("kind", ["single", "boolean", "multi", "text"])
 def test_weighted_coefficients_need_an_order(kind: str):
     values = [frozenset("a"), frozenset("b")] if kind == "multi" else ["a", "b"]
-    found = by_name(summary(Patterns.from_table([values, values[:1] * 2]), kind=kind, resamples=10))
+    found = by_name(summary(Patterns.from_table([values, values[:1] * 2]), kind=kind))
     for name in ("weighted_kappa", "gwet_ac2"):
         assert_undefined(found[name], "order", kind)
 
@@ -105,7 +105,7 @@ def test_a_pair_in_which_one_used_one_category_only_has_no_kappa():
 
 def test_congers_kappa_with_gaps_keeps_its_value_where_one_rater_used_one_category():
     gaps = Patterns.from_counts([(("no", "no"), 41), (("no", "yes"), 6), ((None, "yes"), 9)])
-    assert agreement.conger_kappa(gaps, resamples=0).value is not None
+    assert agreement.conger_kappa(gaps, intervals=False).value is not None
 
 
 def test_a_value_and_a_standard_error_are_never_dust():
@@ -114,9 +114,9 @@ def test_a_value_and_a_standard_error_are_never_dust():
         [(("a", "a"), 21), (("a", "b"), 49), (("b", "a"), 9), (("b", "b"), 21)], raters=["R1", "R2"]
     )
     for name in ("cohen_kappa", "conger_kappa", "weighted_kappa"):
-        assert getattr(agreement, name)(independent, resamples=0).value == 0
+        assert getattr(agreement, name)(independent, intervals=False).value == 0
     for name in agreement.COEFFICIENTS:
-        assert getattr(agreement, name)(Patterns.from_counts(PERFECT), resamples=0).se == 0, name
+        assert getattr(agreement, name)(Patterns.from_counts(PERFECT), intervals=False).se == 0, name
 
 
 PERFECT = [(("a", "a"), 71), (("b", "b"), 43), (("c", "c"), 36)]
@@ -162,7 +162,7 @@ def test_an_item_that_recurs_counts_once_in_the_exact_bound():
 def test_one_unit_has_a_value_but_no_standard_error():
     patterns = Patterns.from_table([["a", "b"]])
     for name in ("fleiss_kappa", "scott_pi", "krippendorff_alpha", "gwet_ac1", "percent_agreement"):
-        coefficient = getattr(agreement, name)(patterns, resamples=0)
+        coefficient = getattr(agreement, name)(patterns, intervals=False)
         assert coefficient.value is not None
         assert coefficient.se is None
 
@@ -173,16 +173,18 @@ def test_alpha_with_a_distance_of_0_everywhere_says_that_nothing_is_expected():
     assert "No disagreement is to be expected" in alpha.undefined
 
 
-def test_resamples_without_a_value_are_left_out():
-    rarely_undefined = agreement.cohen_kappa(Patterns.from_counts([(("a", "b"), 98), (("b", "a"), 2)]))
-    assert rarely_undefined.ci_method == "bootstrap"
+def test_one_unit_has_no_interval_and_the_reason():
+    found = by_name(summary(Patterns.from_table([["a", "b"]]), kind="single"))["scott_pi"]
+    assert found["value"] == -1
+    assert found["ci_low"] is found["ci_high"] is found["ci_method"] is None
+    assert found["ci_undefined"] == "One unit with two ratings is too few for a confidence interval."
 
 
 @QUICK
 @given(rating_tables(units=6))
 def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
     for kind in ("single", "ordinal", "number"):
-        entry = summary(Patterns.from_table(table), kind=kind, resamples=15)
+        entry = summary(Patterns.from_table(table), kind=kind)
         assert json.loads(json.dumps(entry, allow_nan=False)) == entry
         for coefficient in entry["coefficients"]:
             assert (coefficient["value"] is None) == (coefficient["undefined"] is not None)

@@ -66,8 +66,9 @@ SCALES = {
 }
 PHRASES = {
     "exact one-sided Clopper-Pearson bounds, where all ratings agree": None,
-    "percentile bootstrap intervals over units": False,
-    "percentile bootstrap intervals over units, an item labeled in several rounds being one cluster": True,
+    "beta intervals by the effective number of units, after Korn and Graubard 1998": False,
+    "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in several rounds "
+    "being one cluster": True,
 }
 """How intervals are computed, where this checker computes them as well: whether with clusters, None: it may be."""
 DEFAULT = ("Krippendorff’s α", 0.8)
@@ -483,11 +484,7 @@ class Checker:
         self.expect(0 < number(n) <= most, claim, most)
         self.seen.setdefault("excluded", []).append((key, number(n)))
 
-    def computed(
-        self, claim: str, titles: str | None, how: str, resamples: str | None, seed: str | None, software: str
-    ) -> None:
-        if resamples and seed:
-            self.same(claim, (number(resamples), int(seed)), (statistics.RESAMPLES, statistics.SEED))
+    def computed(self, claim: str, titles: str | None, how: str, software: str) -> None:
         self.same(claim, software, self.rows.software)
         self.expect(how in PHRASES, claim, "a method that this checker does not compute")
         for key, when, low, high, of in self.seen.get("agreement", []):
@@ -879,14 +876,8 @@ class Checker:
         )
         if caption is not None:
             self.same(caption[0][:80], caption[1], self.rows.study["title"])
-            for resamples, seed, software in re.findall(
-                r"\(([\d,]+) resamples, seed (\d+); (Concord [^)]+)\)", caption[2]
-            ):
-                self.same(
-                    "caption",
-                    (number(resamples), int(seed), software),
-                    (statistics.RESAMPLES, statistics.SEED, self.rows.software),
-                )
+            for software in re.findall(r"\((Concord [^)]+)\)", caption[2]):
+                self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
         return self.complaints
@@ -1018,7 +1009,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
-    (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((?:([\d,]+) resamples, seed (\d+); )?(Concord [^)]+)\)\.", Checker.computed),
+    (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((Concord [^)]+)\)\.", Checker.computed),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

@@ -33,8 +33,6 @@ LIES: list[Lie] = [
     (FACTS, "dimensions.0.n_categories", None, lambda n: n + 1),
     (FACTS, "dimensions.0.before.units", None, lambda n: n + 1),
     (FACTS, "dimensions.1.left_out.0", None, lambda pair: (pair[0], pair[1] + 1)),
-    (FACTS, "resamples", None, lambda n: 2000),
-    (FACTS, "seed", None, lambda n: 7),
     # Values in the facts
     (FACTS, "dimensions.0.before.value", None, lambda value: value + 0.06),
     (FACTS, "dimensions.1.before.value", None, lambda value: 0.95),
@@ -83,7 +81,7 @@ LIES: list[Lie] = [
     (SENTENCE, "agreement", "before discussion", "after discussion"),
     (SENTENCE, "agreement", ", which is no measure of reliability", ""),
     (SENTENCE, "headline", "before it was opened", "before any label was given"),
-    (SENTENCE, "computed", "over units", "over items"),
+    (SENTENCE, "computed", "Korn and Graubard 1998", "Clopper and Pearson 1934"),
     (SENTENCE, "entered_by", "who did not label", "who labeled"),
     (SENTENCE, "gate", "opened after", "opened although"),
     (SENTENCE, "by_round", "pilot round", "round"),

@@ -1,0 +1,169 @@
+"""Confidence intervals of coefficients by the effective sample size, and the quantiles of the beta distribution.
+
+1 − coefficient is a share of the largest disagreement that there can be. Its linearized variance gives the number of
+units that a binomial share with this variance would have, and the beta interval of that share is the interval (Korn and
+Graubard 1998, Survey Methodology 24:193–201). Three details are Concord's own, and tests/annotation/agreement/
+test_coverage.py shows from 30 units on how often such intervals hold the true value:
+
+* the variance is that of the data and one more unit (`added_units`), so that it is never 0;
+* where few units contribute, the effective size is reduced by a quantile of Student's t, as for an estimated variance;
+* the beta distributions lie halfway between those of Clopper and Pearson 1934 and those of Jeffreys.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .clusters import Clusters
+from .estimators import TINY, Estimator
+from .metrics import Floats
+from .patterns import NONE, Ints, Patterns
+
+LEVEL = 0.95
+Z = 1.959963984540054
+QUARTER = 0.25
+"""0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys."""
+STEPS, TERMS = 200, 20_000
+
+
+def added_units(patterns: Patterns) -> tuple[Ints, Floats]:
+    """M × R patterns and their weights, together one unit: half of it agrees, half has one rater who differs.
+
+    Each of the K categories given has the same part. A unit has as many ratings as units with at least two have on the
+    average, by raters in turn.
+    """
+    used, active = np.unique(patterns.values[patterns.values >= 0]), patterns.active
+    k = len(used)
+    if k < 2 or not active:
+        return np.empty((0, len(patterns.raters)), dtype=np.int32), np.empty(0)
+    r = min(max(round(patterns.n_ratings / patterns.n_units), 2), len(active))
+    rows: list[Ints] = []
+    for turn in range(3 * k):
+        row = np.full(len(patterns.raters), NONE, dtype=np.int32)
+        columns = [active[(turn + place) % len(active)] for place in range(r)]
+        # The first K agree; of the others each category meets its neighbor on either side.
+        at = turn if turn < k else (turn - k) // 2
+        row[columns] = used[at]
+        if turn >= k:
+            row[columns[(turn - k) % r]] = used[(at + (1 if (turn - k) % 2 == 0 else -1)) % k]
+        rows.append(row)
+    return np.stack(rows), np.repeat([0.5 / k, 0.25 / k], [k, 2 * k])
+
+
+def smoothed(estimator: Estimator) -> tuple[Estimator, Floats]:
+    """The estimator on its patterns and the added units, which stand last, and the weights of these."""
+    patterns = estimator.tallies.patterns
+    values, weights = added_units(patterns)
+    return estimator.on(patterns.extended(values, weights)), weights
+
+
+def effective_limits(
+    estimator: Estimator, smooth: Estimator, counts: Floats, weights: Floats, clusters: Clusters | None = None
+) -> tuple[Floats, Floats]:
+    """B lower and B upper limits for B × P counts; NaN where there are fewer than two units, or nothing varies.
+
+    `smooth` and `weights` are those of `smoothed`. With `clusters` (B is 1) their sums vary, in place of units.
+    """
+    rows, _ = estimator.compared()
+    value, largest = estimator(counts), estimator.largest(counts)
+    every = np.concatenate([counts, np.broadcast_to(weights, (len(counts), len(weights)))], axis=1)
+    moves = smooth.moves(every)
+    n, times = counts[:, rows].sum(axis=1), every
+    if clusters is not None:
+        n = np.array([float(clusters.n_with(rows))])
+        own, rest = moves[:, : counts.shape[1]], moves[:, counts.shape[1] :]
+        moves = np.concatenate([own @ clusters.members.T, rest], axis=1)
+        times = np.concatenate([clusters.counts[None, :], weights[None, :]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance, fourth = (times * moves**2).sum(axis=1), (times * moves**4).sum(axis=1)
+        largest_there = smooth.largest(every)
+        share = np.clip((1 - smooth(every)) / largest_there, 0, 1)
+        size = share * (1 - share) * largest_there**2 / variance * (n - 1) / (n + 1)
+        # How many units there would be if all contributed alike. Rare disagreements are counts, whose spread is known.
+        freedom = np.clip(variance**2 / fourth / np.maximum(share, TINY) + 2, 2, np.maximum(n - 1, 2))
+        size = size * (Z / t_quantile(freedom)) ** 2
+        agreed = np.clip((1 - value) / largest, 0, 1) * size
+        high = beta_quantile((1 + LEVEL) / 2, agreed + 1 - QUARTER, size - agreed + QUARTER)
+        low = beta_quantile((1 - LEVEL) / 2, agreed + QUARTER, size - agreed + 1 - QUARTER)
+        lower, upper = np.maximum(1 - high * largest, -1), 1 - low * largest
+    is_known = (n >= 2) & np.isfinite(size)
+    return (
+        np.where(is_known, np.minimum(lower, value), np.nan),
+        np.where(is_known, np.maximum(upper, value), np.nan),
+    )
+
+
+def effective_interval(estimator: Estimator, clusters: Clusters | None = None) -> tuple[float, float] | None:
+    """The 95% interval of a coefficient, None where there is none (see `effective_limits`)."""
+    smooth, weights = smoothed(estimator)
+    if not len(weights):
+        return None
+    low, high = effective_limits(estimator, smooth, estimator.tallies.counts, weights, clusters)
+    return None if math.isnan(low[0]) else (float(low[0]), float(high[0]))
+
+
+def clustered_error(estimator: Estimator, clusters: Clusters) -> float | None:
+    """The standard error from the sums of what the units of a cluster contribute, None with fewer than two clusters."""
+    rows, _ = estimator.compared()
+    n = clusters.n_with(rows)
+    if n < 2:
+        return None
+    sums = clusters.members @ estimator.moves(estimator.tallies.counts)[0]
+    return float(np.sqrt(clusters.counts @ sums**2 * n / (n - 1)))
+
+
+def t_quantile(freedom: Floats) -> Floats:
+    """The 97.5 percentile of Student's t."""
+    x = beta_quantile(1 - LEVEL, freedom / 2, np.full_like(freedom, 0.5))
+    return np.sqrt(freedom * (1 / x - 1))
+
+
+def beta_quantile(probability: float, a: Floats, b: Floats) -> Floats:
+    """Quantiles of beta distributions, NaN where `a` or `b` is; elementwise."""
+    return np.array([_beta_quantile(probability, float(one), float(other)) for one, other in zip(a, b, strict=True)])
+
+
+def _beta_quantile(probability: float, a: float, b: float) -> float:
+    """By Newton's method, and by halving where that leaves the bracket."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.nan
+    low, high, x = 0.0, 1.0, a / (a + b)
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    for _ in range(STEPS):
+        off = _beta_below(x, a, b) - probability
+        low, high = (low, x) if off > 0 else (x, high)
+        density = math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+        nearer = x - off / density if density else -1.0
+        if not low < nearer < high:
+            nearer = (low + high) / 2
+        if abs(nearer - x) <= 1e-14 * x:
+            break
+        x = nearer
+    return x
+
+
+def _beta_below(x: float, a: float, b: float) -> float:
+    """The regularized incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_below(1 - x, b, a)
+    log = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    # Lentz's method.
+    tiny, fraction, c, d = 1e-300, 1.0, 1.0, 0.0
+    for step in range(TERMS):
+        m = step // 2
+        if step == 0:
+            term = 1.0
+        elif step % 2 == 0:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        else:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        d = 1 / ((1 + term * d) or tiny)
+        c = (1 + term / c) or tiny
+        fraction *= c * d
+        if step and abs(c * d - 1) < 1e-15:
+            break
+    return math.exp(log) * (fraction - 1) / a
