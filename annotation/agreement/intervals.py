@@ -7,7 +7,7 @@ test_coverage.py shows from 30 units on how often such intervals hold the true v
 
 * the variance is that of the data and one more unit (`added_units`), so that it is never 0;
 * where few units contribute, the effective size is reduced by a quantile of Student's t, as for an estimated variance;
-* the beta distributions lie halfway between those of Clopper and Pearson 1934 and those of Jeffreys.
+* the beta distributions lie between those of Clopper and Pearson 1934 and those of Jeffreys (`TOWARD_JEFFREYS`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 
 from .clusters import Clusters
 from .estimators import TINY, Estimator
-from .metrics import Floats
+from .metrics import Floats, Nominal
 from .patterns import NONE, Ints, Patterns
 
 LEVEL = 0.95
 Z = 1.959963984540054
-QUARTER = 0.25
-"""0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys."""
+TOWARD_JEFFREYS, OF_DISTANCES = 0.25, 0.15
+"""0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys. Less where a few disagreements weigh most."""
 STEPS, TERMS = 200, 20_000
 
 
@@ -84,9 +84,10 @@ def effective_limits(
         # How many units there would be if all contributed alike. Rare disagreements are counts, whose spread is known.
         freedom = np.clip(variance**2 / fourth / np.maximum(share, TINY) + 2, 2, np.maximum(n - 1, 2))
         size = size * (Z / t_quantile(freedom)) ** 2
-        agreed = np.clip((1 - value) / largest, 0, 1) * size
-        high = beta_quantile((1 + LEVEL) / 2, agreed + 1 - QUARTER, size - agreed + QUARTER)
-        low = beta_quantile((1 - LEVEL) / 2, agreed + QUARTER, size - agreed + 1 - QUARTER)
+        unlike = np.clip((1 - value) / largest, 0, 1) * size
+        part = TOWARD_JEFFREYS if isinstance(estimator.distance, Nominal) else OF_DISTANCES
+        high = beta_quantile((1 + LEVEL) / 2, unlike + 1 - part, size - unlike + part)
+        low = beta_quantile((1 - LEVEL) / 2, unlike + part, size - unlike + 1 - part)
         lower, upper = np.maximum(1 - high * largest, -1), 1 - low * largest
     is_known = (n >= 2) & np.isfinite(size)
     return (

@@ -380,6 +380,10 @@ class Coefficient:
         n = self.t.counts[self.t.paired].sum()
         return None if n < 2 else float(np.sqrt(self.t.counts @ self.moves() ** 2 * n / (n - 1)))
 
+    def toward_jeffreys(self):
+        """Where the interval lies between those of Clopper and Pearson (0) and of Jeffreys (1/2)."""
+        return 0.25 if self.is_nominal else 0.15
+
     def largest(self):
         """The largest that 1 - value can be."""
         return self.worst() / self.expected()
@@ -591,6 +595,9 @@ class Alpha(Coefficient):
         seen = c @ within / n
         return float(beyond_chance(np.array(1 - seen), np.array(1 - expected)))
 
+    def toward_jeffreys(self):
+        return 0.25 if isinstance(self.distance, str) else super().toward_jeffreys()
+
     def largest(self):
         v = self.t.counts @ self.pairable
         return self.largest_of(v / v.sum(), self.distances())
@@ -768,9 +775,9 @@ def interval_of(coefficient, smooth, n_added, clusters):
     freedom = min(max(variance**2 / fourth / max(share, TINY) + 2, 2), max(n - 1, 2))
     student = math.sqrt(freedom * (1 / beta_quantile(0.05, freedom / 2, 0.5) - 1))
     size *= (1.959963984540054 / student) ** 2
-    agreed = min(max((1 - value) / largest, 0), 1) * size
-    low = max(1 - beta_quantile(0.975, agreed + 0.75, size - agreed + 0.25) * largest, -1)
-    high = 1 - beta_quantile(0.025, agreed + 0.25, size - agreed + 0.75) * largest
+    unlike, part = min(max((1 - value) / largest, 0), 1) * size, coefficient.toward_jeffreys()
+    low = max(1 - beta_quantile(0.975, unlike + 1 - part, size - unlike + part) * largest, -1)
+    high = 1 - beta_quantile(0.025, unlike + part, size - unlike + 1 - part) * largest
     return min(low, value), max(high, value)
 
 

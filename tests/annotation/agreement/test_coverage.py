@@ -31,9 +31,9 @@ UNITS = (30, 50, 100, 200, 500)
 """Units with at least two ratings."""
 TRUE = (0.4, 0.6, 0.8, 0.95)
 """Kappa of the whole population, chance from the pooled shares."""
-LEAST, MOST_MISSED, WIDEST = 0.92, 0.06, 1.3
-FEW = 3
-"""Expected units with a disagreement below which no interval is at most 1.3 times as wide as the values are spread."""
+LEAST, SURELY, MOST_MISSED, WIDEST = 0.92, 0.91, 0.06, 1.3
+FEW = 4
+"""Units with a disagreement: where fewer are expected, the spread of the values is that of a few counts from 0."""
 
 
 @dataclass(frozen=True)
@@ -173,17 +173,17 @@ class Cell:
         """Units with a disagreement."""
         return self.units * self.design.disagreement
 
-    def faults(self) -> list[str]:
-        """In which of the criteria it fails, by more than two standard errors of the simulation."""
-        slack = 2 * float(np.sqrt(LEAST * (1 - LEAST) / self.n))
+    def faults(self, slack: float) -> list[str]:
+        """In which of the criteria it fails; `slack` is in standard errors of the simulation."""
+        error = float(np.sqrt(LEAST * (1 - LEAST) / self.n))
         found = []
-        if self.held < LEAST - slack or self.held - slack < 0.91 - slack:
+        if self.held < LEAST - slack * error or self.held + (slack - 2) * error < SURELY:
             found.append("coverage")
-        if max(self.low, self.high) > MOST_MISSED + slack:
+        if max(self.low, self.high) > MOST_MISSED + slack * error:
             found.append("a tail")
         if self.printed < 0.9:
             found.append("printed")
-        if self.expected >= FEW and self.width > WIDEST + slack:
+        if self.expected >= FEW and self.width > WIDEST + slack / 100:
             found.append("width")
         return found
 
@@ -243,21 +243,22 @@ def quick_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "beta_quantile", lambda probability, a, b: betaincinv(a, b, probability))
 
 
-def faults(cells: list[tuple[Design, int]], studies: int = STUDIES) -> list[Any]:
+def faults(cells: list[tuple[Design, int]], studies: int, slack: float) -> list[Any]:
     found = [cell for design, units in cells for cell in cells_of(design, units, studies)]
-    return [(cell.faults(), cell) for cell in found if cell.faults()]
+    assert len(found) > 5 * len(cells)
+    return [(cell.faults(slack), cell) for cell in found if cell.faults(slack)]
 
 
 # A step of 11 is prime to the numbers of raters, shares and so on: every value of each is met.
 @pytest.mark.slow
 def test_intervals_hold_the_true_value_in_a_tenth_of_the_grid() -> None:
-    assert faults(GRID[3::11], OF_A_TENTH) == []
+    assert faults(GRID[3::11], OF_A_TENTH, 3) == []
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(16))
 def test_intervals_hold_the_true_value_in_the_whole_grid(part: int) -> None:
-    assert faults(GRID[50 * part : 50 * (part + 1)]) == []
+    assert faults(GRID[50 * part : 50 * (part + 1)], STUDIES, 0) == []
 
 
 @pytest.mark.parametrize(("shares", "units"), [("97/3", 50), ("97/3", 200), ("90/10", 50)])

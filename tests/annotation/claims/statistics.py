@@ -212,8 +212,9 @@ def effective(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | 
     size *= (norm.ppf(0.975) / student.ppf(0.975, freedom)) ** 2
     value = NAMES[name](t, t.counts)
     unlike = min(max((1 - value) / most, 0.0), 1.0) * size
-    low = 1 - beta.ppf(0.975, unlike + 0.75, size - unlike + 0.25) * most
-    high = 1 - beta.ppf(0.025, unlike + 0.25, size - unlike + 0.75) * most
+    part = 0.15 if "interval" in name or "MASI" in name else 0.25
+    low = 1 - beta.ppf(0.975, unlike + 1 - part, size - unlike + part) * most
+    high = 1 - beta.ppf(0.025, unlike + part, size - unlike + 1 - part) * most
     return min(max(float(low), -1.0), value), max(float(high), value)
 
 
