@@ -146,7 +146,7 @@ class Preview:
 
 
 OF_CATEGORIES = """
-SELECT rating.category_id, count(*), count(DISTINCT standing.item_id)
+SELECT rating.category_id, count(*) AS n, count(DISTINCT standing.item_id) AS n_items
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
 LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
@@ -155,7 +155,7 @@ WHERE rating.category_id IS NOT NULL AND parted.annotation_id IS NULL
 GROUP BY 1
 """
 OF_REDEFINED = """
-SELECT fate.dimension, fate.key, count(DISTINCT standing.item_id)
+SELECT fate.dimension, fate.key, count(DISTINCT standing.item_id) AS n
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
 JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[], %(keys)s::text[]) AS fate(id, dimension, key)
@@ -166,7 +166,7 @@ WHERE parted.annotation_id IS NULL
 GROUP BY 1, 2
 """
 OF_OTHERS = """
-SELECT rating.dimension_id, count(*)
+SELECT rating.dimension_id, count(*) AS n
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
 LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
@@ -174,33 +174,47 @@ LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimen
 WHERE rating.category_id IS NULL AND rating.proposal_id IS NULL AND parted.annotation_id IS NULL
 GROUP BY 1
 """
+OF_PARTED = """
+SELECT count(*) AS n FROM sets_parted parted
+JOIN annotation_rating rating ON (rating.annotation_id, rating.part, rating.dimension_id)
+    = (parted.annotation_id, parted.part, parted.dimension_id)
+WHERE rating.proposal_id IS NULL
+"""
 
 
 def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
-    """What a move would do; some dozen queries, whatever the size."""
-    with counted(found, recheck) as cursor:
-        cursor.execute(OF_CATEGORIES)
-        of_categories = {category: (labels, items) for category, labels, items in cursor.fetchall()}
-        redefined = _items_redefined(cursor, found.redefined())
-        cursor.execute(OF_OTHERS)
-        of_others = dict(cursor.fetchall())
-        n_parted = 0
-        if found.narrowed:
-            cursor.execute(
-                "SELECT count(*) FROM sets_parted parted JOIN annotation_rating rating"
-                " USING (annotation_id, part, dimension_id) WHERE rating.proposal_id IS NULL"
-            )
-            (n_parted,) = cursor.fetchone()
-        cursor.execute(
-            "SELECT dimension, count(DISTINCT item_id) FROM needs WHERE why = 'required' GROUP BY 1 ORDER BY 1"
-        )
-        questions = dict(cursor.fetchall())
-        cursor.execute("SELECT coalesce(outcome, 'open'), count(*) FROM standing_proposals GROUP BY 1")
-        pending = dict(cursor.fetchall())
-        cursor.execute("SELECT count(DISTINCT item_id) FROM needs")
-        (n_asked_items,) = cursor.fetchone()
-        cursor.execute("SELECT rater_id, count(DISTINCT item_id) FROM needs GROUP BY 1")
-        by_rater = dict(cursor.fetchall())
+    """What a move would do; the counts are one statement, whatever the size."""
+    asked: dict[str, tuple[str, Any]] = {
+        "categories": (OF_CATEGORIES, None),
+        "others": (OF_OTHERS, None),
+        "parted": (OF_PARTED, None),
+        "required": (
+            "SELECT dimension, count(DISTINCT item_id) AS n FROM needs WHERE why = 'required' GROUP BY 1",
+            None,
+        ),
+        "pending": (
+            "SELECT coalesce(outcome, 'open') AS outcome, count(*) AS n FROM standing_proposals GROUP BY 1",
+            None,
+        ),
+        "items": ("SELECT count(DISTINCT item_id) AS n FROM needs", None),
+        "raters": ("SELECT rater_id, count(DISTINCT item_id) AS n FROM needs GROUP BY 1", None),
+    }
+    heirs = [(fate.category.id, fate.dimension, fate.new.key) for fate in found.redefined() if fate.new is not None]
+    if heirs:
+        columns = zip(("ids", "dimensions", "keys"), map(list, zip(*heirs, strict=True)), strict=True)
+        asked["redefined"] = (OF_REDEFINED, dict(columns))
+    with counted(found, recheck) as answers:
+        counts = answers.several(asked)
+    of_categories = {each["category_id"]: (each["n"], each["n_items"]) for each in counts["categories"]}
+    of_others = {each["dimension_id"]: each["n"] for each in counts["others"]}
+    n_parted = counts["parted"][0]["n"]
+    questions = dict(sorted((each["dimension"], each["n"]) for each in counts["required"]))
+    pending = {each["outcome"]: each["n"] for each in counts["pending"]}
+    n_asked_items = counts["items"][0]["n"]
+    by_rater = {each["rater_id"]: each["n"] for each in counts["raters"]}
+    n_redefined = {(each["dimension"], each["key"]): each["n"] for each in counts.get("redefined", ())}
+    places = dict.fromkeys((dimension, key) for _, dimension, key in heirs)
+    redefined = {place: n_redefined[place] for place in places if place in n_redefined}
     changes = []
     gone = {
         dimension.id
@@ -232,17 +246,6 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         raters=[ToAsk(each, by_rater[each.pk], is_absent(each)) for each in members],
         recheck=[list(each) for each in recheck],
     )
-
-
-def _items_redefined(cursor: Any, fates: Sequence[Fate]) -> dict[tuple[str, str], int]:
-    """(dimension, key) in the newer version → how many items; several old categories may lead to one."""
-    heirs = [(fate.category.id, fate.dimension, fate.new.key) for fate in fates if fate.new is not None]
-    if not heirs:
-        return {}
-    ids, dimensions, keys = zip(*heirs, strict=True)
-    cursor.execute(OF_REDEFINED, {"ids": list(ids), "dimensions": list(dimensions), "keys": list(keys)})
-    counts = {(dimension, key): n_items for dimension, key, n_items in cursor.fetchall()}
-    return {place: counts[place] for place in dict.fromkeys(zip(dimensions, keys, strict=True)) if place in counts}
 
 
 def preview_of(plan: Plan) -> Preview:
