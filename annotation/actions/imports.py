@@ -212,6 +212,7 @@ def import_plan(
     create: bool = False,
     adds_accounts: bool = False,
     dry_run: bool = False,
+    on_progress: Progress | None = None,
 ) -> ImportReport:
     """Takes a file that was read. With `dry_run` nothing is stored. Raises as `import_ratings`."""
     require_answers(plan.questions)
@@ -222,6 +223,7 @@ def import_plan(
         sheet=plan.sheet,
         name=name,
         new=new,
+        on_progress=on_progress,
         adds_accounts=adds_accounts,
         dry_run=dry_run,
     )

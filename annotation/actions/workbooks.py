@@ -25,7 +25,7 @@ from accounts.room import require_room
 from accounts.time_limits import WHOLE_SECONDS, stopped
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
-from annotation.actions.imports import ImportReport, import_gathered, require_answers
+from annotation.actions.imports import ImportReport, import_gathered, import_plan, plan_import, require_answers
 from annotation.actions.study_ids import require_available, wrong_in_study_id
 from annotation.errors import ConcordError, Conflict, Invalid, Unreadable, WrongState
 from annotation.models import Study, Workbook
@@ -34,6 +34,7 @@ from annotation.sheets.books import Book, open_book
 from annotation.sheets.choices import Choices, NewStudyAsked
 from annotation.sheets.guessing import guess_book
 from annotation.sheets.mapping import check_mapping, dimensions_in_levels
+from annotation.sheets.plans import Options
 from annotation.sheets.questions import open_ones
 from annotation.sheets.shifts import doubts
 from taxonomy.schema import key_of
@@ -45,6 +46,8 @@ REFUSALS_KEPT = 10_000
 UNCONFIRMED_DAYS = 2
 FILES_AT_ONCE = 500
 NAMES_SHOWN = 3
+OPTIONS = "options"
+"""Key of what a file that came over REST is to be read with, beside the guess that its page begins with."""
 
 
 def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None) -> Workbook:
@@ -85,6 +88,17 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
         found.file.save("workbook.bin", File(source.file), save=False)
     found.save()
     keep_book(found, book)
+    return found
+
+
+def import_later(*, seat: Seat, file: File, options: Options) -> Workbook:
+    """Keeps a file and queues its import; what the options lack fails the job. Raises as `take_workbook`."""
+    found = take_workbook(user=seat.user, files=[file], seat=seat)
+    found.mapping = {**found.mapping, OPTIONS: asdict(options)}
+    found.state, found.worked_at = Workbook.State.QUEUED, timezone.now()
+    with transaction.atomic():
+        found.save(update_fields=["mapping", "state", "worked_at"])
+        transaction.on_commit(lambda: current_app.send_task(JOB, args=[found.pk]))
     return found
 
 
@@ -252,9 +266,11 @@ def _held(workbook_id: int) -> Workbook | None:
 
 
 def _import(workbook: Workbook, side: _Side) -> ImportReport:
-    choices = Choices.from_json(workbook.mapping)
     if workbook.study is not None:
         get_seat(workbook.created_by, workbook.study.slug).require(OWNER)
+        if OPTIONS in workbook.mapping:
+            return _import_by_options(workbook, side)
+    choices = Choices.from_json(workbook.mapping)
     book = opened_book(workbook)
     check_mapping(choices.book, book)
     sheet, questions = read(workbook.created_by, book, choices, workbook.study)
@@ -275,6 +291,15 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
         added=choices.added(),
         on_progress=side.tell,
     )
+
+
+def _import_by_options(workbook: Workbook, side: _Side) -> ImportReport:
+    """Imports a file that came over REST, where nobody looks at it before."""
+    assert workbook.study is not None
+    asked: dict[str, Any] = {"user": workbook.created_by, "study": workbook.study.slug, "name": workbook.name}
+    with workbook.file.open("rb") as file:
+        plan = plan_import(file=file.file, options=Options(**workbook.mapping[OPTIONS]), **asked)
+    return import_plan(plan=plan, on_progress=side.tell, **asked)
 
 
 def _kept(report: ImportReport) -> dict[str, Any]:

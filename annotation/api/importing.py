@@ -1,17 +1,29 @@
 """A sheet of ratings sent over REST: as the body, or as the file of a form."""
 
+import io
 from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiParameter, inline_serializer
+from django.core.files.base import File
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from annotation.access import OWNER, Seat
+from accounts.api import scope
+from annotation.access import OWNER, Seat, get_workbook
 from annotation.actions.imports import import_ratings
+from annotation.actions.workbooks import import_later
+from annotation.api.reading import seat_of
 from annotation.errors import Invalid, Unreadable
+from annotation.models import Workbook
+from annotation.sheets.plans import Options
+
+JOB_BYTES = 2 * 1024 * 1024
+"""A job imports a larger sheet."""
 
 
 class SheetParser(BaseParser):
@@ -114,10 +126,38 @@ class ImportReportShape(serializers.Serializer[Any]):
     )
 
 
-def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
-    """Brings in the ratings of a request; `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`,
-    `duplicates`, `blank` and `guess` are its options.
+class ImportJobShape(serializers.Serializer[Any]):
+    """The import of a large sheet, which a job does."""
 
+    id = serializers.CharField()
+    state = serializers.ChoiceField(Workbook.State.choices)
+    done = serializers.IntegerField(help_text="Items stored so far.")
+    total = serializers.IntegerField()
+    error = serializers.CharField(required=False, help_text="Why it failed; nothing was stored.")
+    report = ImportReportShape(allow_null=True, help_text="Once it is done.")
+
+
+class ImportOfStudy(APIView):
+    """How far an import of one's own into the study is, and its report."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=ImportJobShape)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        return Response(import_as_document(get_workbook(seat_of(request, slug), number)))
+
+
+def import_as_document(workbook: Workbook) -> dict[str, Any]:
+    """The job of an import in an answer, with its report once it is done."""
+    failed = {"error": workbook.error} if workbook.state == Workbook.State.FAILED else {}
+    counts = {"done": workbook.n_done, "total": workbook.n_total}
+    return {"id": str(workbook.pk), "state": workbook.state, **counts, **failed, "report": workbook.report}
+
+
+def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int]:
+    """Brings in the ratings of a request; its report and 201, or the row of the job that imports a large sheet and 202.
+
+    `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`, `duplicates`, `blank` and `guess` are options.
     They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
     Invalid with the fields.
     """
@@ -133,20 +173,20 @@ def import_sent_sheet(request: Request, seat: Seat) -> dict[str, Any]:
     if options is sent and request.query_params:
         sentence = "Beside a file, send it as a field of the form."
         raise Invalid("The sheet was not read.", fields={name: [sentence] for name in request.query_params})
-    report = import_ratings(
-        user=seat.user,
-        study=seat.study.slug,
-        file=given,
-        name=getattr(given, "name", ""),
-        mapping=_mapping(options.getlist("map")),
-        dimensions=[name for name in options.get("dimensions", "").split(",") if name.strip()],
-        attributes=[name for name in options.get("attributes", "").split(",") if name.strip()],
-        final=options.get("final") or "final",
-        guess=options.get("guess") in ("true", "1"),
-        duplicates=options.get("duplicates") or "",
-        blank=options.get("blank") or "",
-    )
-    return report.as_document()
+    asked: dict[str, Any] = {
+        "mapping": _mapping(options.getlist("map")),
+        "dimensions": [name for name in options.get("dimensions", "").split(",") if name.strip()],
+        "attributes": [name for name in options.get("attributes", "").split(",") if name.strip()],
+        "final": options.get("final") or "final",
+        "guess": options.get("guess") in ("true", "1"),
+        "duplicates": options.get("duplicates") or "",
+        "blank": options.get("blank") or "",
+    }
+    if size > JOB_BYTES:
+        file = File(io.BytesIO(given), "sheet") if isinstance(given, bytes) else given
+        return import_as_document(import_later(seat=seat, file=file, options=Options(**asked))), 202
+    report = import_ratings(user=seat.user, study=seat.study.slug, file=given, name=getattr(given, "name", ""), **asked)
+    return report.as_document(), 201
 
 
 def _mapping(pairs: list[str]) -> Mapping[str, str]:

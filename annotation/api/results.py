@@ -27,6 +27,7 @@ from annotation.api.importing import (
     SHEET_FORM,
     SHEET_OPTIONS,
     SHEET_PARSERS,
+    ImportJobShape,
     ImportReportShape,
     import_sent_sheet,
 )
@@ -142,7 +143,7 @@ class AnyAccept(BaseContentNegotiation):
 class Ratings(APIView):
     """What raters gave: a rater reads only their own, others all but the rounds they are blind in.
 
-    The owner sends a CSV, XLSX or Parquet file to bring in ratings from elsewhere.
+    The owner sends a CSV, XLSX or Parquet file to bring in ratings from elsewhere. A job imports one above 2 MB.
     """
 
     permission_classes = [scope("manage")]
@@ -187,10 +188,11 @@ class Ratings(APIView):
     @extend_schema(
         parameters=SHEET_OPTIONS,
         request={"text/csv": OpenApiTypes.STR, "multipart/form-data": SHEET_FORM},
-        responses={201: ImportReportShape},
+        responses={201: ImportReportShape, 202: ImportJobShape},
     )
     def post(self, request: Request, slug: str) -> Response:
-        return Response(import_sent_sheet(request, seat_of(request, slug)), status=201)
+        document, status = import_sent_sheet(request, seat_of(request, slug))
+        return Response(document, status=status)
 
 
 def resolvable_in_address(request: Request, seat: Seat) -> list[Round]:

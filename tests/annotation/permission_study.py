@@ -403,6 +403,7 @@ API_OF_STUDY = {
     "api_repin": in_study("changes/repin/"),
     "api_check": in_study("changes/check/"),
     "api_annotations": in_study("annotations/"),
+    "api_import": in_study("ratings/imports/{import}/"),
     "api_ratings": each(["ratings/"], *ROWS, "?revision=current", "?round=2&revision=current"),
     "api_evidence": each(["evidence/"], *ROWS, "?rater=R1", "?rater=R1&round=2"),
     "api_disagreements": each(["disagreements/"], "", *(f"{at}&state=all" for at in AT_ROUNDS), "?state=all"),

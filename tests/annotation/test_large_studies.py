@@ -10,9 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import choosing, resolving, rounds, studies
+from annotation.actions import choosing, resolving, rounds, studies, workbooks
 from annotation.actions.imports import import_ratings
 from annotation.actions.taking import take_next
+from annotation.api import importing
 from annotation.errors import Conflict, WrongState
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
 from annotation.queries import results, verdicts
@@ -209,6 +210,50 @@ def test_answers_imported_into_a_round_that_stands_count_its_raters_up() -> None
     import_ratings(user=make.user("olga"), study="study", file=sheet_of(5, "one"), name="b.csv")
     after = RoundRater.objects.get(round__study=study)
     assert after.revision > before[after.pk] and (after.n_assigned, after.n_finished) == (5, 5)
+
+
+def sent(study: Study, sheet: bytes, **more: Any) -> Any:
+    olga = Caller("olga")
+    place = f"/api/v1/studies/{study.slug}/ratings/"
+    return olga.client.post(place, sheet, content_type="text/csv", headers=olga.headers, **more)
+
+
+@pytest.fixture
+def by_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "JOB_BYTES", 200)
+
+
+def test_a_large_sheet_over_rest_is_imported_by_a_job(by_job: None) -> None:
+    study = make.study()
+    assert sent(study, sheet_of(2, "one")).status_code == 201
+    answer = sent(study, sheet_of(30, "two").replace(b"crash", b"CRASH", 1))
+    row = answer.json()
+    assert answer.status_code == 202 and row == {**row, "state": "queued", "done": 0, "report": None}
+    place = f"studies/study/ratings/imports/{row['id']}/"
+    assert Caller("olga").get(place).json() == row and not Assignment.objects.filter(rater__name="two").exists()
+    workbooks.import_workbook(int(row["id"]))
+    done = Caller("olga").get(place).json()
+    assert done["state"] == "done" and (done["report"]["n_ratings"], done["report"]["n_refused"]) == (30, 0)
+    assert Assignment.objects.filter(round__study=study, rater__name="two", current__isnull=False).count() == 30
+    workbooks.import_workbook(int(row["id"]))
+    assert Caller("olga").get(place).json() == done
+
+
+def test_a_large_sheet_over_rest_that_lacks_an_option_stores_nothing_and_says_why(by_job: None) -> None:
+    study = make.study()
+    sheet = b"item,who,symptom\n" + b"\n".join(b"item %d,one,crash" % n for n in range(30))
+    row = sent(study, sheet).json()
+    workbooks.import_workbook(int(row["id"]))
+    failed = Caller("olga").get(f"studies/study/ratings/imports/{row['id']}/").json()
+    assert failed["state"] == "failed" and failed["error"] and failed["report"] is None
+    assert not Round.objects.filter(study=study).exists()
+    browser = Client()
+    browser.force_login(make.user("olga"))
+    assert browser.get(f"/studies/study/import/{row['id']}/").status_code == 200
+    twice = sent(study, sheet, QUERY_STRING="map=rater=who&dimensions=symptom").json()
+    workbooks.import_workbook(int(twice["id"]))
+    done = Caller("olga").get(f"studies/study/ratings/imports/{twice['id']}/").json()
+    assert done["state"] == "done" and done["report"]["n_ratings"] == 30, done["error"]
 
 
 # Statistics that the planner has not got yet
