@@ -154,10 +154,10 @@ def resolve(study: Study) -> None:
         cursor.execute(RESOLVING, [pk, pk])
 
 
-ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "resolve/1/")
+ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "rounds/1/resolve/")
 PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/", "analysis/",
     "audit/", "plans/", "exports/", "members/", "settings/")  # fmt: skip
-LISTS = ("", "rounds/", "rounds/1/", "samples/", "items/", "labels/", "ratings/", "disagreements/?round=1",
+LISTS = ("", "rounds/", "rounds/1/", "samples/", "issues/", "changes/", "labels/", "ratings/", "disagreements/?round=1",
     "agreement/", "analysis/counts/?dimension=symptom")  # fmt: skip
 
 

@@ -35,7 +35,7 @@ from annotation.queries.imports import (
     stored_issues,
     users_by_name,
 )
-from annotation.queries.planner import tell_planner
+from annotation.queries.planner import TABLES, tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader
 from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
@@ -358,7 +358,7 @@ class _Import:
         self.report.refusals = sorted(
             self.sheet.refusals, key=lambda refusal: (sheets.index(refusal.sheet), refusal.line)
         )
-        tell_planner(self.report.n_ratings)
+        tell_planner(max(self.report.n_ratings, self.report.n_items), (*TABLES, "item"))
         record(
             study=self.study,
             user=self.seat.user,

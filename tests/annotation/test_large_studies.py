@@ -16,7 +16,7 @@ from annotation.actions.taking import take_next
 from annotation.api import importing
 from annotation.errors import Conflict, WrongState
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
-from annotation.queries import results, verdicts
+from annotation.queries import planner, results, verdicts
 from annotation.queries.choosing import flow, sample_lines
 from annotation.queries.resolving import queue_of
 from tests import builders as make
@@ -172,6 +172,18 @@ def test_leases_that_ran_out_are_given_back_by_one_statement() -> None:
     ]
 
 
+def test_named_issues_take_the_same_statements_however_many() -> None:
+    study = make.study(raters=("bob", "carol"))
+    make.issues(43)
+    counts = []
+    for some in (range(1, 4), range(4, 44)):
+        names = [f"acme/rocket#{number}" for number in some]
+        with CaptureQueriesContext(connection) as asked:
+            rounds.create_round(seat=make.owner_seat(study), issues=names, raters=["bob", "carol"])
+        counts.append(len(asked))
+    assert counts[0] == counts[1] or counts[1] == counts[0] + 1, counts
+
+
 def test_free_slots_are_summed_by_the_database() -> None:
     study = make.study(raters=("bob", "carol"))
     make.open_round(study, 5, mode="pool")
@@ -201,6 +213,16 @@ def test_an_import_writes_rows_by_copy_and_none_of_them_again() -> None:
     assert {(each.state, each.slot, each.current_id == each.blind_id) for each in given} == {("submitted", 1, True)}
     assert sorted(each.position for each in given) == list(range(1, 31))
     assert {each.current.rater for each in given if each.current} == {each.rater for each in given}
+
+
+def test_whatever_an_import_wrote_is_analyzed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "TOLD_FROM", 10)
+    make.study()
+    with CaptureQueriesContext(connection) as asked:
+        import_ratings(user=make.user("olga"), study="study", file=sheet_of(10, "one"), name="a.csv")
+    (told,) = [each["sql"] for each in asked if each["sql"].startswith("ANALYZE annotation")]
+    wrote = {each["sql"].split()[1] for each in asked if each["sql"].startswith("COPY annotation")}
+    assert wrote and all(table in told for table in wrote)
 
 
 def test_answers_imported_into_a_round_that_stands_count_its_raters_up() -> None:
