@@ -40,6 +40,7 @@ WITHOUT = {
     "workbooks.take_workbook": "the workbook's row says it until the import writes its line",
     "workbooks.keep_choices": NOTHING_LASTS,
     "workbooks.confirm_workbook": "the import writes its line when it is done",
+    "workbooks.import_later": "the import writes its line when it is done",
     "workbooks.throw_away": NOTHING_LASTS,
     "deliveries.take_delivery": "the delivery's row, and that of its run",
     "fetches.start_fetch": RUN_SAYS,
