@@ -33,6 +33,10 @@ class Migration(migrations.Migration):
         where_set("assignment", "blind", "assignments_by_blind"),
         where_set("assignment", "current", "assignments_by_current"),
         where_set("item", "screened_by", "items_by_screener"),
+        AddIndexOnLarge(
+            model_name="item",
+            index=models.Index(fields=["study", "screening"], condition=~Q(screening="unscreened"), name="screened_items"),
+        ),
         DropForeignKeyIndex("assignment", "blind", rare("annotation.annotation")),
         DropForeignKeyIndex("assignment", "current", rare("annotation.annotation")),
         DropForeignKeyIndex("item", "screened_by", rare(settings.AUTH_USER_MODEL)),

@@ -375,6 +375,7 @@ class Item(models.Model):
         ]
         indexes = [
             models.Index(fields=["screened_by"], condition=Q(screened_by__isnull=False), name="items_by_screener"),
+            models.Index(fields=["study", "screening"], condition=~Q(screening="unscreened"), name="screened_items"),
         ]
 
     def __str__(self) -> str:

@@ -237,19 +237,22 @@ def _left_of(sample: int, places: QuerySet[RoundItem]) -> QuerySet[SampleIssue]:
 
 
 def n_passed_over(sample: Sample) -> int:
-    """How many issues of a sample rounds pass over, because they are screened out; one query."""
+    """How many issues of a sample rounds pass over, because they are screened out; two queries."""
     return sum(n for screening, _, n in _screenings(sample) if screening == Item.Screening.OUT)
 
 
 def _screenings(sample: Sample) -> list[tuple[str, str, int]]:
     """How many issues of a sample were screened in, and out by reason, and how many were not screened."""
+    if not Item.objects.filter(study=sample.study_id).exclude(screening=Item.Screening.UNSCREENED).exists():
+        return [(Item.Screening.UNSCREENED.value, "", SampleIssue.objects.filter(sample=sample).count())]
     with connection.cursor() as cursor:
         cursor.execute(_SCREENINGS, [sample.pk, sample.study_id])
         found: list[tuple[str, str, int]] = cursor.fetchall()
     return found
 
 
-# Rows are put together and grouped, never joined: that takes the same time whatever the planner expects of a study.
+# Rows are put together and grouped, never joined: that takes the same time whatever the planner expects of a study, and
+# whatever other studies hold.
 _SCREENINGS = """
     SELECT coalesce(screening, 'unscreened'), coalesce(reason, ''), count(*)
     FROM (
@@ -278,8 +281,9 @@ _LEFT = """
             SELECT issue_id, NULL, false, false, true
             FROM annotation_item WHERE study_id = %s AND screening = 'out' AND issue_id IS NOT NULL
             UNION ALL
-            SELECT i.issue_id, NULL, true, p.round_id = ANY(%s), false
-            FROM annotation_rounditem p JOIN annotation_item i ON i.id = p.item_id WHERE p.round_id = ANY(%s)
+            SELECT (SELECT i.issue_id FROM annotation_item i WHERE i.id = p.item_id), NULL, true,
+                p.round_id = ANY(%s), false
+            FROM annotation_rounditem p WHERE p.round_id = ANY(%s)
         ) rows
         GROUP BY issue_id
     ) issues
@@ -334,7 +338,7 @@ class FlowLine:
 
 
 def flow(sample: Sample) -> list[FlowLine]:
-    """The flow table of a paper: what each step left, what was drawn, screened out by reason, and kept; one query.
+    """The flow table of a paper: what each step left, what was drawn, screened out by reason, and kept; two queries.
 
     Before anybody has screened the table ends with what was drawn.
     """
