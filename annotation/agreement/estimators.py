@@ -66,11 +66,8 @@ class Estimator(ABC):
         """B × P: how far one more unit of a pattern moves the value, to first order; their sum over all units is 0."""
 
     @abstractmethod
-    def on(self, patterns: Patterns) -> Estimator:
+    def on(self, tallies: Tallies) -> Estimator:
         """The same estimator on other patterns over the same categories."""
-
-    def _tallies_on(self, patterns: Patterns) -> Tallies:
-        return Tallies(patterns, self.tallies.without)
 
     @abstractmethod
     def expected(self, counts: Floats) -> Floats:
@@ -145,8 +142,8 @@ class PercentAgreement(Estimator):
     def __call__(self, counts: Floats) -> Floats:
         return 1 - self.observed(counts)
 
-    def on(self, patterns: Patterns) -> PercentAgreement:
-        return type(self)(self._tallies_on(patterns), self.distance)
+    def on(self, tallies: Tallies) -> PercentAgreement:
+        return type(self)(tallies, self.distance)
 
     def moves(self, counts: Floats) -> Floats:
         """The observed agreement is a ratio over the units with at least two ratings: other units do not move it."""
@@ -349,8 +346,8 @@ class TwoRaters(Estimator):
     def compared(self) -> tuple[Ints, Floats]:
         return self.rows, self.within
 
-    def on(self, patterns: Patterns) -> TwoRaters:
-        return TwoRaters(self._tallies_on(patterns), self.distance, called=self.called, pooled=self.pooled)
+    def on(self, tallies: Tallies) -> TwoRaters:
+        return TwoRaters(tallies, self.distance, called=self.called, pooled=self.pooled)
 
     def expected(self, counts: Floats) -> Floats:
         left, right, _ = self._shares(counts[:, self.rows])
@@ -404,8 +401,8 @@ class KrippendorffAlpha(Estimator):
         rows = np.flatnonzero(self.tallies.pairable)
         return rows, self.within[rows]
 
-    def on(self, patterns: Patterns) -> KrippendorffAlpha:
-        return KrippendorffAlpha(self._tallies_on(patterns), self.distance)
+    def on(self, tallies: Tallies) -> KrippendorffAlpha:
+        return KrippendorffAlpha(tallies, self.distance)
 
     def expected(self, counts: Floats) -> Floats:
         return self._parts(counts)[3]
@@ -469,8 +466,8 @@ class OrdinalAlpha(KrippendorffAlpha):
         rows = np.flatnonzero(self.tallies.pairable)
         return rows, self.tallies.disagreement(Nominal(self.tallies.n_categories))[rows]
 
-    def on(self, patterns: Patterns) -> OrdinalAlpha:
-        return OrdinalAlpha(self._tallies_on(patterns))
+    def on(self, tallies: Tallies) -> OrdinalAlpha:
+        return OrdinalAlpha(tallies)
 
     def expected(self, counts: Floats) -> Floats:
         values = self.tallies.pairable_ratings(counts)

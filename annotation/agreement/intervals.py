@@ -5,7 +5,7 @@ units that a binomial share with this variance would have, and the beta interval
 Graubard 1998, Survey Methodology 24:193–201). Three details are Concord's own, and tests/annotation/agreement/
 test_coverage.py shows from 30 units on how often such intervals hold the true value:
 
-* the variance is that of the data and one more unit (`added_units`), so that it is never 0;
+* the variance is that of the data and one more unit (`tallies.added_units`), so that it is never 0;
 * where few units contribute, the effective size is reduced by a quantile of Student's t, as for an estimated variance;
 * the beta distributions lie between those of Clopper and Pearson 1934 and those of Jeffreys (`TOWARD_JEFFREYS`).
 """
@@ -19,7 +19,6 @@ import numpy as np
 from .clusters import Clusters
 from .estimators import TINY, Estimator
 from .metrics import Floats, Nominal
-from .patterns import NONE, Ints, Patterns
 
 LEVEL = 0.95
 Z = 1.959963984540054
@@ -28,35 +27,10 @@ TOWARD_JEFFREYS, OF_DISTANCES = 0.25, 0.15
 STEPS, TERMS = 200, 20_000
 
 
-def added_units(patterns: Patterns) -> tuple[Ints, Floats]:
-    """M × R patterns and their weights, together one unit: half of it agrees, half has one rater who differs.
-
-    Each of the K categories given has the same part. A unit has as many ratings as units with at least two have on the
-    average, by raters in turn.
-    """
-    used, active = np.unique(patterns.values[patterns.values >= 0]), patterns.active
-    k = len(used)
-    if k < 2 or not active:
-        return np.empty((0, len(patterns.raters)), dtype=np.int32), np.empty(0)
-    r = min(max(round(patterns.n_ratings / patterns.n_units), 2), len(active))
-    rows: list[Ints] = []
-    for turn in range(3 * k):
-        row = np.full(len(patterns.raters), NONE, dtype=np.int32)
-        columns = [active[(turn + place) % len(active)] for place in range(r)]
-        # The first K agree; of the others each category meets its neighbor on either side.
-        at = turn if turn < k else (turn - k) // 2
-        row[columns] = used[at]
-        if turn >= k:
-            row[columns[(turn - k) % r]] = used[(at + (1 if (turn - k) % 2 == 0 else -1)) % k]
-        rows.append(row)
-    return np.stack(rows), np.repeat([0.5 / k, 0.25 / k], [k, 2 * k])
-
-
 def smoothed(estimator: Estimator) -> tuple[Estimator, Floats]:
-    """The estimator on its patterns and the added units, which stand last, and the weights of these."""
-    patterns = estimator.tallies.patterns
-    values, weights = added_units(patterns)
-    return estimator.on(patterns.extended(values, weights)), weights
+    """The estimator on its patterns and one more unit (`added_units`), whose parts stand last, and their weights."""
+    tallies, weights = estimator.tallies.smooth
+    return estimator.on(tallies), weights
 
 
 def effective_limits(

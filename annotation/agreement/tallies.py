@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .metrics import Distance, Floats, Nominal
-from .patterns import Ints, Patterns
+from .patterns import NONE, Ints, Patterns
 
 DENSE_CELLS = 8_000_000
 PAIRS_AT_ONCE = 4_000_000
@@ -48,6 +48,30 @@ class Tally:
         return np.stack([self.per_row(each) for each in scores])
 
 
+def added_units(patterns: Patterns) -> tuple[Ints, Floats]:
+    """M × R patterns and their weights, together one unit: half of it agrees, half has one rater who differs.
+
+    Each of the K categories given has the same part. A unit has as many ratings as units with at least two have on the
+    average, by raters in turn.
+    """
+    used, active = np.unique(patterns.values[patterns.values >= 0]), patterns.active
+    k = len(used)
+    if k < 2 or not active:
+        return np.empty((0, len(patterns.raters)), dtype=np.int32), np.empty(0)
+    r = min(max(round(patterns.n_ratings / patterns.n_units), 2), len(active))
+    rows: list[Ints] = []
+    for turn in range(3 * k):
+        row = np.full(len(patterns.raters), NONE, dtype=np.int32)
+        columns = [active[(turn + place) % len(active)] for place in range(r)]
+        # The first K agree; of the others each category meets its neighbor on either side.
+        at = turn if turn < k else (turn - k) // 2
+        row[columns] = used[at]
+        if turn >= k:
+            row[columns[(turn - k) % r]] = used[(at + (1 if (turn - k) % 2 == 0 else -1)) % k]
+        rows.append(row)
+    return np.stack(rows), np.repeat([0.5 / k, 0.25 / k], [k, 2 * k])
+
+
 class Tallies:
     """The entries of P × R patterns, one per rating, and the maps that coefficients are built from.
 
@@ -67,6 +91,12 @@ class Tallies:
         self.per_unit: Ints = given.sum(axis=1)
         self.pairable = self.per_unit >= 2
         self.counts = patterns.counts.astype(np.float64)[None, :]
+
+    @cached_property
+    def smooth(self) -> tuple[Tallies, Floats]:
+        """The same of the patterns and one more unit, whose parts stand last, and their weights."""
+        values, weights = added_units(self.patterns)
+        return Tallies(self.patterns.extended(values, weights), self.without), weights
 
     @cached_property
     def used_categories(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from scipy.special import betaincinv
 from scipy.stats import t as student
 
 from annotation import agreement
-from annotation.agreement import CI_METHODS, Clusters, Patterns, intervals, one_coefficient, summary
+from annotation.agreement import CI_METHODS, Clusters, Patterns, intervals, one_coefficient, summary, tallies
 from annotation.agreement.estimators import OrdinalAlpha
 from annotation.agreement.summary import _estimators
 from annotation.agreement.tallies import Tallies
@@ -65,7 +65,7 @@ def test_the_interval_of_ordinal_alpha_is_that_of_the_jackknife():
 
 
 def test_one_more_unit_is_added_for_the_variance():
-    values, weights = intervals.added_units(GAPS)
+    values, weights = tallies.added_units(GAPS)
     assert weights.sum() == pytest.approx(1)
     assert {len(set(row[row >= 0].tolist())) for row in values[:4]} == {1}
     assert {len(set(row[row >= 0].tolist())) for row in values[4:]} == {2}
