@@ -177,8 +177,9 @@ class Ratings(APIView):
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            answer: Any = rows.streamed(seat, "ratings", format, options={**asked, "shape": shape})
-            filters = filters_of({**asked, "shape": shape})
+            options = {**asked, "shape": "wide"} if shape == "wide" else asked
+            answer: Any = rows.streamed(seat, "ratings", format, options=options)
+            filters = filters_of(options)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters)
         else:
             answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))

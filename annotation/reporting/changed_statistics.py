@@ -9,7 +9,7 @@ from annotation.agreement.summary import TITLES
 from annotation.models import Round
 
 SINGLE_SINCE = datetime(2026, 11, 25, tzinfo=UTC)
-"""From here on items with one rating do not enlarge standard errors."""
+"""From here on items with one rating do not enlarge standard errors, and intervals are computed by other methods."""
 SINGLE_REASONS = frozenset({"one_sided", "skipped", "not_asked"})
 SINGLE_COEFFICIENTS = frozenset(
     {"percent_agreement", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1", "gwet_ac2"}
@@ -26,10 +26,15 @@ class ChangedErrors:
     """Of the coefficients."""
 
 
-def changed_errors(rounds: Iterable[Round], entries: Iterable[tuple[str, dict[str, Any]]]) -> list[ChangedErrors]:
-    """Of titles and entries of the agreement report, those that the older of these rounds report differently now."""
+def changed_errors(
+    rounds: Iterable[Round], entries: Iterable[tuple[str, dict[str, Any]]]
+) -> list[ChangedErrors] | None:
+    """Of titles and entries of the agreement report, those whose standard errors differ from an earlier version.
+
+    None where no round is so old that an earlier version reported it, with other intervals too.
+    """
     if not any(each.created_at < SINGLE_SINCE for each in rounds):
-        return []
+        return None
     found = []
     for title, entry in entries:
         n_single = sum(each["n"] for each in entry["left_out_because"] if each["because"] in SINGLE_REASONS)

@@ -171,7 +171,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         plan=_plan(request, sections, links),
         trend_charts=trend_charts(reports, compared, links),
         trend_files=files_of("trend", links),
-        changed_errors=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
+        changed=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
         has_units=any(each.units or each.left_out for each in sections),
         trend=trend(reports, compared, chosen, links),
         json_url=_json_url(request, slug, found_rounds.word),

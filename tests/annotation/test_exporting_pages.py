@@ -42,13 +42,13 @@ def test_an_owner_has_a_file_made_and_takes_it_home(study: Study) -> None:
     answer = olga.post(f"{PAGE}make/", asked)
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#made")
     export = Export.objects.get()
-    assert export.asked == {"round": 1, "raters": ["R1"]}
+    assert export.asked == {"round": 1, "raters": ["R1"], "shape": "wide"}
     waiting = page(olga)
     assert f'hx-get="{PAGE}1/state/" hx-trigger="every 1s"' in waiting and "Waits for a worker" in waiting
     exporting.work(export.pk)
     export.refresh_from_db()
     row = olga.get(f"{PAGE}1/state/").content.decode()
-    assert export.sha256 in row and "hx-get" not in row and "2 rows" in row and "round 1 · rater R1" in row
+    assert export.sha256 in row and "hx-get" not in row and "2 rows" in row and "round 1" in row and "rater R1" in row
     sent = olga.get(f"{PAGE}1/download/")
     assert sent["Content-Disposition"] == 'attachment; filename="study-ratings-1.csv"'
     assert b"".join(sent.streaming_content).count(b"\n") == 3  # type: ignore[attr-defined]

@@ -87,7 +87,7 @@ def test_two_raters_count_alone_and_what_others_gave_is_left_out() -> None:
     assert entry(study)["units"] == 4
     pair = entry(study, raters="R2,R1")
     assert (pair["units"], pair["left_out"], pair["raters"], value(pair)) == (2, 2, 2, 0.5)
-    assert value(pair, "cohen_kappa") is not None and value(entry(study), "cohen_kappa") is None
+    assert value(pair, "scott_pi") is not None and value(entry(study), "scott_pi") is None
     assert behind(study, raters="R1,R2") == ["acme/rocket#1", "acme/rocket#2"]
     assert behind(study, "left_out", raters="R1,R2") == ["acme/rocket#3", "acme/rocket#4"]
     assert behind(study, a="crash", b="hang", raters="R1,R2") == ["acme/rocket#2"]

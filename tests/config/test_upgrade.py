@@ -53,11 +53,17 @@ def counts() -> dict[str, int]:
     return {name: table["rows"] for name, table in found.items() if name not in postgres.IN_EVERY_DATABASE}
 
 
-CHANGED_ON_PURPOSE = re.compile(r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/earned)$")
+CHANGED_ON_PURPOSE = re.compile(
+    r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/earned|\d/ci_(low|high|method))$"
+    r"|/warnings(/\d+)?$|/confused_pairs/\d+/(a|b|gain|undefined)$"
+)
 """What the page of agreement lists as reported differently (`annotation/reporting/changed_statistics.py`).
 
-And `earned`, which says nothing of the lowest class any more.
+And `earned`, which says nothing of the lowest class any more, and the words of warnings; gains are those of the
+dimension's own coefficient, and pairs with equal counts are sorted by them.
 """
+ONE_CATEGORY = re.compile(r"\w+ gave “.*” only: kappa is then 0 ")
+KAPPA = re.compile(r"/(coefficients/[1-5]/(value|se|words|ci_low|ci_high|p_threshold)|.*/cohen_kappa)$")
 
 
 def differences(was: Any, now: Any, place: str = "") -> list[str]:
@@ -69,7 +75,9 @@ def differences(was: Any, now: Any, place: str = "") -> list[str]:
         return [each for number, (a, b) in pairs for each in differences(a, b, f"{place}/{number}")]
     if isinstance(was, float) and isinstance(now, float) and math.isclose(was, now, rel_tol=1e-12):
         return []  # another processor adds up in another order
-    if was == now or CHANGED_ON_PURPOSE.search(place):
+    if was == now or CHANGED_ON_PURPOSE.search(place) or (was, now) == ("", "[]"):
+        return []
+    if (was is None and ONE_CATEGORY.match(str(now))) or (KAPPA.search(place) and now in (None, [])):
         return []
     return [f"{place}: {was!r} became {now!r}"]
 
