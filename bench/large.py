@@ -20,12 +20,14 @@ from accounts.actions import make_token
 from annotation.access import get_seat
 from annotation.actions import bulk_jobs
 from annotation.actions.choosing import draw_sample
+from annotation.actions.imports import import_ratings
 from annotation.actions.members import add_member
 from annotation.actions.rounds import create_round, open_round
 from annotation.models import BulkJob, Round, RoundItem, Study
 from annotation.queries.planner import tell_planner
 from bench.ground import new_study, row, timed, user
 
+IMPORTED_MOST = 50_000
 LABELED_MOST = 10_000
 """Items with labels, each by two raters."""
 SMALL = 1_000
@@ -154,6 +156,18 @@ def resolve(study: Study) -> None:
         cursor.execute(RESOLVING, [pk, pk])
 
 
+def imported(size: int) -> dict[str, Any]:
+    """Ratings of two raters for `size` items (IMPORTED_MOST at most) from a CSV into a study of their own."""
+    n = min(size, IMPORTED_MOST)
+    study = new_study(f"imported-{size}")
+    lines = [f"item-{k},{rater},symptom,c{k % 34}" for k in range(n) for rater in ("one", "two")]
+    file = "\n".join(["item,rater,dimension,value", *lines]).encode()
+    with growth() as grown, timed() as taken:
+        report = import_ratings(user=user("owner"), study=study.slug, file=file, name="bench.csv")
+    assert report.n_ratings == 2 * n
+    return row("import ratings from a CSV", n, f"{taken():.1f} s, {2 * n / taken():,.0f} ratings/s, +{grown():.0f} MB")
+
+
 ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "rounds/1/resolve/")
 PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/", "analysis/",
     "audit/", "plans/", "exports/", "members/", "settings/")  # fmt: skip
@@ -210,6 +224,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     if not _SMALL:
         _SMALL.update(pages(SMALL)[1])
     found, taken = ([], _SMALL) if size == SMALL else pages(size)
+    found.append(imported(size))
     for name, each in taken.items():
         small = sorted(_SMALL[name][1:])
         late = sorted(each[1:])
