@@ -38,6 +38,8 @@ COEFFICIENTS = (
 EXACT, EFFECTIVE, CLUSTERED = CI_METHODS = ("exact_one_sided", "effective_sample", "effective_sample_clusters")
 """How an interval is computed: no two ratings differ; by the effective number of units; the same of clusters."""
 ONE_UNIT = "One unit with two ratings is too few for a confidence interval."
+ONE_ITEM = "All units with two ratings belong to one item, which is too few for a confidence interval."
+NO_VARIANCE = "No unit moves this coefficient, so there is no variance to compute a confidence interval from."
 DUST = 1e-12
 """What is smaller is 0 but for rounding."""
 
@@ -87,7 +89,8 @@ def _with_interval(each: Coefficient, estimator: Estimator, clusters: Clusters |
         return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
     interval = effective_interval(estimator, clusters)
     if interval is None:
-        return replace(each, ci_undefined=ONE_UNIT)
+        n_units, n_items = estimator.tallies.patterns.counts[rows].sum(), clusters.n_with(rows) if clusters else None
+        return replace(each, ci_undefined=ONE_UNIT if n_units == 1 else ONE_ITEM if n_items == 1 else NO_VARIANCE)
     low, high = interval
     return replace(each, ci_low=low, ci_high=high, ci_method=EFFECTIVE if clusters is None else CLUSTERED)
 

@@ -180,6 +180,15 @@ def test_one_unit_has_no_interval_and_the_reason():
     assert found["ci_undefined"] == "One unit with two ratings is too few for a confidence interval."
 
 
+def test_units_of_one_item_have_no_interval_and_the_reason():
+    patterns = Patterns.from_table([["a", "b"], ["b", "b"]])
+    clusters = Clusters.of(patterns, [[("a", "b"), ("b", "b")]])
+    found = agreement.one_coefficient(patterns, "scott_pi", kind="single", clusters=clusters)
+    assert found.value is not None
+    assert found.se is found.ci_low is found.ci_method is None
+    assert found.ci_undefined.startswith("All units with two ratings belong to one item")
+
+
 @QUICK
 @given(rating_tables(units=6))
 def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
