@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import betaincinv
+from scipy.stats import gamma, poisson
 
 from annotation.agreement import Patterns, intervals, krippendorff_alpha
 from annotation.agreement import estimators as ways
@@ -267,6 +268,15 @@ def test_a_rare_category_does_not_make_intervals_too_narrow(shares: str, units: 
     """Resampling held the true value in 38 to 46, 87 to 91 and 84 to 90% of the studies."""
     for cell in cells_of(Design(2, shares, true, False, False), units, 1000):
         assert cell.held > 0.92, cell
+
+
+@pytest.mark.parametrize(("expected", "ratio"), [(0.5, 1.79), (1, 1.42)])
+def test_where_few_disagreements_are_expected_no_limits_are_narrow(expected: float, ratio: float) -> None:
+    """Of a Poisson count: the narrowest limits that miss at most 6% on either side, whatever is expected."""
+    counts = np.arange(60)
+    upper, lower = gamma.ppf(1 - MOST_MISSED, counts + 1), gamma.ppf(MOST_MISSED, np.maximum(counts, 1))
+    width = poisson.pmf(counts, expected) @ (upper - np.where(counts, lower, 0))
+    assert width / np.diff(poisson.ppf([0.025, 0.975], expected))[0] == pytest.approx(ratio, abs=0.01)
 
 
 def test_one_study_has_the_interval_it_has_among_many() -> None:
