@@ -112,6 +112,15 @@ MEANWHILE = [
 ]  # fmt: skip
 
 
+def test_an_account_that_is_older_than_its_invitation_gets_no_link_of_an_owner(study: Study) -> None:
+    nora = make.user("nora")
+    link = invitations.invite(seat=make.owner_seat(study), roles=["rater"])[1]
+    member = invitations.accept_invitation(user=nora, plaintext=link)
+    path = f"/studies/study/members/{member.pk}/password-link/"
+    assert Visitor("olga").client.post(path).status_code in (403, 409)
+    assert not PasswordLink.objects.exists()
+
+
 def test_an_owners_link_is_good_once_for_an_account_that_stayed_as_it_was(study: Study) -> None:
     path = link_for(newcomer(study))
     assert opens(path) and make.user("nora").check_password(NEW)
