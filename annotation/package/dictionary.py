@@ -20,8 +20,14 @@ VALUES = "Keys of categories, several joined by ;, or true, false, a number, a t
 RATING = ["round", "item", "rater", "revision", "part"]
 GIVEN = (
     Column("revision", "integer", "Of the answer.", is_required=True),
-    Column("blind", "boolean", "Whether it counts before discussion.", is_required=True),
-    Column("current", "boolean", "Whether it counts after discussion.", is_required=True),
+    Column(
+        "blind",
+        "boolean",
+        "Whether it is of the last answer that this rater submitted before the others' labels were visible. Those of "
+        "third raters, model raters and training items (answers.role, round_items.training) do not count in agreement.",
+        is_required=True,
+    ),
+    Column("current", "boolean", "Whether it is of the answer that is valid now.", is_required=True),
     PART,
 )
 """To which answer and part belongs what a rater gave."""

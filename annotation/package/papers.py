@@ -156,10 +156,17 @@ text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 ```python
 import pandas
 
-labels = pandas.read_parquet("data/labels.parquet")
-ratings = pandas.read_csv("data/ratings.csv", keep_default_na=False)
-before_discussion = ratings[ratings["blind"]]
+labels, ratings, answers, round_items = (
+    pandas.read_parquet(f"data/{{name}}.parquet") for name in ("labels", "ratings", "answers", "round_items")
+)
+held = answers.loc[answers["role"] == "rater", ["round", "item", "rater", "revision", "part", "agreed_part"]]
+counting = round_items.loc[~round_items["training"], ["round", "item"]]
+before_discussion = ratings[ratings["blind"]].merge(held).merge(counting)
+before_discussion["unit"] = before_discussion["agreed_part"].fillna(before_discussion["part"])
 ```
+
+Agreement before discussion compares the raters of each round, item and unit in `before_discussion`. Third raters, model
+raters and training items are left out there, because they do not count in agreement.
 
 `datasets.load_dataset("path/to/this/folder")` gives the agreed labels; a second argument names another table.
 

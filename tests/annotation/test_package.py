@@ -12,7 +12,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import krippendorff
 import numpy as np
+import pandas as pd
 import pytest
 from django.conf import settings
 from django.db import transaction
@@ -24,6 +26,7 @@ from annotation.access import get_seat
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
+from annotation.actions.matching import match_parts
 from annotation.actions.members import add_member
 from annotation.actions.studies import change_study
 from annotation.analysis.association import independence
@@ -36,6 +39,7 @@ from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.archive import Archive
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.tables import Column, Table, TableWriter
+from annotation.ruling import rule_round
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked
@@ -292,6 +296,55 @@ def test_what_raters_gave_is_there_blind_and_current(made: dict[str, bytes]) -> 
     assert {each["proposal_memo"] for each in ratings} == {"", "none fits"}
     states = {each["state"] for each in table(files_of(made["first"]), "data/answers")}
     assert states == {"submitted", "skipped"}
+
+
+def test_what_the_readme_reads_as_before_discussion_gives_the_reported_agreement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make.study(raters=("bob", "carol", "dave"), resolve_when="item")
+    change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    make.issues(9)
+    made = rounds.create_round(
+        seat=make.owner_seat(study),
+        raters=["bob", "carol", "dave"],
+        raters_per_item=2,
+        kind="pilot",
+        issues=[f"acme/rocket#{number}" for number in range(1, 8)],
+        known={"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": ""}},
+    )
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
+    answers = {1: "crash crash", 2: "hang crash", 3: "hang hang", 4: "slow hang", 5: "slow slow", 7: "hang hang"}
+    for each in round_.assignments.select_related("item", "rater__user").order_by("item", "slot"):
+        name, number = each.rater.user.username, int(each.item.identifier.rpartition("#")[2])
+        order = ("crash", "hang") if each.slot == 1 else ("hang", "crash")
+        if number == 6:
+            make.submit(round_, name, 6, parts=[{"labels": {"symptom": [label]}} for label in order])
+        else:
+            make.submit(round_, name, number, {"symptom": [answers.get(number, "crash crash").split()[each.slot > 1]]})
+    rule_round(round_.pk)
+    for each in round_.assignments.filter(slot=None).select_related("item", "rater__user"):
+        make.submit(round_, each.rater.user.username, int(each.item.identifier[-1]), {"symptom": ["slow"]})
+    second = round_.assignments.get(item__identifier="acme/rocket#6", slot=2)
+    match_parts(seat=make.seat(study, "ada"), round_=round_, item=second.item, rater=second.rater.code, parts=[2, 1])
+    files = files_of(package(make.owner_seat(study)))
+    monkeypatch.chdir(unpacked(package(make.owner_seat(study)), tmp_path))
+    (recipe,) = re.findall(r"```python\n(.*?)```", files["README.md"].decode(), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(recipe, found)
+    rows: pd.DataFrame = found["before_discussion"]
+    values = rows.assign(value=rows["values"].map(lambda given: given[0])).pivot(
+        index=["round", "item", "unit"], columns="rater", values="value"
+    )
+    alpha = krippendorff.alpha(values.to_numpy().T.astype(str), level_of_measurement="nominal")
+    entries = json.loads(files["results/agreement.json"])["entries"]
+    (entry,) = [each for each in entries if each["round"] is None and each["when"] == "before"]
+    reported = {each["name"]: each["value"] for each in entry["coefficients"]}
+    n_values = int(values.notna().sum().sum())
+    assert len(values) == entry["units"] == 8 and n_values == entry["ratings"] == 16
+    assert alpha == pytest.approx(reported["krippendorff_alpha"])
+    thirds = {(each["item"], each["rater"]) for each in table(files, "data/answers") if each["role"] == "third_rater"}
+    blind = {(each["item"], each["rater"]) for each in table(files, "data/ratings") if each["blind"] == "true"}
+    assert thirds and thirds <= blind
 
 
 def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> None:
