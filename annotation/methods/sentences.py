@@ -342,10 +342,10 @@ def computed(facts: Facts) -> list[Sentence]:
 
 
 def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:
-    """The same of a table, by the names of its rows where they are not all of one method."""
+    """The same of a table, naming its rows (by dimension, and by round where needed) unless all are of one method."""
     return [
         Sentence(
-            f"Confidence intervals{f' in rows {listed(rows)}' if len(methods) > 1 else ''} are "
+            f"Confidence intervals{f' for {listed(rows)}' if len(methods) > 1 else ''} are "
             f"{CI_METHODS[method]} ({facts.software})."
         )
         for method, rows in sorted(methods.items())

@@ -1,10 +1,11 @@
 """The table of agreement by dimension and round, as LaTeX with booktabs and as Markdown."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accounts.wording import for_markdown
+from accounts.wording import for_markdown, listed
 
 from .facts import Dimension, Facts, Number
 from .sentences import computed, computed_rows
@@ -149,15 +150,24 @@ def _caption(facts: Facts) -> str:
         for row in rows(facts)
         if row.number.value is None and row.number.undefined
     ]
-    methods: dict[str, dict[str, None]] = {}
-    for row in rows(facts):
-        if row.number.ci_method:
-            methods.setdefault(row.number.ci_method, {})[_name(row)] = None
-    found = computed_rows(facts, {method: list(names) for method, names in methods.items()}) or computed(facts)
+    found = computed_rows(facts, _rows_by_method(rows(facts))) or computed(facts)
     said = " ".join([f"{facts.study}.", *(each.text for each in found)])
     if facts.n_changed:
         said += " Agreement after discussion is no measure of reliability."
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
+
+
+def _rows_by_method(printed: Sequence[Row]) -> dict[str, list[str]]:
+    """The rows of each interval method: a dimension's title, with its rounds where they differ in the method."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in printed:
+        if row.number.ci_method:
+            found.setdefault(row.number.ci_method, {}).setdefault(row.dimension.title, []).append(_name(row))
+    n_methods = Counter(title for titles in found.values() for title in titles)
+    return {
+        method: [f"{title} ({listed(names)})" if n_methods[title] > 1 else title for title, names in titles.items()]
+        for method, titles in found.items()
+    }
 
 
 def _name(row: Row) -> str:

@@ -208,6 +208,21 @@ def test_an_undefined_value_stands_with_its_reason_everywhere():
     assert answers(facts)["statistic"] == "missing"
 
 
+def test_the_caption_names_the_interval_method_of_each_dimension_and_round() -> None:
+    exact = Number(9, BOTH, 1.0, 0.7, 1.0, ci_method="exact_one_sided")
+    other = Number(9, BOTH, 0.5, 0.2, 0.8, ci_method="effective_sample")
+    symptom = replace(SYMPTOM, before=other, by_round={1: exact, 2: other})
+    cause = replace(SYMPTOM, key="cause", title="Cause", before=exact, by_round={1: other, 2: exact})
+    kind = replace(SYMPTOM, key="kind", title="Kind", before=other, by_round={1: other, 2: other})
+    caption = latex(replace(FACTS, dimensions=[symptom, cause, kind], headline=[1, 2]))
+    assert (
+        "Confidence intervals for Symptom (round 2 and headline), Cause (round 1) and Kind are beta intervals"
+        in caption
+    )
+    assert "Confidence intervals for Symptom (round 1) and Cause (round 2 and headline) are exact one-sided" in caption
+    assert "in rows" not in caption
+
+
 def test_a_study_without_rounds_says_so_and_claims_nothing():
     assert said(NOTHING).startswith("[missing: how labels came about; no round is open to you yet")
     assert not {"yes"} & {answers(NOTHING)[key] for key in ("properties", "independent", "resolved", "statistic")}

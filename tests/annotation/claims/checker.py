@@ -880,7 +880,24 @@ class Checker:
                 self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
+            self.caption_methods(caption[2])
         return self.complaints
+
+    def caption_methods(self, caption: str) -> None:
+        """Which rows have which interval method: `Symptom (round 1 and headline) and Cause`."""
+        truth: dict[str, set[tuple[str, str]]] = {}
+        for key, where, how in self.seen.get("row methods", []):
+            truth.setdefault(how, set()).add((key, where))
+        found: dict[str, set[tuple[str, str]]] = {}
+        for names, how in re.findall(r"Confidence intervals(?: for (.*?))? are (.*?) \(Concord [^)]+\)\.", caption):
+            places = found.setdefault(how, set())
+            every = [each for each in self.seen.get("row methods", []) if not names]
+            places |= {(key, where) for key, where, _ in every}
+            for title, rows in re.findall(rf"{self.title}(?: \((.*?)\))?(?:, | and |$)", names):
+                key = self.of(title)
+                own = {where for of, where, _ in self.seen.get("row methods", []) if of == key}
+                places |= {(key, each.removeprefix("round ")) for each in (several(rows) if rows else own)}
+        self.same("caption", found, truth)
 
     # Table of counts
 
@@ -973,6 +990,12 @@ class Checker:
             self.expect(is_printed(later, after), line, later)
         if edges := re.fullmatch(rf"\[{NUMBER}, {NUMBER}\]", between):
             is_clustered = where == "headline" and bool(table.clusters)
+            is_exact = statistics.is_perfect(table)
+            (how,) = [
+                each for each, of_clusters in PHRASES.items()
+                if each.startswith("exact") == is_exact and (is_exact or of_clusters == is_clustered)
+            ]  # fmt: skip
+            self.seen.setdefault("row methods", []).append((key, where, how))
             self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)
 
 

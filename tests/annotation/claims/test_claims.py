@@ -107,6 +107,14 @@ def test_tables_of_counts_and_their_captions_are_borne_out_and_lies_in_them_are_
             assert n and Checker(made.rows).counts(key, told)
 
 
+def test_a_row_under_a_wrong_interval_method_is_caught(made: Made) -> None:
+    caption = latex(made.facts)
+    told = re.sub(r"(Confidence intervals for .*?) and ([^(]*?)( \\(.*?\\))? are", r"\1 are", caption, count=1)
+    assert told != caption and Checker(made.rows).latex(told)
+    told = caption.replace("(round 1)", "(headline)", 1)
+    assert told != caption and Checker(made.rows).latex(told)
+
+
 NUMBER = re.compile(r"(?<![\w#.:])(\d[\d,]*(?:\.\d+)?)(?![\w}])")
 """A number in a caption or a cell, but none in a name."""
 METHOD = re.compile(r"Analysis $|are below $|none below $")
@@ -124,7 +132,7 @@ def test_every_number_of_cross_tables_flows_and_saturations_is_borne_out_and_a_l
         assert checker.table(kind, question, title, key, text) == [], text
         for found in NUMBER.finditer(text):
             before = text[: found.start()]
-            if METHOD.search(before[-20:]) or text[found.end() :].startswith((r" \% interval", " after Holm")):
+            if METHOD.search(before[-20:]) or text[found.end() :].startswith((r"\% CI", " after Holm")):
                 continue
             lie = f"{float(found[1].replace(',', '')) + 1:.{len(found[1].partition('.')[2])}f}"
             told = before + lie + text[found.end() :]
