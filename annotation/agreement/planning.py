@@ -8,7 +8,10 @@ from math import ceil
 Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution."""
 NO_ERROR = "There is no standard error to plan from."
-NEVER_DIFFERED = "The standard error is 0, because no two ratings differed. Nothing can be planned from that."
+ALL_ALIKE = (
+    "The standard error is 0, because every unit contributes the same to the coefficient, as where no two ratings "
+    "differ or all do. Nothing can be planned from that."
+)
 TINY = 1e-9
 
 
@@ -36,7 +39,7 @@ def units_for_width(width: float, units: int, se: float | None, undefined: str |
     if width <= 0:
         raise ValueError("An interval has a width above 0.")
     if undefined is None and (se is None or se < TINY):
-        undefined = NO_ERROR if se is None else NEVER_DIFFERED
+        undefined = NO_ERROR if se is None else ALL_ALIKE
     if undefined is not None or se is None:
         return Planned(width, units, None, None, None, undefined)
     width_now = 2 * Z * se

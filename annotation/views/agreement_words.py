@@ -122,7 +122,8 @@ def threshold_words(head: Headline) -> str:
     """In which share of the bootstrap resamples the value reaches the threshold; empty where there is no such share."""
     if head.reached_share is None:
         return ""
-    return f"It reaches the threshold in {_in_percent(head.reached_share)} of the bootstrap resamples."
+    share = _in_percent(head.reached_share)
+    return f"It reaches the threshold in {share} of the bootstrap resamples in which it is defined."
 
 
 def word_of(each: Mapping[str, Any]) -> str:

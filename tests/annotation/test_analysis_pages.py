@@ -209,6 +209,11 @@ def test_a_strength_above_its_own_interval_is_explained() -> None:
     assert len(strength_said(strength(np.array([[30, 2], [3, 40]])))) == 1
 
 
+def test_no_word_for_the_size_of_an_association_goes_without_a_source() -> None:
+    (said,) = strength_said(strength(np.array([[3, 1], [1, 3]])))
+    assert re.fullmatch(r"Cramér’s V = 0\.50, 95% CI \[0\.00, \d\.\d\d\] \(0\.\d\d without its bias\)\.", said), said
+
+
 def test_tables_leave_as_csv_and_latex_with_what_the_page_says(study: Study) -> None:
     rows = list(
         csv.reader(io.StringIO(get("rea", f"{ANALYSIS}counts/table/counts.csv?dimension=symptom").content.decode()))

@@ -449,10 +449,16 @@ LANDIS_KOCH, ALPHA = "on the scale of Landis and Koch", "krippendorff_alpha"
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"reached_share": 0.84}, "It reaches the threshold in 84% of the bootstrap resamples."),
-        ({"reached_share": 0.999}, "It reaches the threshold in over 99% of the bootstrap resamples."),
-        ({"reached_share": 0.001}, "It reaches the threshold in under 1% of the bootstrap resamples."),
-        ({"reached_share": 1.0}, "It reaches the threshold in 100% of the bootstrap resamples."),
+        ({"reached_share": 0.84}, "It reaches the threshold in 84% of the bootstrap resamples in which it is defined."),
+        (
+            {"reached_share": 0.999},
+            "It reaches the threshold in over 99% of the bootstrap resamples in which it is defined.",
+        ),
+        (
+            {"reached_share": 0.001},
+            "It reaches the threshold in under 1% of the bootstrap resamples in which it is defined.",
+        ),
+        ({"reached_share": 1.0}, "It reaches the threshold in 100% of the bootstrap resamples in which it is defined."),
         ({}, ""),
     ],
 )

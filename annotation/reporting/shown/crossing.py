@@ -101,12 +101,12 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
 
 
 def strength_said(strength: Strength) -> list[str]:
-    """Cramér's V in words, and why it may lie above its own interval."""
-    size = "weak" if strength.cramers_v < 0.1 else "moderate" if strength.cramers_v < 0.3 else "strong"
-    corrected = "" if strength.cramers_v_corrected is None else f"; {strength.cramers_v_corrected:.2f} without its bias"
+    """Cramér's V, and why it may lie above its own interval; without a word for its size, which has no one source."""
+    corrected = (
+        "" if strength.cramers_v_corrected is None else f" ({strength.cramers_v_corrected:.2f} without its bias)"
+    )
     said = [
-        f"The association is {size}: Cramér’s V = {strength.cramers_v:.2f} (95 % interval {strength.ci_low:.2f} to "
-        f"{strength.ci_high:.2f}{corrected})."
+        f"Cramér’s V = {strength.cramers_v:.2f}, 95% CI [{strength.ci_low:.2f}, {strength.ci_high:.2f}]{corrected}."
     ]
     if strength.cramers_v > strength.ci_high:
         said.append(

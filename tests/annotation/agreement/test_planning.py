@@ -55,7 +55,7 @@ def test_an_interval_that_is_narrow_enough_needs_no_more():
     ("se", "undefined", "reason"),
     [
         (None, None, "There is no standard error to plan from."),
-        (0.0, None, "no two ratings differed"),
+        (0.0, None, "every unit contributes the same"),
         (None, "No unit was rated by two raters.", "No unit was rated by two raters."),
     ],
 )

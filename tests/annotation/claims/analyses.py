@@ -17,7 +17,6 @@ from tests.annotation.claims.rows import Exported
 
 P = r"p (?:=|<) [\d.]+"
 N = r"([\d,]+)"
-SIZES = {"weak": (0.0, 0.1), "moderate": (0.1, 0.3), "strong": (0.3, 1.01)}
 SURE, SMALLEST = 0.05, 9
 """From which p-value on nothing is said, and how many parts are tested by going through every table."""
 Values = tuple[str, ...] | None
@@ -213,11 +212,9 @@ class Analyses:
             self.same(claim, (with_names(a), b), (self.title(down), self.title(across).lower()))
             self.test(claim, test, bool(nothing), p, how)
 
-        def strength(claim: str, size: str, v: str, low: str, high: str, corrected: str | None) -> None:
+        def strength(claim: str, v: str, low: str, high: str, corrected: str | None) -> None:
             said.add("strength")
             assert test is not None
-            lowest, highest = SIZES[size]
-            self.expect(lowest <= test.v < highest, claim, test.v)
             self.printed(claim, v, test.v)
             for word, truth in zip((low, high), test.interval, strict=True):
                 self.printed(claim, word, truth)
@@ -251,7 +248,7 @@ class Analyses:
                 (rf"{N} parts? of {N} items? have a value of both\.", counts),
                 (r"Not tested: (.*?)\.$", not_tested),
                 (rf"(Nothing says that )?(.+?) and (.+?) hang together: (?:counts as uneven as these are rare where they do not|such counts are common where they do not) \(({P}); (.+?)\)\.", tested),
-                (r"The association is (\w+): Cramér's V = ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)(?:; ([\d.]+) without its bias)?\)\.", strength),
+                (r"Cramér's V = ([\d.]+), 95 ?% CI \[([\d.]+), ([\d.]+)\](?: \(([\d.]+) without its bias\))?\.", strength),
                 (r"V lies above the interval, .*? Report the value without its bias\.", above),
                 (rf"Why this test: {N} of {N} expected counts are below 5(?:, |; )(none below 1|the smallest is [\d.e+-]+)\.(?= |$)", because),
                 (rf"▲ and ▼ mark the {N} cells? with more or fewer parts than independence gives \(adjusted residuals, p < 0\.05 after Holm, (.+?)\)\.", marked),
