@@ -62,11 +62,16 @@ class Coefficient:
 
 
 def measure(
-    estimators: Sequence[tuple[str, Estimator | str]], *, intervals: bool = True, clusters: Clusters | None = None
+    estimators: Sequence[tuple[str, Estimator | str]],
+    *,
+    intervals: bool = True,
+    clusters: Clusters | None = None,
+    items: Clusters | None = None,
 ) -> list[Coefficient]:
     """Named estimators (or, instead of one, the reason why there is none) as coefficients.
 
-    With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters.
+    With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters. The bound of
+    perfect agreement counts `items`, the clusters of units of one item, or those clusters.
     """
     found = []
     for name, estimator in estimators:
@@ -76,15 +81,16 @@ def measure(
             continue
         error = estimator.standard_error() if clusters is None else clustered_error(estimator, clusters)
         each = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
-        found.append(_with_interval(each, estimator, clusters) if intervals else each)
+        found.append(_with_interval(each, estimator, clusters, items or clusters) if intervals else each)
     return found
 
 
-def _with_interval(each: Coefficient, estimator: Estimator, clusters: Clusters | None) -> Coefficient:
+def _with_interval(
+    each: Coefficient, estimator: Estimator, clusters: Clusters | None, items: Clusters | None
+) -> Coefficient:
     rows, _ = estimator.compared()
-    bound = float(
-        estimator.exact_bounds(estimator.tallies.counts, None if clusters is None else clusters.n_with(rows))[0]
-    )
+    n_items = None if items is None else items.n_with(rows)
+    bound = float(estimator.exact_bounds(estimator.tallies.counts, n_items)[0])
     if not math.isnan(bound):
         return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
     interval = effective_interval(estimator, clusters)

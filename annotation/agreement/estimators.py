@@ -91,11 +91,11 @@ class Estimator(ABC):
         """The rows of the patterns with a pair of ratings, and the disagreement within each, 0 where all agree."""
 
     def exact_bounds(self, counts: Floats, n_independent: int | None = None) -> Floats:
-        """B exact one-sided 95% bounds below a value of 1, NaN where some ratings disagree.
+        """B one-sided 95% bounds below a value of 1, NaN where some ratings disagree; exact for percent agreement.
 
         n of n units agree completely, so at least 0.05^(1/n) of all units do (Clopper and Pearson 1934,
         doi:10.1093/biomet/26.4.404). The others count as the worst disagreement there can be, and the disagreement
-        expected by chance as known. `n_independent` replaces the number of units where these recur.
+        expected by chance as known. `n_independent` replaces the number of units where some are of one item.
         """
         rows, within = self.compared()
         n = counts[:, rows].sum(axis=1)

@@ -96,6 +96,7 @@ def summary(
     left_out: int = 0,
     thresholds: float | Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
+    items: Clusters | None = None,
     coefficient: str = "krippendorff_alpha",
 ) -> dict[str, Any]:
     """The JSON entry of one dimension without dimension, round and when: the ten coefficients, tables and warnings.
@@ -119,14 +120,15 @@ def summary(
 
     `coefficient` is the dimension's primary one, for what merging two categories would gain.
 
-    With `clusters` (of these patterns) standard errors and intervals are those of clusters of units.
+    With `clusters` (of these patterns) standard errors and intervals are those of clusters of units. The bound of
+    perfect agreement counts `items`, clusters of the units of one item.
 
     Raises ValueError for an unknown kind, a metric by name that does not suit it, "tree" without paths, and weights
     that do not fit the categories.
     """
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
-    coefficients = measure(estimators, intervals=intervals, clusters=clusters)
+    coefficients = measure(estimators, intervals=intervals, clusters=clusters, items=items)
     categories, pairs = by_category(patterns), by_pair(patterns)
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
     return {
@@ -196,10 +198,11 @@ def one_coefficient(
     apart: Sequence[Category] = (),
     intervals: bool = True,
     clusters: Clusters | None = None,
+    items: Clusters | None = None,
 ) -> Coefficient:
     """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
     estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
-    return measure(estimators, intervals=intervals, clusters=clusters)[0]
+    return measure(estimators, intervals=intervals, clusters=clusters, items=items)[0]
 
 
 def share_reaching(
@@ -216,7 +219,7 @@ def share_reaching(
     seed: int = 0,
     clusters: Clusters | None = None,
 ) -> float | None:
-    """The share of resamples (of units, or of clusters) in which a coefficient is at least the threshold.
+    """The share, of the resamples (of units or clusters) in which a coefficient is defined, that reach the threshold.
 
     None where it is undefined, or in more than half of the resamples. No probability of the true value.
     """

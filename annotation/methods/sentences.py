@@ -33,7 +33,8 @@ EXCLUDED = {
 }
 """Why a unit is not compared, by the codes of `annotation.queries.left_out`."""
 CI_METHODS = {
-    EXACT: "exact one-sided Clopper-Pearson bounds, where all ratings agree",
+    EXACT: "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent "
+    "agreement; for other coefficients, chance agreement is taken as known)",
     EFFECTIVE: "beta intervals by the effective number of units, after Korn and Graubard 1998",
     CLUSTERED: "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in "
     "several rounds being one cluster",

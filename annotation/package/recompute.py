@@ -293,7 +293,7 @@ class Table:
 
 
 def table_of(data, answers, entry):
-    """The table of an entry, and its clusters: the patterns of all units of each item that recurs in several rounds."""
+    """The table of an entry; the patterns of all units of each item that recurs in several rounds; of each item."""
     units = units_of(data, answers, entry)
     raters = sorted({rater for given in units.values() for rater in given}, key=in_code_order)
     used = {value for given in units.values() for value in given.values()}
@@ -302,14 +302,14 @@ def table_of(data, answers, entry):
     rows = [[place[given[rater]] if rater in given else -1 for rater in raters] for given in units.values()]
     values = np.array(rows, dtype=int).reshape(len(rows), len(raters))
     if not len(rows):
-        return Table(values, np.zeros(0), categories, raters), []
+        return Table(values, np.zeros(0), categories, raters), [], []
     values, at, counts = np.unique(values, axis=0, return_inverse=True, return_counts=True)
     by_item, where = defaultdict(Counter), defaultdict(set)
     for (number, item, _), pattern in zip(units, np.ravel(at).tolist(), strict=True):
         by_item[item][pattern] += 1
         where[item].add(number)
     clusters = [by_item[item] for item in by_item if len(where[item]) > 1]
-    return Table(values, counts.astype(float), categories, raters), clusters
+    return Table(values, counts.astype(float), categories, raters), clusters, list(by_item.values())
 
 
 def beyond_chance(agreed, by_chance):
@@ -826,17 +826,16 @@ def at_least(value, error, bound):
     return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
 
 
-def perfect_bound(coefficient, clusters=()):
-    """The exact one-sided 95% bound below a value of 1: n of n units agree completely; None where some disagree.
+def perfect_bound(coefficient, items):
+    """The one-sided 95% bound below a value of 1: n of n items agree completely; None where some disagree.
 
-    The rest of all units counts as the worst disagreement there is. An item that recurs counts as one unit.
+    The rest of all items counts as the worst disagreement there is, and chance as observed. `items` are the patterns of
+    the units of each item: its parts, in each of its rounds.
     """
     rows, within = coefficient.compared()
     if not len(rows) or within.max() > TINY:
         return None
-    n = coefficient.t.counts[rows].sum()
-    for cells in clusters:
-        n -= max(sum(times for pattern, times in cells.items() if pattern in rows) - 1, 0)
+    n = sum(any(pattern in rows for pattern in patterns) for patterns in items)
     return max(1 - (1 - 0.05 ** (1 / n)) * coefficient.worst() / coefficient.expected(), -1.0)
 
 
@@ -989,7 +988,7 @@ def check_agreement(data, report):
         def check(key, reported, found, at=at):
             report.compare(file, f"{at}: {key}", reported, found)
 
-        t, clusters = table_of(data, every[entry["when"]], entry)
+        t, clusters, items = table_of(data, every[entry["when"]], entry)
         if (entry["dimension"], entry["rounds"]) not in headlines or entry["kind"] == "text":
             clusters = []  # an item that recurs is one cluster in the headline only, and free text has no coefficient
         fixed = document["fixed"].get(entry["dimension"], {})
@@ -1018,7 +1017,7 @@ def check_agreement(data, report):
             error, interval, method = None, (None, None), None
             if name in defined:
                 error = clustered_error(defined[name], clusters) if clusters else defined[name].error()
-                bound = perfect_bound(defined[name], clusters)
+                bound = perfect_bound(defined[name], items)
                 found = interval_of(defined[name], smooth[name], n_added, clusters) if bound is None else (bound, 1.0)
                 if found is not None:
                     interval, method = found, "effective_sample_clusters" if clusters else "effective_sample"

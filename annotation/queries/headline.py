@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from annotation.access import Seat
-from annotation.models import AuditEvent, Round, RoundItem, Study
+from annotation.models import Assignment, AuditEvent, Round, RoundItem, Study
 
 FIXED = "headline fixed"
 """What the audit log calls it that an owner fixed another set of rounds; the newest line counts."""
@@ -91,3 +91,10 @@ def recurring_items(rounds: Sequence[Round]) -> list[int]:
     for item, _ in rows.distinct():
         (found if item in seen else seen).add(item)
     return sorted(found)
+
+
+def items_of_several_units(rounds: Sequence[Round]) -> list[int]:
+    """The ids of items that recur in these rounds, or that a rater divided into parts; two queries."""
+    several = Q(current__n_parts__gt=1) | Q(blind__n_parts__gt=1)
+    in_parts = Assignment.objects.filter(several, round__in=rounds).order_by().values_list("item", flat=True)
+    return sorted({*recurring_items(rounds), *in_parts.distinct()})

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from annotation.access import Seat
 from annotation.agreement import METRICS_BY_KIND, SCALED_KINDS, Clusters, Patterns, Weights, weights_over
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
-from annotation.queries.headline import recurring_items
+from annotation.queries.headline import items_of_several_units, recurring_items
 from annotation.queries.left_out import left_out
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Slice, Value, n_units, patterns, patterns_by_item
 from annotation.queries.plans.standing import way
@@ -322,22 +324,50 @@ def clusters_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Pa
     if not found.is_headline or len(found.counted) < 2 or not has_coefficients(found.dimension.kind):
         return None
     recurring = recurring_items([each.round for each in found.counted])
-    if not recurring:
+    units = _units_of(found, codes, patterns, recurring)
+    found_twice = [own for own in units.values() if len({round_ for round_, _ in own}) > 1]
+    return _as_clusters(patterns, found_twice)
+
+
+def items_of(found: Across, codes: dict[int, str], patterns: Patterns) -> Clusters | None:
+    """The clusters of units of one item, in parts or in several rounds, for the bound of perfect agreement.
+
+    None where ratings differ, or every unit is of its own item. Cost: none where ratings differ; else two queries, and
+    one more per round where there are such items.
+    """
+    is_level = np.array([category not in OFF_SCALE for category in patterns.categories], dtype=bool)
+    for row in patterns.values:
+        given = np.unique(row[row >= 0])
+        if is_level[given].sum() > 1:
+            return None
+    if not has_coefficients(found.dimension.kind):
         return None
+    units = _units_of(found, codes, patterns, items_of_several_units([each.round for each in found.counted]))
+    return _as_clusters(patterns, [own for own in units.values() if len(own) > 1])
+
+
+ItemUnits = list[tuple[int, list[Value | None]]]
+
+
+def _units_of(
+    found: Across, codes: dict[int, str], patterns: Patterns, items: Sequence[int]
+) -> Mapping[int, ItemUnits]:
+    """The units of these items: the round and a row of values, one per rater of the patterns."""
     place = {code: index for index, code in enumerate(patterns.raters)}
-    units: dict[int, list[list[Value | None]]] = {}
-    where: dict[int, set[int]] = {}
-    for each in found.counted:
-        for item, row in each.rows_of(recurring):
+    units: dict[int, ItemUnits] = {}
+    for each in found.counted if items else ():
+        for item, row in each.rows_of(items):
             values: list[Value | None] = [None] * len(place)
             for rater, value in zip(row.raters, row.values, strict=True):
                 if (code := codes.get(rater)) in place:
                     values[place[code]] = value
             if any(value is not None for value in values):
-                units.setdefault(item, []).append(values)
-                where.setdefault(item, set()).add(each.round.pk)
-    found_twice = [values for item, values in units.items() if len(where[item]) > 1]
-    return Clusters.of(patterns, found_twice) if found_twice else None
+                units.setdefault(item, []).append((each.round.pk, values))
+    return units
+
+
+def _as_clusters(patterns: Patterns, units: Sequence[ItemUnits]) -> Clusters | None:
+    return Clusters.of(patterns, [[values for _, values in own] for own in units]) if units else None
 
 
 def as_patterns(

@@ -65,7 +65,8 @@ SCALES = {
     "text": "nominal",
 }
 PHRASES = {
-    "exact one-sided Clopper-Pearson bounds, where all ratings agree": None,
+    "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent agreement; for "
+    "other coefficients, chance agreement is taken as known)": None,
     "beta intervals by the effective number of units, after Korn and Graubard 1998": False,
     "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in several rounds "
     "being one cluster": True,
@@ -133,6 +134,7 @@ class Checker:
         self.complaints: list[str] = []
         self.seen: dict[str, list[Any]] = {}
         self.tables = rows.tables_made
+        self.confirmed: set[tuple[int, str, int, str]] = set()
         titles = sorted((row["title"] for row in rows.dimensions.values()), key=len, reverse=True)
         one = "|".join(re.escape(title) for title in titles)
         self.title = f"({one})"
@@ -492,7 +494,7 @@ class Checker:
                 continue
             table = self.table(key, self.rows.headline, when)
             if when == "before" and low is not None:
-                is_exact = how.startswith("exact one-sided")
+                is_exact = how.startswith("one-sided")
                 self.same(f"{claim} of {key}", is_exact, statistics.is_perfect(table))
                 self.expect(is_exact or PHRASES.get(how, bool(table.clusters)) == bool(table.clusters), claim, key)
             self.interval(key, table, low, high, of, clustered=bool(table.clusters), is_known=how in PHRASES)
@@ -520,7 +522,7 @@ class Checker:
 
     @property
     def disputed(self) -> Mapping[str, int]:
-        """Resolutions by way: those of places on which raters agreed are overruled labels."""
+        """Resolutions by way: those of places on which raters agreed are overruled labels, unless they say the same."""
         found: dict[str, int] = {}
         for place, row in self.rows.resolutions.items():
             number_, item, part, key = place
@@ -535,8 +537,17 @@ class Checker:
             )
             way = row.get("reported_as") or row["method"]
             is_agreed = agreed and not skipped and way != "imported" and "PENDING" not in repr(values)
+            if is_agreed and self.is_same(values[0], row["values"]):
+                self.confirmed.add(place)
+                continue
             found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
         return found
+
+    @staticmethod
+    def is_same(value: Any, words: str) -> bool:
+        if isinstance(value, float):
+            return bool(words) and float(words) == value
+        return (value if isinstance(value, frozenset) else {value}) == {each for each in words.split(";") if each}
 
     def resolved(self, claim: str, n: str, inner: str) -> None:
         self.seen["resolved"] = [claim]
@@ -549,10 +560,11 @@ class Checker:
         self.same(claim, number(n), self.disputed.get("overruled", 0))
 
     def entered(self, claim: str, who: str) -> None:
+        _ = self.disputed
         by = {
             row["decided_by"]
-            for row in self.rows.resolutions.values()
-            if row["method"] != "imported" and row["decided_by"]
+            for place, row in self.rows.resolutions.items()
+            if row["method"] != "imported" and row["decided_by"] and place not in self.confirmed
         }
         codes = {code for code in by if re.fullmatch(r"R\d+", code)}
         others = re.search(r"(\d+) (?:person|people) who did not label", who)
@@ -710,13 +722,17 @@ class Checker:
 
     def check_materials(self, text: str, answer: str) -> None:
         found = re.fullmatch(
-            r"The rating scheme is (versions? [\d, and to]+) of “(.*)”, with its definitions; disagreements are listed "
+            r"The rating scheme is (versions? [\d, and to]+) of “(.*?)”(?:, with (its definitions|definitions of ([\d,]+) of ([\d,]+) categories))?; disagreements are listed "
             r"with both answers; values stand by dimension and round in the table\.( The guidelines hold the decision rules\.)?",
             text,
         )
         assert found is not None
         self.same(text, (rounds_in(found[1]), found[2]), (self.rows.versions, self.rows.study["taxonomy_title"]))
-        self.same(text, bool(found[3]), bool(self.rows.study["guidelines"].strip()))
+        categories = [row for key in self.rows.dimensions for row in self.rows.newest_categories(key)]
+        n = sum(bool(row["definition"].strip()) for row in categories)
+        told = len(categories) if found[3] == "its definitions" else number(found[4] or "0")
+        self.same(text, (told, number(found[5] or str(len(categories)))), (n, len(categories)))
+        self.same(text, bool(found[6]), bool(self.rows.study["guidelines"].strip()))
 
     def check_justified(self, text: str, answer: str) -> None:
         reasons = {
@@ -993,7 +1009,7 @@ class Checker:
             is_exact = statistics.is_perfect(table)
             (how,) = [
                 each for each, of_clusters in PHRASES.items()
-                if each.startswith("exact") == is_exact and (is_exact or of_clusters == is_clustered)
+                if each.startswith("one-sided") == is_exact and (is_exact or of_clusters == is_clustered)
             ]  # fmt: skip
             self.seen.setdefault("row methods", []).append((key, where, how))
             self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)

@@ -51,6 +51,7 @@ class Table:
         for row, (round_, item) in zip(rows, places, strict=True):
             by_item.setdefault(item, Counter())[number_of[row]] += 1
             where.setdefault(item, set()).add(round_)
+        self.items = list(by_item.values())
         self.clusters = [by_item[item] for item in by_item if len(where[item]) > 1]
         self.intervals: dict[tuple[str, bool], tuple[float, float] | None] = {}
 
@@ -157,10 +158,8 @@ def is_perfect(t: Table) -> bool:
 
 
 def bound(name: str, t: Table, *, clustered: bool) -> tuple[float, float]:
-    """Clopper and Pearson 1934: of n of n units; the rest would differ as far as two categories in use can."""
-    n = t.n_units
-    for cells in t.clusters if clustered else ():
-        n -= max(sum(times for p, times in cells.items() if t.paired[p]) - 1, 0)
+    """Clopper and Pearson 1934: of n of n items; the rest would differ as far as two categories in use can."""
+    n = sum(any(t.paired[p] for p in cells) for cells in t.items)
     missing, c = 1 - math.exp(math.log(0.05) / n), t.counts
     used = np.flatnonzero(t.n_in.sum(axis=0))
     if "α" in name:
