@@ -11,7 +11,7 @@ from typing import Any
 from accounts.wording import counted, for_markdown, listed
 
 from . import sentences
-from .facts import IMPORTED, NO_HEADLINE, Dimension, Facts, day, numbered
+from .facts import IMPORTED, NO_HEADLINE, Dimension, Facts, bound, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
@@ -198,7 +198,7 @@ def _thresholds(facts: Facts) -> Said:
             + (f" (at least “{earned}”, 95%)" if earned else "")
             for scale, word, earned in each.words
         ]
-        value = f"{each.before.words} against {each.threshold:.2f}"
+        value = f"{each.before.words} against {bound(each.threshold)}"
         return ", ".join([value, *([each.standing] if each.standing else []), *words])
 
     return _each_has(facts, told, "Register a threshold for each dimension, under Settings, before labeling begins.")
@@ -283,13 +283,21 @@ def _fixed(facts: Facts) -> Said:
     if not facts.measured:
         return MISSING, NOTHING, "Register a coefficient for each dimension before labeling begins."
     fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]
+    before = "labels were imported from sheets" if facts.n_from_sheets else "labeling began"
+    source = ", as the file of the imported study states" if facts.is_start_stated else ""
     told = (
-        f"Registered before labeling began: {listed(fixed)}." if fixed else "No coefficient was registered beforehand."
+        f"Registered before {before}{source}: {listed(fixed)}."
+        if fixed
+        else "No coefficient was registered beforehand."
     )
     if defaults := [each for each in late if each.is_default]:
         told += f" Default of the software: {listed([each.title for each in defaults])}."
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
+    if facts.n_from_sheets:
+        return PARTLY, told, "Say in the paper whether labeling in the sheets had begun before that."
+    if facts.is_start_stated:
+        return PARTLY, told, "Say in the paper that registration and labeling took place on another server."
     return YES, told, ""
 
 

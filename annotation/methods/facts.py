@@ -45,7 +45,8 @@ class Dimension:
     `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
     (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
     probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
-    `ci_method` names how the interval was computed.
+    `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
+    labels that are no level of the scale (`off_scale`) leave others with fewer than two.
     """
 
     key: str
@@ -68,6 +69,8 @@ class Dimension:
     weights: str = ""
     words: Sequence[tuple[str, str, str | None]] = ()
     left_out: Sequence[tuple[str, int]] = ()
+    n_used: int | None = None
+    off_scale: Sequence[str] = ()
     warnings: Sequence[str] = ()
     ci_method: str | None = None
 
@@ -102,7 +105,7 @@ class Dimension:
         value, low, high = self.before.value, self.before.low, self.before.high
         if self.threshold is None or value is None:
             return ""
-        at = f"the threshold of {self.threshold:.2f}"
+        at = f"the threshold of {bound(self.threshold)}"
         if value >= self.threshold:
             partly = low is not None and low < self.threshold
             return f"reaches {at}{', but the 95% CI includes lower values' if partly else ''}"
@@ -291,6 +294,11 @@ class Facts:
         return [wave.number for wave in self.waves if wave.n_blind > 0 and wave.is_imported]
 
     @property
+    def is_start_stated(self) -> bool:
+        """Only the file of an imported study states when labeling began."""
+        return any(wave.is_imported for wave in self.waves)
+
+    @property
     def unblinded(self) -> str:
         """Who could read answers before they gave theirs, in words: `R3 (round 1) and R4 (rounds 1 and 2)`."""
         rounds: dict[str, list[int]] = {}
@@ -331,6 +339,12 @@ def decimals(value: float, places: int = 3) -> str:
     """`0.812`, `−0.041`; never `−0.000`."""
     told = f"{value:.{places}f}"
     return (told if float(told) else told.removeprefix("-")).replace("-", "−")
+
+
+def bound(threshold: float) -> str:
+    """A threshold as it was given, with two decimals at least: `0.80`, `0.667`."""
+    given = f"{threshold:.6f}".rstrip("0")
+    return decimals(threshold, max(2, len(given.partition(".")[2])))
 
 
 def share(part: int, whole: int, one: str) -> str:

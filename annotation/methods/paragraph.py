@@ -122,7 +122,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     for those in alike.values():
         one, titles = those[0], facts.titles(those)
         if one.is_fixed:
-            yield sentences.fixed(titles, one)
+            yield from sentences.fixed(titles, one, sheets=bool(facts.n_from_sheets), stated=facts.is_start_stated)
             yield sentences.reason(titles, one)
         else:
             yield from sentences.not_fixed(titles, one)
@@ -137,6 +137,8 @@ def _found(facts: Facts, each: Dimension) -> Iterable[Sentence]:
         yield sentences.nothing_compared(each)
     else:
         yield sentences.agreement(each)
+        if each.n_used is not None:
+            yield sentences.used(each)
         yield from (told for told in (sentences.threshold(each), sentences.by_round(each, facts.pilots)) if told)
         if facts.n_changed and each.after is not None and each.after.value is not None:
             yield sentences.agreement(each, when="after")

@@ -11,7 +11,7 @@ from datetime import date
 from accounts.wording import counted, listed
 from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
 
-from .facts import Decided, Dimension, Drawn, Facts, Gate, Number, Wave, day, decimals, numbered, share
+from .facts import Decided, Dimension, Drawn, Facts, Gate, Number, Wave, bound, day, decimals, numbered, share
 
 # fmt: off
 ONES = (
@@ -231,16 +231,27 @@ def no_training() -> Sentence:
     return missing("how raters were trained")
 
 
-def fixed(titles: str, one: Dimension) -> Sentence:
-    threshold = f" with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
+def fixed(titles: str, one: Dimension, *, sheets: bool = False, stated: bool = False) -> list[Sentence]:
+    """When a coefficient was registered.
+
+    With `sheets` some labels are from sheets, and nobody knows when they were given; `stated`: all is as the file of an
+    imported study has it.
+    """
+    threshold = f" with a threshold of {bound(one.threshold)}" if one.threshold is not None else ""
     when = f" on {day(one.fixed_on)}" if one.fixed_on else ""
     done = "registered" if one.is_fixed_before else "chosen"
     before = "before labeling began" if one.is_fixed_before else "after labeling had begun"
-    return Sentence(f"For {titles}, {one.statistic}{threshold} was {done}{when}, {before}.")
+    if one.is_fixed_before and sheets:
+        before = "before labels were imported from sheets"
+    source = ", as the file of the imported study states" if stated else ""
+    found = [Sentence(f"For {titles}, {one.statistic}{threshold} was {done}{when}, {before}{source}.")]
+    if one.is_fixed_before and sheets:
+        found.append(missing(f"whether {titles} had been labeled in the sheets before that"))
+    return found
 
 
 def not_fixed(titles: str, one: Dimension) -> list[Sentence]:
-    threshold = f" with a threshold of {one.threshold:.2f}" if one.threshold is not None else ""
+    threshold = f" with a threshold of {bound(one.threshold)}" if one.threshold is not None else ""
     source = ", the default of the software" if one.is_default else ""
     return [
         Sentence(f"For {titles}, {one.statistic}{threshold} is reported{source}; it was not registered beforehand."),
@@ -312,6 +323,16 @@ def by_round(each: Dimension, pilots: Sequence[int]) -> Sentence | None:
 def excluded(each: Dimension, because: str, n: int) -> Sentence:
     why = EXCLUDED.get(because, because)
     return Sentence(f"For {each.title}, {counted(n, 'unit')} {was(n)} excluded because {why}.")
+
+
+def used(each: Dimension) -> Sentence:
+    """On how many of the units an alpha of an order rests."""
+    assert each.n_used is not None
+    units, verb = counted(each.before.units, "unit"), "is" if len(each.off_scale) == 1 else "are"
+    return Sentence(
+        f"{each.symbol} on {each.title} rests on {each.n_used:,} of these {units}, because {listed(each.off_scale)} "
+        f"{verb} no level of its scale."
+    )
 
 
 def skipped(n: int) -> Sentence:
@@ -389,9 +410,11 @@ def still_resolving(rounds: Sequence[int]) -> Sentence:
 
 
 def proposals(n: int) -> Sentence:
-    each = "which was" if n == 1 else "each"
+    if n == 1:
+        return Sentence("Raters made 1 proposal for a new category.")
     return Sentence(
-        f"Raters made {counted(n, 'proposal')} for a new category, {each} treated as a category of its own."
+        f"Raters made {n:,} proposals for new categories. In agreement, all proposals on a dimension are one category: "
+        "two different proposals for a unit agree."
     )
 
 

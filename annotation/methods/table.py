@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accounts.wording import for_markdown, listed
 
-from .facts import Dimension, Facts, Number
+from .facts import Dimension, Facts, Number, bound
 from .sentences import computed, computed_rows
 
 HEADS = (
@@ -79,7 +79,7 @@ class Row:
             str(len(self.number.raters)),
             self.number.words,
             self.number.interval,
-            "" if threshold is None else f"{threshold:.2f}",
+            "" if threshold is None else f"{bound(threshold)}",
             "" if self.after is None else self.after.words,
         ]
 
@@ -91,7 +91,7 @@ class Row:
 
 def head_of(dimension: Dimension) -> str:
     """What stands above a dimension's rows: `Symptom: Cohen's kappa, threshold 0.80`."""
-    threshold = "no threshold" if dimension.threshold is None else f"threshold {dimension.threshold:.2f}"
+    threshold = "no threshold" if dimension.threshold is None else f"threshold {bound(dimension.threshold)}"
     return f"{dimension.title}: {dimension.statistic}, {threshold}"
 
 

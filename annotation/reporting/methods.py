@@ -10,7 +10,9 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from annotation.access import Seat
+from annotation.agreement import SCALED_KINDS
 from annotation.calibration import MET, NO_THRESHOLD
+from annotation.consensus import PENDING
 from annotation.methods import (
     NO_HEADLINE,
     OVERRULED,
@@ -30,11 +32,12 @@ from annotation.models import Assignment, Membership, Proposal, Resolution, Roun
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
+from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import code_order, newest_of_each_place
 from annotation.queries.ways import ways, with_facts
-from annotation.reporting.across import Asked, across, rater_codes, visible_rounds
+from annotation.reporting.across import OFF_SCALE, Asked, across, rater_codes, visible_rounds
 from annotation.reporting.gate import gate_then
 from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import DimensionReport, Headline, primary, report
@@ -270,9 +273,26 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
         weights=weights if isinstance(weights, str) else "its own",
         words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
         left_out=why,
+        **_on_scale(found, entry["metric"]),
         warnings=entry["warnings"],
         ci_method=value.get("ci_method"),
     )
+
+
+def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
+    """On how many units an alpha of an order rests, where some labels are no level of the scale."""
+    is_order = found.across.dimension.kind in SCALED_KINDS and metric != "nominal"
+    if found.headline.coefficient != "krippendorff_alpha" or not is_order:
+        return {}
+    rows = [row for each in found.across.counted for row in each.rows if len(row.raters) > 1]
+    away = [value for value in OFF_SCALE if any(value in row.values for row in rows)]
+    used = sum(row.n for row in rows if sum(value not in away for value in row.values) > 1)
+    if used == found.headline.units:
+        return {}
+    return {"n_used": used, "off_scale": [OFF_SCALE_WORDS[value] for value in away]}
+
+
+OFF_SCALE_WORDS = {PENDING: "a proposal", DOES_NOT_APPLY: "“does not apply”"}
 
 
 def _number(head: Headline) -> Number:

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from accounts.wording import listed
 from annotation.agreement import TITLES
+from annotation.consensus import PENDING
 from annotation.reporting.numbers import DimensionReport, Headline, coefficients_to_print
 from annotation.views.agreement_words import (
     CHANCE,
@@ -152,6 +153,7 @@ class Section:
     talk: Sequence[TalkAbout]
     matrix: Matrix | None
     clashes: Sequence[Mapping[str, Any]]
+    has_proposals: bool
     categories: Sequence[Mapping[str, Any]]
     pairs: Sequence[Mapping[str, Any]]
     unmapped: Sequence[Mapping[str, Any]]
@@ -201,6 +203,7 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
         talk=_talk(entry, names, links),
         matrix=_matrix(entry, _raters(entry), names, links),
         clashes=_clashes(entry, names, links),
+        has_proposals=any(each["category"] == PENDING for each in entry["by_category"]),
         categories=[
             {
                 **each,

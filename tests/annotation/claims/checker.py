@@ -392,8 +392,9 @@ class Checker:
             "percent_agreement": "percent agreement",
         }[entry["coefficient"]]
 
-    def registered(self, claim: str, titles: str, name: str, threshold: str | None, when: str) -> None:
+    def registered(self, claim: str, titles: str, name: str, threshold: str | None, when: str, before: str) -> None:
         self.chosen(titles, name, threshold, claim)
+        self.same(claim, before == "labeling began", not self.sheets)
         for key in self.those(titles):
             self.expect(self.is_registered(key, day(when)), claim, f"nothing registers {key} on that day")
 
@@ -402,7 +403,8 @@ class Checker:
         opened = [
             line["at"]
             for line in self.rows.audit
-            if line["what"] == "round opened" and line["detail"]["round"] in self.rows.rounds
+            if (line["what"] == "round opened" and line["detail"]["round"] in self.rows.rounds)
+            or line["what"] == "ratings imported"
         ]
         for line in self.rows.audit:
             detail = line["detail"]
@@ -578,7 +580,18 @@ class Checker:
         truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
         self.same(claim, rounds_in(rounds), truth)
 
-    def proposals(self, claim: str, n: str) -> None:
+    def used(self, claim: str, title: str, n: str, whole: str) -> None:
+        key = self.of(title)
+        self.expect(self.rows.dimensions[key]["kind"] in ("ordinal", "number"), claim)
+        self.expect(self.name_of(key).startswith("Krippendorff"), claim)
+        given = [
+            list(each.values()) for each in self.rows.units(key, self.rows.headline, "before").values() if len(each) > 1
+        ]
+        used = sum(len([value for value in each if value != "PENDING"]) > 1 for each in given)
+        self.same(claim, (number(n), number(whole)), (used, len(given)))
+
+    def proposals(self, claim: str, n: str, several: str | None) -> None:
+        self.same(claim, bool(several), number(n) > 1)
         those = {
             (row["round"], row["item"], row["rater"], row["revision"], row["part"], row["dimension"], row["proposal"])
             for row in self.rows.tables["ratings"]
@@ -752,7 +765,7 @@ class Checker:
         pieces = [piece for piece in pieces if ": " in piece]
         for piece in pieces:
             found = re.fullmatch(
-                rf"{self.title}: {NUMBER} against (-?\d\.\d\d)(?:, (reaches|is below) the threshold of (-?\d\.\d\d)"
+                rf"{self.title}: {NUMBER} against (-?\d\.\d+)(?:, (reaches|is below) the threshold of (-?\d\.\d+)"
                 r"(, but the 95% CI includes (?:lower values|it))?)?((?:, “[^”]+” on the scale of [A-Z][\w ]+?(?: \(at least “[^”]+”, 95%\))?)*)",
                 piece,
             )
@@ -838,7 +851,8 @@ class Checker:
 
     def check_fixed(self, text: str, answer: str) -> None:
         early = {key for key in self.rows.measured if self.is_registered(key)}
-        known = r"(Registered before labeling began: .*? on .*?\.|No coefficient was registered beforehand\.)"
+        before = "labels were imported from sheets" if self.sheets else "labeling began"
+        known = rf"(Registered before {before}: .*? on .*?\.|No coefficient was registered beforehand\.)"
         assert re.fullmatch(known + r"( Default of the software: [^.]*\.)?", text), "no pattern reads it"
         for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
             self.expect(self.is_registered(self.of(title), day(when)), f"{title} on {when}")
@@ -855,7 +869,7 @@ class Checker:
             known += at is not None and not math.isnan(value)
             if at is not None and value < at - 1e-9:
                 below.add(key)
-        told = re.findall(rf"{self.title} \({NUMBER}, is below the threshold of (-?\d\.\d\d)", text)
+        told = re.findall(rf"{self.title} \({NUMBER}, is below the threshold of (-?\d\.\d+)", text)
         self.same(text, {self.of(title) for title, *_ in told}, below)
         for title, word, at in told:
             key = self.of(title)
@@ -879,7 +893,15 @@ class Checker:
                 key = self.of(head[1])
                 stated = head[2].rpartition(", ")[2]
                 at = self.rows.study["primary"][key].get("threshold")
-                self.same(line, stated, "no threshold" if at is None else f"threshold {at:.2f}")
+                self.same(
+                    line,
+                    stated,
+                    "no threshold"
+                    if at is None
+                    else f"threshold {at:.2f}"
+                    if at == round(at, 2)
+                    else f"threshold {at}",
+                )
             elif cells := re.fullmatch(
                 r"    (\d+|headline) & ([\d,]+) & (\d+) & (\S+) & (.*?)(?: & (\S+))? \\\\", line
             ):
@@ -1038,7 +1060,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} items? had been labeled by the same raters in an earlier round\.", Checker.labeled_before),
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
     (r"\[missing: the agreement of the study; no main round is finished\]", Checker.no_headline),
-    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before labeling began\.", Checker.registered),
+    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before (labeling began|labels were imported from sheets)\.", Checker.registered),
+    (r"\[missing: whether <TITLES> had been labeled in the sheets before that\]", Checker.nothing),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
@@ -1056,7 +1079,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
     (r"\[missing: how disagreements were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
     (rf"\[missing: the end of {ROUNDS}, where disagreements are still being resolved\]", Checker.resolving),
-    (r"Raters made ([\d,]+) proposals? for a new category, (?:which was|each) treated as a category of its own\.", Checker.proposals),
+    (r"Raters made ([\d,]+) proposals? for (?:a new category|new categories)\.( In agreement, all proposals on a dimension are one category: two different proposals for a unit agree\.)?", Checker.proposals),
+    (r".*? on <TITLE> rests on ([\d,]+) of these ([\d,]+) units?, because (?:a proposal|“does not apply”).*? no level of its scale\.", Checker.used),
     (r"(Rounds? [\d, and to]+ used version \d+[^.]*) of the taxonomy\.", Checker.versions),
     (r"Round (\d+) was opened (after|although) the pilot \(round (\d+)\) had (?:not )?reached (?:the threshold for )?(.*?)\.(?= |$)", Checker.gate),
 ]  # fmt: skip
