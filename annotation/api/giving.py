@@ -31,7 +31,9 @@ class RoundRaterShape(serializers.Serializer[Any]):
     n_assigned = serializers.IntegerField()
     n_finished = serializers.IntegerField()
     last_day = serializers.DateField(
-        allow_null=True, help_text="The day (UTC) of the last answer, for the study's owner and staff; null for others."
+        allow_null=True,
+        help_text="The day (UTC) of the last answer that was given here, for the study's owner and staff; null for "
+        "others, and where all are imported.",
     )
     left_at = serializers.DateTimeField(allow_null=True)
     unblinded = serializers.BooleanField(

@@ -174,11 +174,18 @@ def _statistic(facts: Facts) -> Said:
 def _materials(facts: Facts) -> Said:
     if not facts.waves:
         return MISSING, NOTHING, OPEN_ROUND
-    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”, with its definitions; "
+    n, whole = facts.n_defined, facts.n_categories
+    defined = f", with definitions of {n:,} of {whole:,} categories" if n else ""
+    if n == whole:
+        defined = ", with its definitions" if n else ""
+    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”{defined}; "
     told += "disagreements are listed with both answers; values stand by dimension and round in the table."
-    if not facts.has_guidelines:
-        return PARTLY, told, "Write down the decision rules as the study’s guidelines, under Settings."
-    return YES, f"{told} The guidelines hold the decision rules.", ""
+    mends = ["Write definitions of the categories into the taxonomy."] if whole and not n else []
+    if facts.has_guidelines:
+        told += " The guidelines hold the decision rules."
+    else:
+        mends.append("Write down the decision rules as the study’s guidelines, under Settings.")
+    return (PARTLY if mends else YES), told, " ".join(mends)
 
 
 def _justified(facts: Facts) -> Said:

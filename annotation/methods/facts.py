@@ -236,6 +236,8 @@ class Facts:
     raters: Sequence[str] = ()
     machines: Sequence[str] = ()
     has_guidelines: bool = False
+    n_categories: int = 0
+    n_defined: int = 0
     n_items: int = 0
     n_double: int = 0
     n_by_hand: int = 0

@@ -37,6 +37,7 @@ from annotation.models import (
 )
 from annotation.queries.exports import why_hidden
 from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota
+from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import code_order
 from annotation.registration import not_registered
@@ -163,11 +164,12 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
 def last_days(round_: Round) -> dict[int, date]:
     """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
 
-    The day and not the time: a time would tell an owner who rates, too, how long each answer took. Third answers of an
-    open round are left out, as they are from every count.
+    Imported answers are left out: their day is not known. The day and not the time: a time would tell an owner who
+    rates, too, how long each answer took. Third answers of an open round are left out, as they are from every count.
     """
     third = Assignment.objects.filter(ASKED_MEANWHILE, round=round_)
     answers = Annotation.objects.filter(assignment__round=round_).exclude(assignment__in=third)
+    answers = answers.exclude(idempotency_key__startswith=MARK)
     rows = answers.order_by().values_list("rater")
     return {rater: at.astimezone(UTC).date() for rater, at in rows.annotate(at=Max("created_at"))}
 

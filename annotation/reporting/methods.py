@@ -35,7 +35,7 @@ from annotation.queries.imports import MARK
 from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
-from annotation.queries.verdicts import code_order, newest_of_each_place
+from annotation.queries.verdicts import code_order, newest_of_each_place, round_verdicts
 from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import OFF_SCALE, Asked, across, rater_codes, visible_rounds
 from annotation.reporting.gate import gate_then
@@ -77,6 +77,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
         machines=[machine.code or "" for machine in machines_in(rounds)],
         has_guidelines=bool(study.guidelines.strip()),
+        **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
         decided=decided,
         n_resolvers_without_labels=n_resolvers_without_labels,
@@ -89,6 +90,16 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
         **_items(seat, rounds),
     )
+
+
+def _definitions(rounds: Sequence[Round]) -> dict[str, int]:
+    """How many categories the newest version of these rounds has, and how many of them have a definition."""
+    if not rounds:
+        return {}
+    newest = max(rounds, key=lambda round_: round_.taxonomy_version.number)
+    tree = published_version(newest.taxonomy_version_id)
+    categories = [each for dimension in tree.dimensions for each in dimension.categories if each.selectable]
+    return {"n_categories": len(categories), "n_defined": sum(bool(each.definition.strip()) for each in categories)}
 
 
 def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
@@ -320,8 +331,8 @@ def _drawn(sample: Sample) -> Drawn:
 def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
     """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
 
-    Those of places on which raters agreed are no disagreements: `overruled`. Two queries, those of `ways`, and where
-    there are resolutions those of the queue of their round.
+    Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
+    agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round.
     """
     rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), round__in=rounds))
     resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
@@ -330,13 +341,19 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
     resolved = {row.round_id for row in resolutions}
     disputed = _disputed([each for each in rounds if each.pk in resolved])
+    confirmed = _confirmed(
+        rounds,
+        [row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed],
+    )
     counted: Counter[str] = Counter()
     by: dict[str, set[str]] = {}
     others: set[int] = set()
     for row in resolutions:
+        if row.pk in confirmed:
+            continue
         way = told[row.pk]
         if way != Resolution.Method.IMPORTED:
-            if (row.round_id, row.item_id, row.part, row.dimension_id) not in disputed:
+            if place_of(row) not in disputed:
                 way = OVERRULED
             if row.decided_by_id and codes.get(row.decided_by_id):
                 by.setdefault(way, set()).add(codes[row.decided_by_id] or "")
@@ -345,6 +362,26 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
         counted[way] += 1
     decided = [Decided(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
     return decided, len(others)
+
+
+def place_of(row: Resolution) -> tuple[int, int, int, int]:
+    return row.round_id, row.item_id, row.part, row.dimension_id
+
+
+def _confirmed(rounds: Sequence[Round], rows: Sequence[Resolution]) -> set[int]:
+    """The ids of the resolutions, of places that are no disagreement, that are what all raters gave."""
+    found: set[int] = set()
+    for round_ in rounds:
+        own = {row.pk for row in rows if row.round_id == round_.pk}
+        if not own:
+            continue
+        items = {row.item_id for row in rows if row.pk in own}
+        for each in (verdict for found_ in round_verdicts(round_, items=items) for verdict in found_.verdicts):
+            if each.decision is not None and each.decision.id in own:
+                given = [set(rating.values) for rating in each.ratings if rating.values is not None]
+                if given and all(values == set(each.decision.values) for values in given):
+                    found.add(each.decision.id)
+    return found
 
 
 def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:

@@ -164,3 +164,14 @@ def test_the_pilot_of_a_workbook_is_no_part_of_round_1() -> None:
     names = ["Pilot", "pilot round 1", "Round 1", "Round 2", "Data"]
     book = Book([_sheet(name) for name in names])
     assert [each.round for each in guess_book(book, "1").sheets] == ["pilot", "pilot", "1", "2", "1"]
+
+
+@pytest.mark.django_db
+def test_an_imported_answer_has_no_day_of_work(client: Client) -> None:
+    take()
+    client.force_login(make.user("olga"))
+    page = client.get("/studies/study/rounds/1/").content.decode()
+    assert "Last day of work" in page and page.count('<span class="muted">imported</span>') == 2
+    assert "no answer yet" not in page
+    rows = Script("olga").send("GET", "studies/study/rounds/1/raters/").json()["results"]
+    assert [each["last_day"] for each in rows] == [None, None]

@@ -59,6 +59,8 @@ FACTS = Facts(
     dimensions=[SYMPTOM],
     raters=BOTH,
     has_guidelines=True,
+    n_categories=34,
+    n_defined=34,
     n_items=123,
     n_double=123,
     drawn=[Drawn(2683, 1070, 123, 7, "repository", "proportional", 4)],
@@ -208,6 +210,19 @@ def test_an_undefined_value_stands_with_its_reason_everywhere():
     assert answers(facts)["statistic"] == "missing"
 
 
+@pytest.mark.parametrize(
+    ("n", "answer", "words"),
+    [
+        (34, "yes", "“Symptoms”, with its definitions; "),
+        (9, "yes", "“Symptoms”, with definitions of 9 of 34 categories; "),
+        (0, "partly", "“Symptoms”; "),
+    ],
+)
+def test_the_checklist_claims_no_definitions_that_there_are_not(n: int, answer: str, words: str) -> None:
+    check = evidence(replace(FACTS, n_defined=n))["materials"]
+    assert check.answer == answer and words in check.evidence
+
+
 def test_the_caption_names_the_interval_method_of_each_dimension_and_round() -> None:
     exact = Number(9, BOTH, 1.0, 0.7, 1.0, ci_method="exact_one_sided")
     other = Number(9, BOTH, 0.5, 0.2, 0.8, ci_method="effective_sample")
@@ -219,7 +234,7 @@ def test_the_caption_names_the_interval_method_of_each_dimension_and_round() -> 
         "Confidence intervals for Symptom (round 2 and headline), Cause (round 1) and Kind are beta intervals"
         in caption
     )
-    assert "Confidence intervals for Symptom (round 1) and Cause (round 2 and headline) are exact one-sided" in caption
+    assert "Confidence intervals for Symptom (round 1) and Cause (round 2 and headline) are one-sided" in caption
     assert "in rows" not in caption
 
 

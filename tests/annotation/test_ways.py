@@ -264,6 +264,16 @@ def test_what_raters_agreed_on_is_no_disagreement_when_it_is_resolved(disputed) 
     assert "One label on which raters agreed was replaced by resolution." in words
 
 
+def test_a_resolution_that_is_what_raters_agreed_on_replaces_nothing(disputed) -> None:
+    study = disputed.study
+    make.rate(make.open_round(study, 1, first=9), "item bob carol\n9 crash crash")
+    seat = make.seat(study, "ada")
+    item = get_item(seat, "acme/rocket#9")
+    resolve(seat=seat, round_=get_round(seat, 2), item=item, part=1, dimension="symptom", values=["crash"])
+    words = paragraph(disputed)
+    assert "replaced by resolution" not in words and "Resolutions were entered" not in words
+
+
 def test_a_rater_without_an_answer_on_the_item_makes_no_discussion(disputed) -> None:
     say(disputed, 1, "bob")
     say(disputed, 1, "ada")

@@ -89,6 +89,7 @@ LIES: list[Lie] = [
     (SENTENCE, "threshold", "is below", "reaches"),
     (CHECK, "independent", "could not see", "never saw"),
     (CHECK, "fixed", "Registered before labeling began", "Registered long before labeling began"),
-    (CHECK, "materials", "with its definitions", "with its definitions and rules"),
+    (FACTS, "n_defined", None, lambda n: n + 1),
+    (CHECK, "materials", "values stand by", "with its definitions and rules, values stand by"),
     (CHECK, "discussed", "were discussed", "were discussed at length"),
 ]

@@ -107,11 +107,14 @@ class Exported:
     def key_of(self, title: str) -> str | None:
         return next((key for key, row in self.dimensions.items() if row["title"] == title), None)
 
-    def categories(self, key: str) -> list[str]:
+    def newest_categories(self, key: str) -> list[Mapping[str, str]]:
         """Those that can be chosen, in order."""
         rows = [row for row in self.tables["categories"] if row["dimension"] == key and row["selectable"] == "true"]
         newest = max((int(row["taxonomy_version"]) for row in rows), default=0)
-        return [row["category"] for row in rows if int(row["taxonomy_version"]) == newest]
+        return [row for row in rows if int(row["taxonomy_version"]) == newest]
+
+    def categories(self, key: str) -> list[str]:
+        return [row["category"] for row in self.newest_categories(key)]
 
     def places(self) -> dict[tuple[int, str, str, int, int], int]:
         """Which part of the item a part of an answer is, where parts were matched."""
