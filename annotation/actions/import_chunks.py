@@ -1,11 +1,11 @@
 """Judges what of a sheet is new in one round, a thousand items at a time: stored, unchanged, completed or refused."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.actions.import_rows import NewAnswer, NewDecision, RoundWriter
-from annotation.answers import PartRead, answers_digest
+from annotation.answers import answers_digest
 from annotation.consensus import Values
 from annotation.models import Assignment, Item, Membership, Resolution, Round
 from annotation.queries.imports import MARK, standing_assignments, standing_decisions
@@ -38,6 +38,8 @@ class Chunk:
     reader: ValueReader
     hides: Callable[[Round, int], bool]
     n_unchanged: int = 0
+    n_ratings_unchanged: int = 0
+    """Ratings of the sheet that were there before, those of completed answers included."""
     _answers: list[NewAnswer] = field(default_factory=list)
     _decisions: list[NewDecision] = field(default_factory=list)
     _contested: list[tuple[NewAnswer, list[SheetRow]]] = field(default_factory=list)
@@ -59,7 +61,7 @@ class Chunk:
             self._take_decisions(key, given, decided)
             if given or len(self._decisions) > n_decisions:
                 kept.append(self.items[key])
-        self._complete()
+        self._complete(writer)
         writer.write(kept, self._answers, self._decisions)
         self._change(keys, writer)
 
@@ -78,7 +80,7 @@ class Chunk:
                 made = answers_digest([part.values for part in read.parts])
                 current = assignment.current if assignment else None
                 if current is not None and current.answers_digest == made:
-                    self.n_unchanged += 1
+                    self._is_there(read)
                 elif self.is_new and current is not None:
                     answers.append(
                         NewAnswer(self.items[key], self.members[rater], read, made, assignment, is_later=True)
@@ -141,22 +143,34 @@ class Chunk:
         elif self.round_.state == Round.State.OPEN:
             self._refuse(rows, f"{answer.rater} has answered {answer.item} already, and round {number} is still open.")
         elif there.current is not None and there.current.answers_digest == answer.answers_digest:
-            self.n_unchanged += 1
+            self._is_there(answer.read)
         else:
             self._contested.append((answer, rows))
 
-    def _complete(self) -> None:
-        """An imported answer that only lacks values is completed by a further revision; any other one stands."""
-        imported = [
+    def _is_there(self, read: ReadAnswer) -> None:
+        self.n_unchanged += 1
+        self.n_ratings_unchanged += n_ratings(part.values for part in read.parts)
+
+    def _complete(self, writer: RoundWriter) -> None:
+        """An imported answer that only lacks values is completed by a further revision; any other one stands.
+
+        A sheet with some of the values of an answer, and no other, changes nothing.
+        """
+        there_before = [
             (answer, rows, answer.assignment.current)
             for answer, rows in self._contested
             if answer.assignment and answer.assignment.current
         ]
-        before = read_values(self.reader.tree, [current.pk for _, _, current in imported]) if imported else {}
-        for answer, rows, current in imported:
+        before = read_values(self.reader.tree, [current.pk for _, _, current in there_before]) if there_before else {}
+        for answer, rows, current in there_before:
             parts = [before.get((current.pk, part), {}) for part in range(1, current.n_parts + 1)]
-            if current.idempotency_key.startswith(MARK) and _completes(parts, answer.read.parts):
+            told = [part.values for part in answer.read.parts]
+            if _completes(told, parts):
+                self._is_there(answer.read)
+            elif current.idempotency_key.startswith(MARK) and _completes(parts, told):
                 self._answers.append(answer)
+                self.n_ratings_unchanged += n_ratings(parts)
+                writer.n_ratings -= n_ratings(parts)
             else:
                 self._refuse(
                     rows,
@@ -203,11 +217,18 @@ class Chunk:
             )
 
 
-def _completes(before: Sequence[Mapping[str, Values]], after: Sequence[PartRead]) -> bool:
+def _completes(before: Sequence[Mapping[str, Values]], after: Sequence[Mapping[str, Values]]) -> bool:
     """Whether everything that was said is still said, and nothing of it otherwise."""
     return len(before) <= len(after) and all(
-        new.values.get(key) == values for old, new in zip(before, after, strict=False) for key, values in old.items()
+        key in new and set(new[key]) == set(values)
+        for old, new in zip(before, after, strict=False)
+        for key, values in old.items()
     )
+
+
+def n_ratings(parts: Iterable[Mapping[str, Values]]) -> int:
+    """How many ratings these labels are stored as: one for each value, and one for an empty set."""
+    return sum(max(len(values), 1) for part in parts for values in part.values())
 
 
 def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:

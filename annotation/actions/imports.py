@@ -75,6 +75,8 @@ class ImportReport:
     n_resolutions: int = 0
     n_left_blank: int = 0
     n_unchanged: int = 0
+    """Answers and resolutions of the sheet that were there before."""
+    n_ratings_unchanged: int = 0
     n_attributes: int = 0
     n_items: int = 0
     n_raters: int = 0
@@ -94,7 +96,17 @@ class ImportReport:
 
     def as_document(self) -> dict[str, Any]:
         """The report as the API and the command show it."""
-        counts = ("rows", "ratings", "resolutions", "left_blank", "unchanged", "attributes", "items", "raters")
+        counts = (
+            "rows",
+            "ratings",
+            "resolutions",
+            "left_blank",
+            "unchanged",
+            "ratings_unchanged",
+            "attributes",
+            "items",
+            "raters",
+        )
         return {
             "study": self.study,
             "new": self.is_new,
@@ -559,6 +571,7 @@ class _Import:
                 )
                 chunk.write(writer)
                 self.report.n_unchanged += chunk.n_unchanged
+                self.report.n_ratings_unchanged += chunk.n_ratings_unchanged
                 self.n_done += len(chunk.keys)
                 require_room()
                 if self.on_progress:

@@ -87,10 +87,11 @@ class ImportReportShape(serializers.Serializer[Any]):
         "ImportTaxonomy", {"slug": serializers.CharField(), "version": serializers.IntegerField()}
     )
     n_rows = serializers.IntegerField()
-    n_ratings = serializers.IntegerField()
+    n_ratings = serializers.IntegerField(help_text="New ratings.")
     n_resolutions = serializers.IntegerField()
     n_left_blank = serializers.IntegerField()
-    n_unchanged = serializers.IntegerField()
+    n_unchanged = serializers.IntegerField(help_text="Answers and resolutions that were there before.")
+    n_ratings_unchanged = serializers.IntegerField(help_text="Ratings that were there before.")
     n_attributes = serializers.IntegerField()
     n_items = serializers.IntegerField()
     n_raters = serializers.IntegerField()

@@ -145,7 +145,11 @@ def test_a_new_study_from_a_sheet_with_what_looks_alike_said_to_be_the_same() ->
     spelling = Spelling.objects.get()
     assert (spelling.dimension_key, spelling.spelling, spelling.category_key) == ("symptom", "crahs", "crash")
     report = client.get(address).content.decode()
-    assert "4 ratings of 2 items by 2 raters are in" in report and "/studies/made/agreement/" in report
+    assert (
+        "4 new ratings are in" in report
+        and "The sheet has 2 items and 2 raters." in report
+        and "/studies/made/agreement/" in report
+    )
 
 
 def test_what_was_decided_holds_for_later_imports_by_page_rest_and_command(study: Study, tmp_path: Any) -> None:

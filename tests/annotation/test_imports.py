@@ -303,6 +303,20 @@ def test_a_corrected_spelling_completes_the_answer_by_a_revision() -> None:
     assert take(head + "a,bob,1,fault,crash\n", dimensions=["kind", "symptom"]).n_unchanged == 1
 
 
+def test_some_of_the_rows_again_change_nothing_and_the_report_counts_new_ratings_apart() -> None:
+    make.study(text=make.FAULTS)
+    head, asked = "item,rater,round,kind,symptom\n", {"dimensions": ["kind", "symptom"]}
+    first = take(head + "a,bob,1,fault,crash\nb,bob,1,fault,\n", **asked)
+    assert (first.n_ratings, first.n_ratings_unchanged) == (3, 0)
+    before = everything()
+    some = take(head + "a,bob,1,fault,\n", **asked)
+    assert everything() == before and some.refusals == []
+    assert (some.n_unchanged, some.n_ratings, some.n_ratings_unchanged) == (1, 0, 1)
+    more = take(head + "a,bob,1,fault,crash\nb,bob,1,fault,hang\n", **asked)
+    assert (more.refusals, more.n_ratings, more.n_ratings_unchanged) == ([], 1, 3)
+    assert len(take(head + "a,bob,1,fault,hang\n", **asked).refusals) == 1
+
+
 def test_rows_that_contradict_what_a_rater_said_are_refused() -> None:
     head = "item,rater,round,dimension,value\n"
     take(head + "a,bob,1,s,x\nb,bob,1,s,y\n", create=True)

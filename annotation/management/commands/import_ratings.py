@@ -168,9 +168,10 @@ class Command(BaseCommand):
 
     def _tell(self, report: ImportReport) -> None:
         self.stdout.write(
-            f"{report.study}: {report.n_rows} rows, {report.n_ratings} ratings of {report.n_items} items by "
-            f"{report.n_raters} raters, {report.n_resolutions} resolutions ({report.n_left_blank} more without a "
-            f"value), {report.n_unchanged} unchanged, {report.n_refused} refused."
+            f"{report.study}: {report.n_rows} rows of {report.n_items} items and {report.n_raters} raters, "
+            f"{report.n_ratings} new ratings, {report.n_ratings_unchanged} that were there before, "
+            f"{report.n_resolutions} resolutions ({report.n_left_blank} more without a value), {report.n_unchanged} "
+            f"answers and resolutions unchanged, {report.n_refused} refused."
         )
         if report.n_attributes:
             self.stdout.write(f"  {report.n_attributes} attributes of items")
