@@ -94,7 +94,8 @@ def recurring_items(rounds: Sequence[Round]) -> list[int]:
 
 
 def items_of_several_units(rounds: Sequence[Round]) -> list[int]:
-    """The ids of items that recur in these rounds, or that a rater divided into parts; two queries."""
+    """The ids of items that recur in these rounds, or that a rater divided into parts; one query, two in several."""
     several = Q(current__n_parts__gt=1) | Q(blind__n_parts__gt=1)
     in_parts = Assignment.objects.filter(several, round__in=rounds).order_by().values_list("item", flat=True)
-    return sorted({*recurring_items(rounds), *in_parts.distinct()})
+    recurring = recurring_items(rounds) if len(rounds) > 1 else []
+    return sorted({*recurring, *in_parts.distinct()})

@@ -329,19 +329,19 @@ def clusters_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Pa
     return _as_clusters(patterns, found_twice)
 
 
-def items_of(found: Across, codes: dict[int, str], patterns: Patterns) -> Clusters | None:
+def items_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Patterns) -> Clusters | None:
     """The clusters of units of one item, in parts or in several rounds, for the bound of perfect agreement.
 
-    None where ratings differ, or every unit is of its own item. Cost: none where ratings differ; else two queries, and
-    one more per round where there are such items.
+    None where ratings differ, where no interval is asked for, and where every unit is of its own item. Cost: none where
+    ratings differ; else one query, two in several rounds, and one more per round where there are such items.
     """
+    if not asked.resamples or not has_coefficients(found.dimension.kind):
+        return None
     is_level = np.array([category not in OFF_SCALE for category in patterns.categories], dtype=bool)
     for row in patterns.values:
         given = np.unique(row[row >= 0])
         if is_level[given].sum() > 1:
             return None
-    if not has_coefficients(found.dimension.kind):
-        return None
     units = _units_of(found, codes, patterns, items_of_several_units([each.round for each in found.counted]))
     return _as_clusters(patterns, [own for own in units.values() if len(own) > 1])
 

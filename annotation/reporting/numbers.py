@@ -76,7 +76,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
         coefficient=asked.fixed.get(found.dimension.key, {}).get("coefficient", DEFAULT["coefficient"]),
         clusters=clusters,
-        items=items_of(found, codes, patterns_found),
+        items=items_of(found, codes, asked, patterns_found),
     )
     numbers["warnings"] += [unsuited] if unsuited else []
     numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
@@ -204,7 +204,7 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
         "clusters": clusters_of(found, codes, asked, patterns_found),
     }
     name = chosen.get("coefficient", DEFAULT["coefficient"])
-    items = items_of(found, codes, patterns_found)
+    items = items_of(found, codes, asked, patterns_found)
     coefficient = one_coefficient(patterns_found, name, intervals=asked.resamples > 0, items=items, **how)
     threshold, share = chosen.get("threshold"), None
     if threshold is not None and coefficient.ci_low is not None:
