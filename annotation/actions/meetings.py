@@ -1,5 +1,6 @@
 """Meetings in which disagreements were discussed, as the person who resolves them states; only ever appended."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -8,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.storable import check_storable
+from accounts.wording import listed
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
@@ -18,6 +20,7 @@ from annotation.queries.ways import newest_by_hand, without_discussion
 LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
 ANYWHERE = timedelta(hours=14)
 """By so much the day of some place on earth is ahead of, or behind, that of UTC."""
+CODE = re.compile(r"R\d+", re.IGNORECASE)
 NOT_STATED = "The meeting was not saved."
 
 
@@ -76,7 +79,7 @@ def _is_before_labels(round_: Round, held_on: date) -> bool:
 
 
 def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
-    """Who took part, members with a code by that; each once."""
+    """Who took part, members with a code by that; each once. A code that nobody has would be read as a rater's."""
     if not isinstance(given, list) or not all(isinstance(each, str) and len(each) <= LONGEST_NAME for each in given):
         wrong.append(f"List who took part, each by a name or code of at most {LONGEST_NAME} characters.")
         return []
@@ -88,6 +91,9 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
         if name
     }
     found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
+    if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
+        are = "is" if len(unknown) == 1 else "are"
+        wrong.append(f"{listed(unknown)} {are} no code of this study. Enter names, or codes of its raters.")
     if not LEAST_PARTICIPANTS <= len(found) <= MOST_PARTICIPANTS:
         wrong.append(f"List {LEAST_PARTICIPANTS} to {MOST_PARTICIPANTS} people who took part.")
     return found

@@ -8,6 +8,8 @@ from typing import Any
 CERTAIN = 0.95
 """The probability from which on a coefficient has earned a word (Gwet 2014, ch. 6)."""
 
+ROUNDING = 1e-9
+
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "landis_koch": (
         (0.8, "almost perfect"),
@@ -51,6 +53,11 @@ def probability_at_least(value: float, se: float, bound: float) -> float:
     return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
 
 
+def _is_in(scale: str, value: float, bound: float) -> bool:
+    """Whether a value is above the lower bound of a class; Landis and Koch's 0.41 to 0.60 includes 0.60."""
+    return value > bound + ROUNDING if scale == "landis_koch" and bound > 0 else value >= bound
+
+
 def benchmark_words(name: str, value: float | None, se: float | None) -> list[dict[str, Any]]:
     """[{scale, word, earned}] for a coefficient by name: on Landis and Koch's scale, for alpha on Krippendorff's first.
 
@@ -63,7 +70,7 @@ def benchmark_words(name: str, value: float | None, se: float | None) -> list[di
     found = []
     for scale in ("krippendorff", "landis_koch") if name == "krippendorff_alpha" else ("landis_koch",):
         classes = SCALES[scale]
-        word = next((word for bound, word in classes if value >= bound), classes[-1][1])
+        word = next((word for bound, word in classes if _is_in(scale, value, bound)), classes[-1][1])
         earned = None
         if se:
             above = benchmark(value, se, scale)[:-1]

@@ -162,7 +162,7 @@ def test_a_meeting_is_stated_for_one_place_and_reported_as_stated(disputed) -> N
     assert answer["meeting"]["participants"] == ["R1", "R2", "Ada"]
     assert answer["meeting"]["stated_by"] == "ada"
     assert answer == listed()["results"][0]
-    assert "resolved: 1 discussed in meetings, as reported by the adjudicator." in paragraph(disputed)
+    assert "resolved: 1 discussed in meetings, as reported in Concord." in paragraph(disputed)
 
 
 def test_a_meeting_for_the_whole_queue_covers_what_else_was_resolved_alone(disputed) -> None:
@@ -174,13 +174,13 @@ def test_a_meeting_for_the_whole_queue_covers_what_else_was_resolved_alone(dispu
     assert (answer["n_resolutions"], answer["round"]) == (2, 1)
     decide(disputed, 4)
     assert (
-        "Four disagreements were resolved: 2 discussed in meetings, as reported by the adjudicator; 1 in writing; "
+        "Four disagreements were resolved: 2 discussed in meetings, as reported in Concord; 1 in writing; "
         "1 by the adjudicator." in paragraph(disputed)
     )
     check = next(each for each in checklist(methods(make.owner_seat(disputed.study))) if each.key == "discussed")
     assert (check.answer, check.evidence) == (
         "partly",
-        "3 of 4 resolved disagreements were discussed: 2 in meetings, as reported by the adjudicator; 1 in writing.",
+        "3 of 4 resolved disagreements were discussed: 2 in meetings, as reported in Concord; 1 in writing.",
     )
     found = {row["item"]: row["reported_as"] for row in listed()["results"]}
     assert list(found.values()) == ["discussion", "meeting", "meeting", "adjudicator"]
@@ -207,6 +207,14 @@ def test_a_meeting_for_the_whole_queue_covers_what_else_was_resolved_alone(dispu
 def test_a_meeting_that_can_not_have_been_is_rejected_and_nothing_is_stored(disputed, wrong) -> None:
     body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"], "meeting": wrong}
     assert all(name.partition(".")[0] == "meeting" for name in post("ada", body, 422)["fields"])
+    assert not Resolution.objects.exists() and not Meeting.objects.exists()
+
+
+def test_a_meeting_names_no_code_that_nobody_has(disputed) -> None:
+    body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"], "meeting": meeting("bob", "R7")}
+    assert post("ada", body, 422)["fields"]["meeting"] == [
+        "R7 is no code of this study. Enter names, or codes of its raters."
+    ]
     assert not Resolution.objects.exists() and not Meeting.objects.exists()
 
 

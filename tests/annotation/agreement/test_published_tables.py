@@ -167,6 +167,8 @@ def test_the_probability_of_a_threshold_is_that_of_a_normal_cut_to_minus_1_and_1
     [
         ("fleiss_kappa", 0.82, 0.1, [("landis_koch", "almost perfect", "substantial")]),
         ("cohen_kappa", 0.7, 0.01, [("landis_koch", "substantial", "substantial")]),
+        ("cohen_kappa", 0.6, None, [("landis_koch", "moderate", None)]),
+        ("cohen_kappa", 0.61, None, [("landis_koch", "substantial", None)]),
         ("cohen_kappa", 1.0, 0.0, [("landis_koch", "almost perfect", None)]),
         ("gwet_ac1", -0.3, None, [("landis_koch", "poor", None)]),
         (
