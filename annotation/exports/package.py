@@ -415,7 +415,7 @@ class _Package:
             counts=self.counts,
             methods=f"{whole_markdown(facts)}\n### Checklist\n\n{checklist_as_markdown(facts)}",
             n_items=facts.n_items,
-            n_raters=len(facts.raters),
+            n_raters=len({*facts.raters, *(code for code, _ in facts.third)}),
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],

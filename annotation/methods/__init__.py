@@ -4,13 +4,12 @@ Pure: `Facts` are gathered by `annotation.reporting.methods`, for pages, REST, t
 """
 
 from .checklist import STANDARD, Check, checklist, checklist_as_document, checklist_as_markdown, n_answered
-from .facts import NO_HEADLINE, OVERRULED, Decided, Dimension, Drawn, Facts, Gate, Number, Wave
+from .facts import OVERRULED, Decided, Dimension, Drawn, Facts, Gate, Number, Wave
 from .paragraph import as_latex, as_markdown, as_text, paragraph, whole_markdown
 from .sentences import Sentence
 from .table import Row, escaped, head_of, latex, markdown_table, rows, under_heads
 
 __all__ = [
-    "NO_HEADLINE",
     "OVERRULED",
     "STANDARD",
     "Check",

@@ -11,7 +11,7 @@ from typing import Any
 from accounts.wording import counted, for_markdown, listed
 
 from . import sentences
-from .facts import IMPORTED, NO_HEADLINE, Dimension, Facts, bound, day, numbered
+from .facts import IMPORTED, Dimension, Facts, bound, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
@@ -59,6 +59,7 @@ def checklist_as_markdown(facts: Facts) -> str:
 
 
 Said = tuple[str, str, str]
+FINISH = "Finish a main round."
 OPEN_ROUND = "Open a round and let raters label."
 NOTHING = "Nothing has been labeled yet."
 
@@ -78,13 +79,17 @@ def _unit(facts: Facts) -> Said:
 
 def _raters(facts: Facts) -> Said:
     having = [each for each in facts.measured if each.before.raters]
+    double = sentences.double_coded(facts.n_double, facts.n_items).text if facts.n_items else ""
+    if not having and not facts.headline and double:
+        return MISSING, f"{_first(facts.no_headline)}. {double}", FINISH
     if not having:
-        return MISSING, "No unit was labeled by two raters yet.", "Assign each item to two raters or more."
+        none = "No unit has two labels that count before discussion."
+        return MISSING, f"{none} {double}".strip(), "Assign each item to two raters or more."
     by: dict[tuple[str, ...], list[Dimension]] = {}
     for each in having:
         by.setdefault(tuple(each.before.raters), []).append(each)
     every = [f"{facts.titles(some)}: {counted(len(codes), 'rater')} ({listed(codes)})" for codes, some in by.items()]
-    told = f"{'; '.join(every)}. {sentences.double_coded(facts.n_double, facts.n_items).text}"
+    told = f"{'; '.join(every)}. {double}"
     return YES, told[0].upper() + told[1:], ""
 
 
@@ -93,10 +98,10 @@ def _single(facts: Facts) -> Said:
     if not facts.n_items:
         return MISSING, NOTHING, OPEN_ROUND
     if not n:
-        return NOT_NEEDED, "Two or more raters labeled every item.", ""
+        return NOT_NEEDED, "Within a round, two or more raters labeled every item.", ""
     return (
         MISSING,
-        f"{counted(n, 'item')} had a single rater.",
+        f"{counted(n, 'item')} had a single rater in every round.",
         "Say in the paper why that is enough: the judgement is not contested, or agreement on the others was high.",
     )
 
@@ -135,6 +140,8 @@ def _independent(facts: Facts) -> Said:
 def _resolved(facts: Facts) -> Said:
     taken, imported = facts.resolved, facts.n_decided(IMPORTED)
     waiting = [wave.number for wave in facts.waves if wave.is_resolving]
+    if facts.had_no_disagreement and not taken and not imported:
+        return NOT_NEEDED, sentences.nothing_to_resolve().text, ""
     if not taken and not imported and not waiting:
         return MISSING, "No disagreement is resolved in Concord.", "Resolve them, or import a final column."
     told = [sentences.resolved(taken).text] if taken else ["No disagreement was resolved in Concord."]
@@ -142,6 +149,9 @@ def _resolved(facts: Facts) -> Said:
     if imported:
         told.append(sentences.final_values(imported)[0].text)
         mend.append("Describe in the paper how the disagreements in the sheets were resolved.")
+    if facts.n_unresolved:
+        told.append(sentences.unresolved(facts.n_unresolved).text)
+        mend.append("Explain in the paper what became of the unresolved disagreements.")
     if waiting:
         told.append(f"Still being resolved: {numbered('round', waiting)}.")
         mend.append("Resolve the open disagreements and close the round.")
@@ -158,7 +168,7 @@ def _statistic(facts: Facts) -> Said:
     if not facts.measured:
         return MISSING, NOTHING, OPEN_ROUND
     if not facts.headline:
-        return MISSING, f"{NO_HEADLINE.capitalize()}.", "Finish a main round."
+        return MISSING, f"{_first(facts.no_headline)}.", FINISH
     told = "; ".join(
         f"{each.title}: {each.statistic} {each.before.words}"
         + (f" ({each.before.interval})" if each.before.interval else "")
@@ -205,6 +215,8 @@ def _thresholds(facts: Facts) -> Said:
             + (f" (at least “{earned}”, 95%)" if earned else "")
             for scale, word, earned in each.words
         ]
+        if not facts.headline:
+            return f"threshold {bound(each.threshold)}, and {facts.no_headline}"
         value = f"{each.before.words} against {bound(each.threshold)}"
         return ", ".join([value, *([each.standing] if each.standing else []), *words])
 
@@ -228,6 +240,8 @@ def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
 def _anomalies(facts: Facts) -> Said:
     having = [(each.title, warning) for each in facts.measured for warning in each.warnings]
     if not any(each.before.units for each in facts.measured):
+        if facts.n_items and not facts.headline:
+            return MISSING, f"{_first(facts.no_headline)}.", FINISH
         return MISSING, "There are no values yet.", OPEN_ROUND
     if not having:
         return YES, "The values show none of the anomalies that are looked for.", ""
@@ -240,20 +254,22 @@ def _training(facts: Facts) -> Said:
     if facts.pilots:
         told.append(f"A pilot was labeled ({numbered('round', facts.pilots)}).")
     if facts.n_training:
-        told.append(f"{counted(facts.n_training, 'training item')} with known labels were used.")
+        told.append(sentences.training(facts.n_training).text)
     mend = "Say in the paper how much the raters know of the topic"
     if not told:
-        return MISSING, "There was no pilot round, and there were no training items.", f"{mend} and how they practiced."
+        return MISSING, "No pilot round and no training item was labeled.", f"{mend} and how they practiced."
     return PARTLY, " ".join(told), f"{mend}; Concord does not know."
 
 
 def _discussed(facts: Facts) -> Said:
-    """Only a discussion that Concord holds in writing, or a meeting that the adjudicator stated, counts as one."""
+    """Only a discussion that Concord holds in writing, or a meeting that someone stated, counts as one."""
     known = sum(each.n for each in facts.resolved)
+    if facts.had_no_disagreement and not known:
+        return NOT_NEEDED, sentences.nothing_to_resolve().text, ""
     met, written = facts.n_decided("meeting"), facts.n_decided("discussion")
     if not known:
         return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
-    ways = [f"{met:,} in meetings, as reported by the adjudicator"] if met else []
+    ways = [f"{met:,} in meetings, as reported in Concord"] if met else []
     ways += [f"{written:,} in writing"] if written else []
     told = f"{met + written:,} of {counted(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
     told += f": {'; '.join(ways)}." if ways else "."
@@ -265,20 +281,24 @@ def _discussed(facts: Facts) -> Said:
 
 def _more_than_three(facts: Facts) -> Said:
     most = max((len(each.before.raters) for each in facts.measured), default=0)
+    most = most if facts.headline else facts.raters_by_round
     told = f"{counted(most, 'rater')} at most rated a dimension."
     return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard asks no study for more.", "")
 
 
 def _cycles(facts: Facts) -> Said:
-    n = len([wave for wave in facts.waves if wave.n_answers])
+    n = len(facts.labeled)
+    again = [sentences.relabeled(*each).text for each in facts.relabeled]
     if n < 2:
-        return NOT_NEEDED, f"There {'is one round' if n else 'is no round'} with answers.", ""
+        told = f"There is {'one' if n else 'no'} pilot or main round with labels."
+        return NOT_NEEDED, " ".join([told, *again]), ""
     values = "; ".join(
         f"{each.title}: {listed([found.words for _, found in sorted(each.by_round.items()) if found.units])}"
         for each in facts.measured
         if sum(bool(found.units) for found in each.by_round.values()) > 1
     )
-    told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}; by round, {values}."
+    told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}"
+    told = " ".join([f"{told}; by round, {values}." if values else f"{told}.", *again])
     if len(facts.versions) < 2:
         return PARTLY, told, "The taxonomy stayed as it was between rounds; say what was changed otherwise."
     return YES, told, ""
@@ -317,8 +337,14 @@ def _below(facts: Facts) -> Said:
     if below:
         return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable; say what follows for the results."
     if not any(each.threshold is not None and each.before.value is not None for each in facts.measured):
+        if facts.n_items and not facts.headline:
+            return MISSING, f"{_first(facts.no_headline)}.", FINISH
         return MISSING, "There is no value with a threshold.", "Fix a threshold before labeling begins."
     return YES, "No value lies below its threshold.", ""
+
+
+def _first(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _lower(sentence: str) -> str:

@@ -162,9 +162,10 @@ class Gate:
 class Wave:
     """A round: who labeled how many items under which version, what is outstanding, and where the labels came from.
 
-    `raters` and `n_items` are those with a label; `n_outstanding` counts assignments and free places of a pool without
-    an answer. An answer is what a rater submitted for an item. `unblinded` are the codes of those who answered there
-    and could read answers of others before; `n_unblinded` counts their answers, without those of third raters.
+    `raters` and `n_items` are those with a label, not a blank answer; `n_outstanding` counts assignments and free
+    places of a pool without an answer. An answer is what a rater submitted for an item. `unblinded` are the codes of
+    those who answered there and could read answers of others before; `n_unblinded` counts their answers, without those
+    of third raters.
     `is_imported`: the round came with a study's file from another server, so only that file states who was blind.
     """
 
@@ -175,7 +176,6 @@ class Wave:
     is_resolving: bool
     n_items: int
     raters: Sequence[str]
-    n_training: int = 0
     n_answers: int = 0
     n_outstanding: int = 0
     n_from_sheets: int = 0
@@ -193,7 +193,10 @@ class Wave:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sample: how many issues were found, were in the frame, were drawn by which seed, and were screened out."""
+    """A sample: how many issues were found, were in the frame, were drawn by which seed, and were screened out.
+
+    `per_stratum`: the fewest and the most that were drawn from one stratum.
+    """
 
     n_found: int | None
     n_frame: int | None
@@ -202,6 +205,7 @@ class Drawn:
     stratify_by: str = ""
     allocation: str = ""
     n_screened_out: int = 0
+    per_stratum: tuple[int, int] | None = None
 
 
 IMPORTED, OVERRULED = "imported", "overruled"
@@ -221,11 +225,15 @@ class Decided:
 class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
-    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `raters` labeled an item at least.
-    `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at least two
-    raters in some round. `n_by_hand` are those of rounds without a sample, and `n_rated_before` those that the same
-    rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's number, an owner's
-    own set where they were fixed on a day.
+    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `raters` labeled an item at
+    least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
+    least two raters in some round. `n_by_hand` are those that no round got from a sample, and `n_rated_before` those
+    that the same rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's
+    number, an owner's own set where they were fixed on a day; `headline_waiting` and `headline_hidden` are those of
+    the set that are not finished, or that its reader may not see yet. `third` are codes of third raters with how many
+    items each labeled, and `relabeled` are number, version and labeled items of relabeling rounds. `n_disputed` are
+    disagreements of all rounds that are no longer open (None: not known), of which `n_unresolved` were left in closed
+    ones. `n_training` are items with known labels that a person labeled.
     """
 
     study: str
@@ -238,12 +246,16 @@ class Facts:
     has_guidelines: bool = False
     n_categories: int = 0
     n_defined: int = 0
+    third: Sequence[tuple[str, int]] = ()
+    relabeled: Sequence[tuple[int, int, int]] = ()
     n_items: int = 0
     n_double: int = 0
     n_by_hand: int = 0
     n_rated_before: int = 0
     drawn: Sequence[Drawn] = ()
     decided: Sequence[Decided] = ()
+    n_disputed: int | None = None
+    n_unresolved: int = 0
     n_resolvers_without_labels: int = 0
     n_changed: int = 0
     n_proposals: int = 0
@@ -251,6 +263,25 @@ class Facts:
     hidden: Sequence[int] = ()
     headline: Sequence[int] = ()
     headline_fixed_on: date | None = None
+    headline_waiting: Sequence[int] = ()
+    headline_hidden: Sequence[int] = ()
+    n_training: int = 0
+
+    @property
+    def no_headline(self) -> str:
+        """Why there is no number of the study yet."""
+        if self.headline_hidden:
+            are = "is" if len(self.headline_hidden) == 1 else "are"
+            return f"{numbered('round', self.headline_hidden)} of the headline {are} hidden from you"
+        if self.headline_waiting:
+            are = "is" if len(self.headline_waiting) == 1 else "are"
+            return f"{numbered('round', self.headline_waiting)}, fixed as the headline, {are} not finished"
+        return NO_HEADLINE
+
+    @property
+    def raters_by_round(self) -> int:
+        """The most raters whose labels on a dimension were compared in a round."""
+        return max((len(one.raters) for each in self.measured for one in each.by_round.values()), default=0)
 
     @property
     def measured(self) -> list[Dimension]:
@@ -265,12 +296,22 @@ class Facts:
     @property
     def labeled(self) -> list[Wave]:
         """The rounds with a label."""
-        return [wave for wave in self.waves if wave.n_answers]
+        return [wave for wave in self.waves if wave.n_items]
 
     @property
     def versions(self) -> list[int]:
         """The versions of the taxonomy that items were labeled under."""
         return sorted({wave.version for wave in self.labeled})
+
+    @property
+    def newest_version(self) -> int:
+        """The version of the taxonomy whose dimensions are listed."""
+        return max((wave.version for wave in self.waves), default=0)
+
+    @property
+    def had_no_disagreement(self) -> bool:
+        """All that was labeled was labeled alike, in rounds that are no longer open."""
+        return bool(self.labeled) and self.n_disputed == 0 and not any(wave.is_open for wave in self.labeled)
 
     @property
     def by_version(self) -> dict[int, list[int]]:
@@ -308,10 +349,6 @@ class Facts:
             for code in wave.unblinded:
                 rounds.setdefault(code, []).append(wave.number)
         return listed([f"{code} ({numbered('round', numbers)})" for code, numbers in rounds.items()])
-
-    @property
-    def n_training(self) -> int:
-        return sum(wave.n_training for wave in self.waves)
 
     @property
     def pilots(self) -> list[int]:

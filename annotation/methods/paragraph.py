@@ -67,7 +67,7 @@ def _sampling(facts: Facts) -> Iterable[Sentence]:
 def _taxonomy(facts: Facts) -> Iterable[Sentence]:
     if not facts.labeled:
         return
-    yield sentences.taxonomy(facts.taxonomy, facts.versions, facts.dimensions)
+    yield sentences.taxonomy(facts.taxonomy, facts.versions, facts.dimensions, facts.newest_version)
     if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
         yield sentences.conditional(conditional, facts.applies)
     yield sentences.unit()
@@ -77,6 +77,8 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
     if facts.labeled:
         yield sentences.labeled(facts.raters, facts.n_items, facts.labeled)
         yield sentences.double_coded(facts.n_double, facts.n_items)
+        if facts.third:
+            yield sentences.third(facts.third)
     else:
         yield sentences.no_labels()
     if facts.machines:
@@ -114,7 +116,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     if facts.headline:
         yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on)
     else:
-        yield sentences.no_headline()
+        yield sentences.no_headline(facts.no_headline)
     alike: dict[tuple[object, ...], list[Dimension]] = {}
     for each in facts.measured:
         same = (each.is_fixed, each.statistic, each.threshold, each.fixed_on, each.is_fixed_before, each.reason)
@@ -157,9 +159,14 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
         yield sentences.entered_by(codes, facts.n_resolvers_without_labels)
     if n := facts.n_decided(IMPORTED):
         yield from sentences.final_values(n)
+    elif facts.had_no_disagreement and not facts.resolved:
+        yield sentences.nothing_to_resolve()
     elif not facts.resolved and facts.labeled:
         yield sentences.not_resolved()
-    if waiting := [wave.number for wave in facts.waves if wave.is_resolving]:
+    if facts.n_unresolved and (facts.resolved or facts.n_decided(IMPORTED)):
+        yield sentences.unresolved(facts.n_unresolved)
+    waiting = [wave.number for wave in facts.waves if wave.is_resolving]
+    if waiting and not facts.had_no_disagreement:
         yield sentences.still_resolving(waiting)
     if facts.n_proposals:
         yield sentences.proposals(facts.n_proposals)
@@ -168,4 +175,5 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
 def _versions(facts: Facts) -> Iterable[Sentence]:
     if len(facts.by_version) > 1:
         yield sentences.versions(facts.by_version)
+    yield from (sentences.relabeled(*each) for each in facts.relabeled)
     yield from (sentences.gate(wave.number, wave.gate) for wave in facts.waves if wave.gate)

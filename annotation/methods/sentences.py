@@ -22,9 +22,9 @@ ONES = (
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 ROUND_KINDS = {"pilot": "pilot round", "main": "main round"}
 EXCLUDED = {
-    "one_sided": "only one rater labeled the unit",
-    "skipped": "the other rater skipped the item",
-    "not_asked": "the dimension did not apply for the other rater",
+    "one_sided": "only one label on the dimension counts before discussion",
+    "skipped": "another rater skipped the item",
+    "not_asked": "the dimension did not apply for another rater",
     "other_raters": "other raters labeled the unit",
     "parts": "the item has several parts",
     "pending": "a rater proposed a new category",
@@ -40,7 +40,7 @@ CI_METHODS = {
     "several rounds being one cluster",
 }
 WAYS = {
-    "meeting": "discussed in meetings, as reported by the adjudicator",
+    "meeting": "discussed in meetings, as reported in Concord",
     "discussion": "discussed in writing",
     "adjudicator": "by the adjudicator",
     "third_rater": "by a third rater",
@@ -117,11 +117,17 @@ def hidden(rounds: Sequence[int]) -> Sentence:
 def drawn(each: Drawn) -> list[Sentence]:
     frame = f" from a frame of {counted(each.n_frame, 'issue')}" if each.n_frame is not None else ""
     found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]
+    if each.size == each.n_frame:
+        whole = f"{opening(each.size, 'issue')} {was(each.size)} selected, which is the whole frame"
+        found = [Sentence(f"{whole}, in random order (seed {each.seed}).")]
     if each.n_found is not None:
         found.append(Sentence(f"The frame was filtered from {counted(each.n_found, 'stored issue')}."))
     if each.stratify_by:
         how = {"equal": "equal"}.get(each.allocation, "proportional")
-        found.append(Sentence(f"The draw was stratified by {each.stratify_by} with {how} allocation."))
+        least, most = each.per_stratum or (0, 0)
+        limit = f", as far as the strata allowed ({least:,} to {most:,} issues from each)"
+        limit = limit if how == "equal" and most - least > 1 else ""
+        found.append(Sentence(f"The draw was stratified by {each.stratify_by} with {how} allocation{limit}."))
     if n := each.n_screened_out:
         found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening."))
     return found
@@ -133,9 +139,11 @@ def by_hand(n_items: int) -> Sentence:
     )
 
 
-def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension]) -> Sentence:
+def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension], newest: int) -> Sentence:
+    """Which versions were used, with the dimensions of the newest one."""
     properties = "; ".join(f"{each.title}, {each.answers}" for each in dimensions)
-    on = f" on {counted(len(dimensions), 'dimension')} ({properties})" if dimensions else ""
+    of = f" as of version {newest}" if list(versions) != [newest] else ""
+    on = f" on {counted(len(dimensions), 'dimension')}{of} ({properties})" if dimensions else ""
     return Sentence(f"Items were labeled against {numbered('version', versions)} of the taxonomy “{title}”{on}.")
 
 
@@ -179,7 +187,21 @@ def outstanding(wave: Wave) -> Sentence:
 
 
 def double_coded(n_double: int, n_items: int) -> Sentence:
-    return Sentence(f"Two or more raters labeled {share(n_double, n_items, 'item')}.")
+    return Sentence(f"Within a round, two or more raters labeled {share(n_double, n_items, 'item')}.")
+
+
+def third(those: Sequence[tuple[str, int]]) -> Sentence:
+    told = listed([f"{code} labeled {counted(n, 'item')}" for code, n in those])
+    return Sentence(
+        f"As {'a third rater' if len(those) == 1 else 'third raters'}, {told}; agreement excludes these labels."
+    )
+
+
+def relabeled(number: int, version: int, n_items: int) -> Sentence:
+    return Sentence(
+        f"{opening(n_items, 'item')} {was(n_items)} relabeled in round {number} under version {version} of the "
+        "taxonomy; agreement excludes these labels."
+    )
 
 
 def model_raters(codes: Sequence[str]) -> Sentence:
@@ -199,7 +221,7 @@ def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
 
 
 def labeled_before(n: int) -> Sentence:
-    return Sentence(f"{opening(n, 'item')} had been labeled by the same raters in an earlier round.")
+    return Sentence(f"{opening(n, 'item')} had been labeled in an earlier round by at least one of the same raters.")
 
 
 def unblinded(who: str) -> Sentence:
@@ -224,7 +246,7 @@ def from_sheets(rounds: Sequence[int]) -> Sentence:
 
 
 def training(n_items: int) -> Sentence:
-    return Sentence(f"Raters were trained on {counted(n_items, 'item')} with known labels.")
+    return Sentence(f"{opening(n_items, 'item')} with known labels {was(n_items)} labeled for training.")
 
 
 def no_training() -> Sentence:
@@ -272,8 +294,8 @@ def headline(rounds: Sequence[int], version: int, fixed_on: date | None) -> Sent
     return Sentence(f"Agreement is reported for {which}, {chosen}.")
 
 
-def no_headline() -> Sentence:
-    return missing("the agreement of the study; no main round is finished")
+def no_headline(because: str) -> Sentence:
+    return missing(f"the agreement of the study; {because}")
 
 
 def reason(titles: str, one: Dimension) -> Sentence:
@@ -296,7 +318,7 @@ def agreement(each: Dimension, *, when: str = "before") -> Sentence:
 
 
 def nothing_compared(each: Dimension) -> Sentence:
-    return missing(f"agreement on {each.title}; no unit was labeled by two raters")
+    return missing(f"agreement on {each.title}; no unit has two labels that count before discussion")
 
 
 def threshold(each: Dimension) -> Sentence | None:
@@ -394,6 +416,14 @@ def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
     return Sentence(f"Resolutions were entered by {listed(who)}.")
 
 
+def unresolved(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'disagreement')} {was(n)} left unresolved.")
+
+
+def nothing_to_resolve() -> Sentence:
+    return Sentence("There was no disagreement to resolve.")
+
+
 def not_resolved() -> Sentence:
     return missing("how disagreements were resolved; none is resolved in Concord yet")
 
@@ -406,7 +436,8 @@ def final_values(n: int) -> list[Sentence]:
 
 
 def still_resolving(rounds: Sequence[int]) -> Sentence:
-    return missing(f"the end of {numbered('round', rounds)}, where disagreements are still being resolved")
+    are = "is" if len(rounds) == 1 else "are"
+    return missing(f"the end of resolving disagreements in {numbered('round', rounds)}, which {are} not closed")
 
 
 def proposals(n: int) -> Sentence:

@@ -39,7 +39,7 @@ CARDS = ("labels", "labels_wide", "ratings", "resolutions", "items", "issues")
 class Cover:
     """What the papers say of a package; `counts` has of each table its rows, `hidden` the rounds that are not in it.
 
-    `n_items` and `n_raters` are those with a label: the tables also list items and raters without one.
+    `n_items` and `n_raters` (third raters, too) are those with a label: the tables also list items and raters without.
     """
 
     slug: str

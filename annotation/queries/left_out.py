@@ -20,7 +20,7 @@ from annotation.queries.patterns import (
 from taxonomy.tree import TreeDimension, VersionTree
 
 BECAUSE = {
-    "one_sided": "only one rater answered there",
+    "one_sided": "only one label counts there",
     "skipped": "the other rater skipped it",
     "not_asked": "it did not apply for the other rater",
     "other_raters": "rated by others than these two",

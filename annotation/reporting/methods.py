@@ -14,7 +14,6 @@ from annotation.agreement import SCALED_KINDS
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.consensus import PENDING
 from annotation.methods import (
-    NO_HEADLINE,
     OVERRULED,
     Decided,
     Dimension,
@@ -28,7 +27,7 @@ from annotation.methods import (
     latex,
     paragraph,
 )
-from annotation.models import Assignment, Membership, Proposal, Resolution, Round, RoundItem, Sample
+from annotation.models import Assignment, Membership, Proposal, Rating, Resolution, Round, RoundItem, Sample
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
@@ -54,8 +53,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, and
-    twelve more.
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, sixteen more,
+    and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
@@ -68,6 +67,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     known = _answers(seat, rounds)
     waves = _waves(seat, rounds, known)
     decided, n_resolvers_without_labels = _decided(seat, rounds)
+    n_disputed, n_unresolved = _places(seat, rounds)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
@@ -79,7 +79,11 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
+        third=_third(seat, rounds),
+        relabeled=_relabeled(seat),
         decided=decided,
+        n_disputed=n_disputed,
+        n_unresolved=n_unresolved,
         n_resolvers_without_labels=n_resolvers_without_labels,
         n_rated_before=_n_rated_before(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
@@ -87,6 +91,9 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         applies=study.applies,
         hidden=numbers,
         headline=headline.numbers,
+        headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],
+        headline_hidden=headline.hidden,
+        n_training=_n_training(seat, rounds),
         headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
         **_items(seat, rounds),
     )
@@ -114,8 +121,46 @@ def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     ).order_by()
 
 
+HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
+"""An answer in which at least one dimension was labeled."""
+
+
+def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """Those of them that were answered with a label."""
+    return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
+
+
+def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
+    """Third raters by code with how many items each labeled; one query."""
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        HAS_LABEL,
+        round__in=rounds,
+        slot__isnull=True,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
+    return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+
+
+def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
+    """Number, version and labeled items of relabeling rounds; one query."""
+    kinds = seat.study.rounds.filter(kind=Round.Kind.RELABEL).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        HAS_LABEL,
+        round__in=kinds.exclude(pk__in=seat.hidden_round_ids),
+        slot__isnull=False,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    rows = labeled.order_by("round__number").values_list("round__number", "round__taxonomy_version__number")
+    return list(rows.annotate(n=Count("item", distinct=True)))
+
+
 def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
-    """Of each round: items with an answer, answers, how many raters gave themselves, skipped, open, revised since.
+    """Of each round: answers, how many raters gave themselves, skipped, open, revised since.
 
     One query.
     """
@@ -124,7 +169,6 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
         _assigned(seat, rounds)
         .values("round")
         .annotate(
-            n_items=Count("item", distinct=True, filter=submitted),
             n_answers=Count("pk", filter=submitted),
             n_own=Count("pk", filter=submitted & OWN),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
@@ -139,25 +183,40 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
     """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query."""
-    labeled = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    labeled = _labeled(seat, rounds)
     same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
     before = labeled.filter(round__number__lt=OuterRef("round__number"), **same)
     return labeled.filter(Exists(before)).aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
+def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items with known labels a person labeled; one query."""
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        Exists(training),
+        round__in=rounds,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
 def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
-    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
-    places = answered.values("round", "item", "round__sample").annotate(n=Count("pk"))
+    drawn = RoundItem.objects.filter(
+        item=OuterRef("item"), round__in=rounds, round__sample__isnull=False, known__isnull=True
+    )
+    places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=Exists(drawn))
     return places.aggregate(
         n_items=Count("item", distinct=True),
         n_double=Count("item", distinct=True, filter=Q(n__gte=2)),
-        n_by_hand=Count("item", distinct=True, filter=Q(round__sample__isnull=True)),
+        n_by_hand=Count("item", distinct=True, filter=Q(is_drawn=False)),
     )
 
 
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
-    """The rounds in order; five queries."""
+    """The rounds in order; six queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
         for row in RoundItem.objects.filter(seat.not_withheld(), round__in=rounds)
@@ -165,12 +224,12 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
         .values("round")
         .annotate(
             n_free=Sum("n_free", filter=Q(known__isnull=True), default=0),
-            n_training=Count("pk", filter=Q(known__isnull=False)),
         )
     }
+    labeled = _labeled(seat, rounds).values("round").annotate(n=Count("item", distinct=True))
+    n_items = dict(labeled.values_list("round", "n"))
     raters: dict[int, set[str]] = {}
-    answered = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
-    for round_id, code in answered.values_list("round", "rater__code").distinct():
+    for round_id, code in _labeled(seat, rounds).values_list("round", "rater__code").distinct():
         raters.setdefault(round_id, set()).add(code or "")
     unblinded: dict[int, set[str]] = {}
     read_before = Assignment.objects.filter(
@@ -190,9 +249,8 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 version=round_.taxonomy_version.number,
                 is_open=round_.state == Round.State.OPEN,
                 is_resolving=round_.state == Round.State.RESOLVING,
-                n_items=answers.get("n_items", 0),
+                n_items=n_items.get(round_.pk, 0),
                 raters=sorted(raters.get(round_.pk, ()), key=code_order),
-                n_training=counts.get("n_training", 0),
                 n_answers=answers.get("n_answers", 0),
                 n_outstanding=answers.get("n_open", 0) + counts.get("n_free", 0),
                 n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
@@ -235,7 +293,7 @@ def _dimensions(
         if not headline.rounds:
             of_all = replace(
                 of_all,
-                before=Number(0, (), None, undefined=NO_HEADLINE),
+                before=Number(0, (), None),
                 left_out=(),
                 warnings=(),
                 words=(),
@@ -324,6 +382,7 @@ def _drawn(sample: Sample) -> Drawn:
         seed=sample.seed,
         stratify_by=sample.stratify_by,
         allocation=sample.allocation,
+        per_stratum=(min(sizes), max(sizes)) if (sizes := [each["n_drawn"] for each in sample.strata]) else None,
         n_screened_out=sum(line.n for line in flow(sample) if line.kind == "out"),
     )
 
@@ -382,6 +441,20 @@ def _confirmed(rounds: Sequence[Round], rows: Sequence[Resolution]) -> set[int]:
                 if given and all(values == set(each.decision.values) for values in given):
                     found.add(each.decision.id)
     return found
+
+
+def _places(seat: Seat, rounds: Sequence[Round]) -> tuple[int, int]:
+    """How many places raters disagreed on in rounds that are no longer open, and how many closed ones left unresolved.
+
+    Cost: the queue of each of these rounds.
+    """
+    n_disputed = n_unresolved = 0
+    for round_ in rounds:
+        if round_.state in Round.OVER:
+            queue = queue_of(round_).without(seat.withheld_in(round_))
+            n_disputed += queue.n_places
+            n_unresolved += queue.n_open if round_.state == Round.State.CLOSED else 0
+    return n_disputed, n_unresolved
 
 
 def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:

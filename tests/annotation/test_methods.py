@@ -53,7 +53,7 @@ FACTS = Facts(
     taxonomy="Symptoms",
     software="Concord 0.1.0",
     waves=[
-        Wave(1, "pilot", 1, False, False, 20, BOTH, n_training=2, n_answers=40),
+        Wave(1, "pilot", 1, False, False, 20, BOTH, n_answers=40),
         Wave(2, "main", 2, False, False, 103, BOTH, n_answers=203, n_skipped=3, gate=Gate(1, 1, ["Symptom"], "late.")),
     ],
     dimensions=[SYMPTOM],
@@ -68,6 +68,7 @@ FACTS = Facts(
     n_resolvers_without_labels=1,
     n_changed=5,
     headline=[2],
+    n_training=2,
 )
 NOTHING = Facts(study="Faults", taxonomy="Symptoms", software="Concord 0.1.0")
 
@@ -89,12 +90,12 @@ In total, 123 issues were drawn at random (seed 7) from a frame of 1,070 issues.
 stored issues. The draw was stratified by repository with proportional allocation. Four drawn issues were excluded at \
 screening.
 
-Items were labeled against versions 1 and 2 of the taxonomy “Symptoms” on 1 dimension (Symptom, one of 34 categories). \
-The unit of analysis was an item in a round, or each part of an item that raters divided.
+Items were labeled against versions 1 and 2 of the taxonomy “Symptoms” on 1 dimension as of version 2 (Symptom, one of \
+34 categories). The unit of analysis was an item in a round, or each part of an item that raters divided.
 
-Two raters (R1 and R2) labeled 123 items in 1 pilot round (20 items) and 1 main round (103 items). Two or more raters \
-labeled 123 of 123 items (100%). Raters skipped 3 assignments. While a round was open, its raters could not see each \
-other’s labels. Raters were trained on 2 items with known labels.
+Two raters (R1 and R2) labeled 123 items in 1 pilot round (20 items) and 1 main round (103 items). Within a round, two \
+or more raters labeled 123 of 123 items (100%). Raters skipped 3 assignments. While a round was open, its raters could \
+not see each other’s labels. Two items with known labels were labeled for training.
 
 Agreement is reported for round 2, the only finished main round under version 2 of the taxonomy. For Symptom, \
 Cohen’s κ with a threshold of 0.80 was registered on 3 May 2026, before labeling began. The reason given for Symptom \
@@ -102,7 +103,7 @@ was “two raters rated everything”. Agreement on Symptom before discussion wa
 n = 120 units, 2 raters. This reaches the threshold of 0.80, but the 95% CI includes lower values. By round, Cohen’s \
 κ on Symptom was 0.50 (pilot round 1, n = 20 units) and 0.86 (round 2, n = 100 units). Agreement on Symptom after \
 discussion was Cohen’s κ = 0.95, 95% CI [0.91, 0.98], n = 120 units, 2 raters, which is no measure of reliability. \
-For Symptom, 3 units were excluded because the other rater skipped the item. Confidence intervals are beta intervals \
+For Symptom, 3 units were excluded because another rater skipped the item. Confidence intervals are beta intervals \
 by the effective number of units, after Korn and Graubard 1998 (Concord 0.1.0).
 
 Five submissions of 243 were revised after raters could see each other’s labels. Nineteen disagreements were resolved: \
@@ -131,12 +132,12 @@ def test_raters_without_a_label_are_not_claimed_and_what_is_outstanding_is_count
 def test_how_disagreements_were_resolved_is_told_and_counted_alike():
     met = [Decided("meeting", 44), Decided("discussion", 1)]
     words = said(replace(FACTS, decided=met))
-    told = "44 discussed in meetings, as reported by the adjudicator; 1 in writing."
+    told = "44 discussed in meetings, as reported in Concord; 1 in writing."
     assert f"Forty-five disagreements were resolved: {told}" in words
     check = evidence(replace(FACTS, decided=met))["discussed"]
     assert check.answer == "yes"
     assert check.evidence == (
-        "45 of 45 resolved disagreements were discussed: 44 in meetings, as reported by the adjudicator; 1 in writing."
+        "45 of 45 resolved disagreements were discussed: 44 in meetings, as reported in Concord; 1 in writing."
     )
     alone = replace(FACTS, decided=[Decided("adjudicator", 45)])
     assert "Forty-five disagreements were resolved: 45 by the adjudicator." in said(alone)
@@ -166,8 +167,12 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
             "whether raters worked indep",
             "independent",
         ),
-        ({"waves": [FACTS.waves[1]]}, "how raters were trained", "training"),
-        ({"waves": [replace(FACTS.waves[1], is_resolving=True)]}, "the end of round 2", "resolved"),
+        ({"waves": [FACTS.waves[1]], "n_training": 0}, "how raters were trained", "training"),
+        (
+            {"waves": [replace(FACTS.waves[1], is_resolving=True)]},
+            "the end of resolving disagreements in round 2",
+            "resolved",
+        ),
         ({"waves": [replace(FACTS.waves[1], is_open=True)]}, "the end of round 2, which is open", None),
         ({"hidden": [3]}, "round 3; you rate there", None),
     ],

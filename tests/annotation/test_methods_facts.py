@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
-from annotation.access import get_whole_study
+from annotation.access import get_item, get_whole_study
+from annotation.actions import resolving, rounds
+from annotation.actions.choosing import draw_sample
+from annotation.actions.headline import fix_headline
 from annotation.actions.imports import import_ratings
-from annotation.methods import Check, Facts, as_text, checklist, paragraph
-from annotation.models import Study
+from annotation.actions.rules import ask_third_rater
+from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist, paragraph
+from annotation.models import RoundItem, Study
 from annotation.reporting.methods import methods
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
@@ -16,6 +20,10 @@ from tests.annotation.claims.studies import exported
 from tests.annotation.claims.test_claims import complaints
 
 pytestmark = pytest.mark.django_db
+
+
+LABELED = Wave(1, "main", 1, False, False, 60, ("R1", "R2"), n_answers=120)
+NOTHING = Facts(study="Faults", taxonomy="Symptoms", software="Concord 0.1.0")
 
 
 def of_sheet(*lines: str, dimensions: str = "symptom", slug: str = "sheet", **more: Any) -> Study:
@@ -103,3 +111,170 @@ def test_an_alpha_of_an_order_names_the_units_that_it_rests_on() -> None:
     assert checker.complaints == []
     checker.sentences(words.replace("4", "5"))
     assert checker.complaints
+
+
+def test_a_blank_answer_is_told_as_a_label_that_does_not_count() -> None:
+    study = of_sheet(*[f"i{n},{rater},x,{'' if rater == 'bo' else 'low'}" for n in range(3) for rater in ("ann", "bo")],
+                     dimensions="symptom,severity")  # fmt: skip
+    made = exported(study)
+    severity = made.facts.dimensions[1]
+    assert (severity.before.units, severity.left_out) == (0, [("one_sided", 3)])
+    words = said(made.facts)
+    assert "[missing: agreement on Severity; no unit has two labels that count before discussion]" in words
+    assert "3 units were excluded because only one label on the dimension counts before discussion" in words
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_without_a_headline_the_checklist_still_has_what_was_labeled() -> None:
+    study = make.study(primary={"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8}})
+    make.rate(make.open_round(study, 3, kind="pilot"), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
+    facts = told(study)
+    found = {key: check.evidence for key, check in checks(facts).items()}
+    assert (
+        found["raters"] == "No main round is finished. Within a round, two or more raters labeled 3 of 3 items (100%)."
+    )
+    assert found["anomalies"] == found["below"] == "No main round is finished."
+    assert found["more_raters"].startswith("2 raters at most")
+    assert found["thresholds"] == "Symptom: threshold 0.80, and no main round is finished."
+    made = exported(study)
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_a_headline_that_is_fixed_to_a_later_round_is_named_where_another_is_finished() -> None:
+    study = make.study(slug="study")
+    make.issues(4)
+    first, second = (
+        rounds.create_round(
+            seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2, issues=[f"acme/rocket#{number}"]
+        )
+        for number in (1, 2)
+    )
+    fix_headline(seat=make.owner_seat(study), rounds=[second.number])
+    make.rate(
+        rounds.open_round(seat=make.owner_seat(study), number=first.number, unregistered=True),
+        "item bob carol\n1 crash crash",
+    )
+    made = exported(study)
+    assert "[missing: the agreement of the study; round 2, fixed as the headline, is not finished]" in said(made.facts)
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_training_items_count_once_and_only_where_they_were_labeled() -> None:
+    study = make.study()
+    make.issues(9)
+    for first in (1, 2):
+        known = {"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": ""}}
+        round_ = make.open_round(study, 1, first=first, known=known)
+        assert told(study).n_training == first - 1
+        make.submit(round_, "carol", 9, skip="not in English")
+        assert told(study).n_training == first - 1
+        make.submit(round_, "bob", 9, {"symptom": ["crash"]})
+        make.rate(round_, f"item bob carol\n{first} crash crash")
+        assert told(study).n_training == 1
+    made = exported(study)
+    assert "One item with known labels was labeled for training." in said(made.facts)
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_items_that_one_of_two_raters_had_labeled_are_not_claimed_for_both() -> None:
+    study = make.study(raters=("bob", "carol", "dave"))
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
+    make.rate(make.open_round(study, 2, raters=("carol", "dave")), "item carol dave\n1 crash crash\n2 crash hang")
+    facts = told(study)
+    assert "Two items had been labeled in an earlier round by at least one of the same raters." in said(facts)
+
+
+def test_items_of_a_sample_that_are_named_again_were_drawn() -> None:
+    study = make.study()
+    make.issues(5)
+    sample = draw_sample(seat=make.owner_seat(study), size=3, seed=1, filter={"repository": "acme/rocket"})
+    first = rounds.create_round(
+        seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=3
+    )
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=first.number, unregistered=True)
+    names = RoundItem.objects.filter(round=round_).values_list("item__identifier", flat=True)
+    numbers = sorted(int(each.rpartition("#")[2]) for each in names)
+    make.rate(round_, "item bob carol\n" + "\n".join(f"{number} crash crash" for number in numbers))
+    make.rate(make.open_round(study, 1, first=numbers[0]), f"item bob carol\n{numbers[0]} crash hang")
+    assert told(study).n_by_hand == 0
+    make.rate(make.open_round(study, 1, first=9), "item bob carol\n9 crash crash")
+    made = exported(study)
+    assert made.facts.n_by_hand == 1
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_a_census_is_called_so_and_uneven_strata_are_told() -> None:
+    census = Drawn(None, 60, 60, 7, "state", "equal", per_stratum=(7, 13))
+    assert said(replace(NOTHING, waves=[LABELED], drawn=[census])).startswith(
+        "Sixty issues were selected, which is the whole frame, in random order (seed 7). The draw was stratified by "
+        "state with equal allocation, as far as the strata allowed (7 to 13 issues from each)."
+    )
+    even = replace(census, size=20, per_stratum=(6, 7))
+    assert "by state with equal allocation. " in said(replace(NOTHING, waves=[LABELED], drawn=[even])).replace(
+        "\n", " "
+    )
+
+
+def test_a_disagreement_that_a_closed_round_left_open_is_told() -> None:
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 slow hang")
+    item = get_item(make.seat(study, "ada"), "acme/rocket#2")
+    place: dict[str, Any] = {"round_": round_, "item": item, "part": 1, "dimension": "symptom", "expected": None}
+    resolving.resolve(seat=make.seat(study, "ada"), values=["crash"], rationale="as the log says", **place)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    made = exported(study)
+    assert "One disagreement was resolved: 1 by the adjudicator." in said(made.facts)
+    assert "One disagreement was left unresolved." in said(made.facts)
+    assert checks(made.facts)["resolved"].answer == "partly"
+    assert complaints(made.rows, made.facts) == []
+    assert complaints(made.rows, replace(made.facts, n_unresolved=0, n_disputed=0, decided=()))
+
+
+def test_where_nobody_disagreed_nothing_is_missing() -> None:
+    made = exported(of_sheet(*ALIKE))
+    assert "There was no disagreement to resolve." in said(made.facts)
+    assert [checks(made.facts)[key].answer for key in ("resolved", "discussed")] == ["not needed"] * 2
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_an_item_with_two_raters_in_two_rounds_had_one_in_each() -> None:
+    study = make.study()
+    for name in ("bob", "carol"):
+        make.rate(make.open_round(study, 2, raters=(name,)), f"item {name}\n1 crash\n2 hang")
+    made = exported(study)
+    assert "Within a round, two or more raters labeled 0 of 2 items (0%)." in said(made.facts)
+    assert checks(made.facts)["single_rater"].evidence == "2 items had a single rater in every round."
+    assert checks(made.facts)["cycles"].evidence == "2 rounds under version 1."
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_a_blank_row_makes_nobody_a_rater_and_no_item_labeled() -> None:
+    made = exported(of_sheet(*ALIKE, "i9,zoe,"))
+    assert (made.facts.n_items, len(made.facts.raters), made.facts.waves[0].n_items) == (4, 2, 4)
+    assert "4 items labeled by 2 raters" in made.readme
+    assert complaints(made.rows, made.facts) == [] == Checker(made.rows).readme(made.readme)
+
+
+def test_the_labels_of_third_raters_are_told_apart() -> None:
+    study = make.study(raters=("bob", "carol", "dave"))
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
+    item = get_item(make.seat(study, "ada"), "acme/rocket#2")
+    ask_third_rater(seat=make.seat(study, "ada"), rater="R3", round_=round_, item=item)
+    make.submit(round_, "dave", 2, {"symptom": ["crash"]})
+    made = exported(study)
+    assert "As a third rater, R3 labeled 1 item; agreement excludes these labels." in said(made.facts)
+    assert "2 items labeled by 3 raters" in made.readme
+    assert complaints(made.rows, made.facts) == [] == Checker(made.rows).readme(made.readme)
+
+
+def test_a_relabeling_round_and_the_version_of_dimensions_are_named() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, make.SYMPTOMS)
+    made = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
+    make.rate(made, "item bob carol\n1 crash hang")
+    facts = told(study)
+    words = "One item was relabeled in round 2 under version 2 of the taxonomy; agreement excludes these labels."
+    assert words in said(facts)
+    assert checks(facts)["cycles"].evidence == f"There is one pilot or main round with labels. {words}"

@@ -40,7 +40,7 @@ SPELLED = {word: n for n, word in enumerate(ONES)}
 SPELLED |= {word: 20 + 10 * n for n, word in enumerate(TENS)}
 SPELLED |= {f"{ten}-{ONES[one]}": 20 + 10 * n + one for n, ten in enumerate(TENS) for one in range(1, 10)}
 WAYS = {
-    "discussed in meetings, as reported by the adjudicator": "meeting",
+    "discussed in meetings, as reported in Concord": "meeting",
     "discussed in writing": "discussion",
     "in writing": "discussion",
     "by the adjudicator": "adjudicator",
@@ -229,11 +229,20 @@ class Checker:
         self.expect(any(all(line[name] == word for name, word in wanted.items()) for line in self.rows.samples), claim)
 
     def by_hand(self, claim: str, n: str) -> None:
-        without = {number_ for number_, row in self.rows.rounds.items() if not row["sample"]}
-        self.same(claim, number(n), len({item for of, item, _ in self.rows.submitted() if of in without}))
+        drawn = {
+            row["item"]
+            for row in self.rows.tables["round_items"]
+            if int(row["round"]) in self.rows.rounds
+            and self.rows.rounds[int(row["round"])]["sample"]
+            and row["training"] == "false"
+        }
+        self.same(claim, number(n), len({item for _, item, _ in self.rows.submitted()} - drawn))
 
-    def taxonomy(self, claim: str, versions: str, title: str, n: str, inner: str) -> None:
+    def taxonomy(self, claim: str, versions: str, title: str, n: str, newest: str | None, inner: str) -> None:
         self.same(claim, rounds_in(versions), self.rows.versions)
+        if newest or len(self.rows.versions) > 1:
+            of_rounds = {int(row["taxonomy_version"]) for row in self.rows.rounds.values()}
+            self.same(claim, newest, str(max(of_rounds)))
         self.same(claim, title, self.rows.study["taxonomy_title"])
         self.same(claim, number(n), len(self.rows.dimensions))
         told = [
@@ -280,6 +289,26 @@ class Checker:
         self.same(claim, (number(n), number(whole)), (len(two), len(items)))
         share = 100 * len(two) / len(items)
         self.expect(abs(share - float(percent)) < 0.1 and (percent == "100") == (two == items), claim, share)
+
+    def third(self, claim: str, who: str) -> None:
+        found: dict[str, set[str]] = {}
+        for row in self.rows.tables["ratings"]:
+            place = (row["round"], row["item"], row["rater"])
+            role = next(
+                each["role"]
+                for each in self.rows.tables["answers"]
+                if (each["round"], each["item"], each["rater"]) == place
+            )
+            if role == "third_rater" and int(row["round"]) in self.rows.rounds:
+                found.setdefault(row["rater"], set()).add(row["item"])
+        told = {code: number(n) for code, n in re.findall(r"(R\d+) labeled ([\d,]+) items?", who)}
+        self.same(claim, told, {code: len(items) for code, items in found.items()})
+
+    def relabeled(self, claim: str, n: str, of: str, version: str) -> None:
+        row = next(each for each in self.rows.tables["rounds"] if each["round"] == of)
+        self.same(claim, (row["kind"], row["taxonomy_version"]), ("relabel", version))
+        items = {each["item"] for each in self.rows.tables["ratings"] if each["round"] == of}
+        self.same(claim, number(n), len(items))
 
     def outstanding(self, claim: str, of: str, n: str, whole: str) -> None:
         here = [each for (number_, *_), each in self.rows.answers.items() if number_ == int(of)]
@@ -341,10 +370,20 @@ class Checker:
         self.same(claim, number(n), len(self.labeled_again))
 
     def trained(self, claim: str, n: str) -> None:
-        self.same(claim, number(n), len(self.rows.training))
+        self.same(claim, number(n), len(self.trained_on))
+
+    @property
+    def trained_on(self) -> set[str]:
+        """The items with known labels that a person labeled."""
+        return {
+            row["item"]
+            for row in self.rows.tables["answers"]
+            if (int(row["round"]), row["item"]) in self.rows.training
+            and (row["state"], row["rater"] in self.rows.people) == ("submitted", True)
+        }
 
     def untrained(self, claim: str) -> None:
-        self.expect(not self.rows.training, claim)
+        self.expect(not self.trained_on, claim)
 
     # Agreement
 
@@ -367,9 +406,21 @@ class Checker:
         self.same(claim, found[1], "the only" if len(self.rows.headline) == 1 else "all")
         self.same(claim, {found[2]}, {self.rows.rounds[each]["taxonomy_version"] for each in self.rows.headline})
 
-    def no_headline(self, claim: str) -> None:
+    def no_headline(self, claim: str, because: str) -> None:
         self.seen["headline"] = [claim]
         self.same(claim, [], self.rows.headline)
+        self.same(claim, because, self.why_none)
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no headline."""
+        fixed = next((line["detail"]["rounds"] for line in self.rows.audit if line["what"] == "headline fixed"), [])
+        if len(fixed) == 1:
+            return f"round {fixed[0]}, fixed as the headline, is not finished"
+        return "rounds fixed as the headline are not finished" if fixed else "no main round is finished"
+
+    def not_compared(self, claim: str, title: str) -> None:
+        self.same(claim, self.table(self.of(title), self.rows.headline).n_units, 0)
 
     def chosen(self, titles: str, name: str, threshold: str | None, claim: str) -> None:
         """A coefficient is that of the study's settings, and the threshold too."""
@@ -481,9 +532,9 @@ class Checker:
         key = self.of(title)
         found = self.rows.excluded(key, self.rows.headline)
         most = {
-            "only one rater labeled the unit": found["all"],
-            "the other rater skipped the item": found["skipped"],
-            "the dimension did not apply for the other rater": found["submitted"],
+            "only one label on the dimension counts before discussion": found["all"],
+            "another rater skipped the item": found["skipped"],
+            "the dimension did not apply for another rater": found["submitted"],
         }[why]
         self.expect(0 < number(n) <= most, claim, most)
         self.seen.setdefault("excluded", []).append((key, number(n)))
@@ -518,7 +569,7 @@ class Checker:
     # Disagreements
 
     def revised(self, claim: str, n: str, whole: str) -> None:
-        those = [self.rows.answers[place] for place in self.rows.submitted()]
+        those = [self.rows.answers[place] for place in self.rows.submitted(blank=True)]
         changed = sum(0 < each.blind < each.current for each in those)
         self.same(claim, (number(n), number(whole)), (changed, len(those)))
 
@@ -572,6 +623,21 @@ class Checker:
         others = re.search(r"(\d+) (?:person|people) who did not label", who)
         self.same(claim, set(re.findall(r"R\d+", who)), codes)
         self.same(claim, int(others[1]) if others else 0, len(by - codes))
+
+    def unresolved(self, claim: str, n: str) -> None:
+        """At least the places of closed rounds on which two raters gave values that differ, and nobody resolved."""
+        closed = [of for of, row in self.rows.rounds.items() if row["state"] == "closed"]
+        self.expect(bool(closed), claim)
+        differ = 0
+        for key in self.rows.dimensions:
+            for (of, item, part), given in self.rows.units(key, closed, "after").items():
+                differ += len(set(map(repr, given.values()))) > 1 and (of, item, part, key) not in self.rows.resolutions
+        self.expect(number(n) >= differ, claim, differ)
+
+    def no_disagreement(self, claim: str) -> None:
+        for key in self.rows.dimensions:
+            for given in self.rows.units(key, list(self.rows.rounds), "after").values():
+                self.expect(len(set(map(repr, given.values()))) < 2, claim, given)
 
     def not_resolved(self, claim: str) -> None:
         self.expect(not {way for way in self.disputed if way not in ("overruled", "imported")}, claim)
@@ -664,6 +730,10 @@ class Checker:
     def check_raters(self, text: str, answer: str) -> None:
         if not self.rows.headline:
             self.same(text, answer, "missing")
+            if self.rows.submitted():
+                why, _, double = text.partition(". ")
+                self.same(text, why.lower(), self.why_none)
+                self.sentences(double)
             return
         said, _, double = text.partition(". ")
         self.sentences(double)
@@ -679,28 +749,31 @@ class Checker:
             by.setdefault(item, {}).setdefault(number_, 0)
             by[item][number_] += 1
         n = sum(max(found.values()) < 2 for found in by.values())
-        told = re.fullmatch(r"(\d+) items? had a single rater\.", text)
-        self.same(text, int(told[1]) if told else text, n or "Two or more raters labeled every item.")
+        told = re.fullmatch(r"(\d+) items? had a single rater in every round\.", text)
+        self.same(text, int(told[1]) if told else text, n or "Within a round, two or more raters labeled every item.")
 
     def check_independent(self, text: str, answer: str) -> None:
         of_all = re.match(
             r"All (\d+) submissions? came from sheets, which do not show whether raters worked independently\.$", text
         )
         if of_all is not None:
-            n = sum(place[0] in self.sheets for place in self.rows.submitted())
+            n = sum(place[0] in self.sheets for place in self.rows.submitted(blank=True))
             self.same(text, (int(of_all[1]), answer), (n, "missing"))
-            self.same(text, n, len(self.rows.submitted()))
+            self.same(text, n, len(self.rows.submitted(blank=True)))
             return
         some = re.search(r" ?(\d+) of (\d+) submissions? came from sheets\.", text)
         if some is not None:
-            n = sum(place[0] in self.sheets for place in self.rows.submitted())
-            self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted())))
+            n = sum(place[0] in self.sheets for place in self.rows.submitted(blank=True))
+            self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted(blank=True))))
         self.sentences(text.replace(some[0], "") if some else text)
         again = bool(self.labeled_again)
-        self.same(text, again, "by the same raters in an earlier round" in text)
+        self.same(text, again, "by at least one of the same raters" in text)
         self.same(text, answer, "partly" if some or again else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
+        if text == "There was no disagreement to resolve.":
+            self.no_disagreement(text)
+            return
         waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
         truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
         self.same(text, rounds_in(waiting[1]) if waiting else [], truth)
@@ -719,7 +792,7 @@ class Checker:
 
     def check_statistic(self, text: str, answer: str) -> None:
         if not self.rows.headline:
-            self.same(text, text, "No main round is finished.")
+            self.same(text, text.lower(), f"{self.why_none}.")
             return
         keys = []
         for title, name, value, low, high in re.findall(
@@ -763,7 +836,11 @@ class Checker:
     def check_thresholds(self, text: str, answer: str) -> None:
         pieces = re.split(rf"; (?={self.title}: )", text.rstrip("."))
         pieces = [piece for piece in pieces if ": " in piece]
-        for piece in pieces:
+        for piece in pieces if not self.rows.headline else ():
+            found = re.fullmatch(rf"{self.title}: threshold (-?\d\.\d+), and {self.why_none}", piece)
+            assert found is not None, piece
+            self.same(piece, float(found[2]), self.rows.study["primary"][self.of(found[1])].get("threshold"))
+        for piece in pieces if self.rows.headline else ():
             found = re.fullmatch(
                 rf"{self.title}: {NUMBER} against (-?\d\.\d+)(?:, (reaches|is below) the threshold of (-?\d\.\d+)"
                 r"(, but the 95% CI includes (?:lower values|it))?)?((?:, “[^”]+” on the scale of [A-Z][\w ]+?(?: \(at least “[^”]+”, 95%\))?)*)",
@@ -786,13 +863,19 @@ class Checker:
                 r"“([^”]+)” on the scale of ([A-Z][\w ]+?)(?: \(at least “([^”]+)”, 95%\))?(?=, “|$)", words
             ):
                 classes = BENCHMARKS[scale]
-                mine = next((name for bound, name in classes if truth >= bound - 1e-9), classes[-1][1])
+                edge = 1e-9 if scale == "Landis and Koch" else -1e-9  # 0.41 to 0.60 are moderate
+                mine = next(
+                    (name for bound, name in classes if truth >= bound + (edge if bound > 0 else 0)), classes[-1][1]
+                )
                 names = [name for _, name in classes]
                 self.same(piece, word, mine)
                 self.expect(not earned or names.index(mine) <= names.index(earned) < len(names) - 1, piece, earned)
 
     def check_anomalies(self, text: str, answer: str) -> None:
         """Warnings of the values: their counts are held against the table, other words are not claims of a number."""
+        if self.rows.submitted() and not self.rows.headline:
+            self.same(text, text, f"{self.why_none[0].upper()}{self.why_none[1:]}.")
+            return
         for title, n in re.findall(rf"{self.title}: Only (\d+) units? carr(?:y|ies)", text):
             self.same(text[:60], int(n), self.table(self.of(title), self.rows.headline).n_units)
         for title, share in re.findall(rf"{self.title}: Raters agree on (\d+)%", text):
@@ -803,21 +886,26 @@ class Checker:
     def check_training(self, text: str, answer: str) -> None:
         pilots = [number_ for number_, row in self.rows.rounds.items() if row["kind"] == "pilot"]
         told = re.search(rf"A pilot was labeled \({ROUNDS}\)\.", text)
-        trained = re.search(r"(\d+) training items? with known labels", text)
+        trained = re.search(rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training", text)
         self.same(text, rounds_in(told[1]) if told else [], pilots)
-        self.same(text, int(trained[1]) if trained else 0, len(self.rows.training))
+        self.same(text, number(trained[1]) if trained else 0, len(self.trained_on))
         if not told and not trained:
-            self.same(text, text, "There was no pilot round, and there were no training items.")
+            self.same(text, text, "No pilot round and no training item was labeled.")
 
     def check_discussed(self, text: str, answer: str) -> None:
         way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
         known, met, written = sum(way.values()), way.get("meeting", 0), way.get("discussion", 0)
         if not known:
-            self.same(text, text, "No disagreement was resolved in Concord.")
+            words = (
+                "There was no disagreement to resolve."
+                if answer == "not needed"
+                else "No disagreement was resolved in Concord."
+            )
+            self.same(text, text, words)
             return
         found = re.fullmatch(
-            r"(\d+) of (\d+) resolved disagreements? (?:was|were) discussed(?:: (?:(\d+) in meetings, as reported by the "
-            r"adjudicator)?(?:; )?(?:(\d+) in writing)?)?\.",
+            r"(\d+) of (\d+) resolved disagreements? (?:was|were) discussed(?:: (?:(\d+) in meetings, as reported "
+            r"in Concord)?(?:; )?(?:(\d+) in writing)?)?\.",
             text,
         )
         assert found is not None
@@ -825,24 +913,28 @@ class Checker:
         self.same(text, answer == "yes", met + written == known)
 
     def check_more_raters(self, text: str, answer: str) -> None:
-        most = max((len(self.table(key, self.rows.headline).raters) for key in self.rows.measured), default=0)
+        sets = [self.rows.headline] if self.rows.headline else [[each] for each in self.rows.rounds]
+        those = [self.table(key, rounds) for key in self.rows.measured for rounds in sets]
+        most = max((len(table.raters) for table in those), default=0)
         found = re.match(r"(\d+) raters? at most rated a dimension\.", text)
         assert found is not None
         self.same(
             text,
             (int(found[1]), answer == "yes"),
-            (most if self.rows.headline else 0, most > 3 and bool(self.rows.headline)),
+            (most, most > 3),
         )
 
     def check_cycles(self, text: str, answer: str) -> None:
         n = len({number_ for number_, *_ in self.rows.submitted()})
         if n < 2:
-            self.same(text, text, f"There {'is one round' if n else 'is no round'} with answers.")
+            first, _, again = text.partition(" labels.")
+            self.same(text, first, f"There is {'one' if n else 'no'} pilot or main round with")
+            self.sentences(again)
             return
-        found = re.match(r"(\d+) rounds under (versions? [\d, and to]+?); by round, (.*)\.$", text)
+        found = re.match(r"(\d+) rounds under (versions? [\d, and to]+?)(?:; by round, ([^ ].*?))?\.(?: [A-Z]|$)", text)
         assert found is not None
         self.same(text, (int(found[1]), rounds_in(found[2])), (n, self.rows.versions))
-        for title, values in re.findall(rf"{self.title}: ([^;]+)", found[3]):
+        for title, values in re.findall(rf"{self.title}: ([^;]+)", found[3] or ""):
             key = self.of(title)
             tables = [table for of in self.rows.rounds if (table := self.table(key, [of])).n_units]
             self.same(text, len(several(values)), len(tables))
@@ -880,6 +972,8 @@ class Checker:
             )
         if not told:
             words = "No value lies below its threshold." if known else "There is no value with a threshold."
+            if self.rows.submitted() and not self.rows.headline:
+                words = f"{self.why_none[0].upper()}{self.why_none[1:]}."
             self.same(text, text, words)
 
     # Table
@@ -1000,7 +1094,12 @@ class Checker:
             self.complaints.append("no pattern reads the abstract")
         else:
             places = self.rows.submitted()
-            truth = [len({item for _, item, _ in places}), len({rater for *_, rater in places})]
+            third = {
+                row["rater"]
+                for row in tables["answers"]
+                if (row["role"], row["state"]) == ("third_rater", "submitted") and int(row["round"]) in self.rows.rounds
+            }
+            truth = [len({item for _, item, _ in places}), len({rater for *_, rater in places} | third)]
             truth += [len(tables[name]) for name in ("ratings", "resolutions", "labels")]
             self.same(abstract[0], [number(abstract[at]) for at in (1, 2, 4, 5, 6)], truth)
             self.same(abstract[0], abstract[3], self.rows.study["taxonomy_title"])
@@ -1042,24 +1141,26 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
     (r"The draw was stratified by (\w+) with (equal|proportional) allocation\.", Checker.stratified),
     (r"\[missing: how the ([\d,]+) items? that (?:was|were) not drawn from a sample (?:was|were) chosen\]", Checker.by_hand),
-    (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions? \((.*?)\)\.", Checker.taxonomy),
+    (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
     (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
-    (r"Two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
+    (r"Within a round, two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
+    (r"As (?:a third rater|third raters), ([^;]*); agreement excludes these labels\.", Checker.third),
+    (rf"(?:In total, )?{COUNT} items? (?:was|were) relabeled in round (\d+) under version (\d+) of the taxonomy; agreement excludes these labels\.", Checker.relabeled),
     (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),
     (r"Raters skipped ([\d,]+) assignments?\.", Checker.skipped),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
-    (r"Raters were trained on ([\d,]+) items? with known labels\.", Checker.trained),
+    (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
     (r"\[missing: how raters were trained\]", Checker.untrained),
     (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets\]", Checker.from_sheets),
     (rf"(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", Checker.final),
     (r"\[missing: how disagreements in the sheets were resolved\]", Checker.nothing),
     (r"(R[\dR, and]+) (?:is a model rater, and its labels are|are model raters, and their labels are) in none of these numbers\.", Checker.model_raters),
     (r"(R\d+ .*?\)) could see labels of other raters before labeling; the labels given after that are excluded from agreement before discussion\.", Checker.unblinded),
-    (rf"(?:In total, )?{COUNT} items? had been labeled by the same raters in an earlier round\.", Checker.labeled_before),
+    (rf"(?:In total, )?{COUNT} items? had been labeled in an earlier round by at least one of the same raters\.", Checker.labeled_before),
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
-    (r"\[missing: the agreement of the study; no main round is finished\]", Checker.no_headline),
+    (r"\[missing: the agreement of the study; (.*?)\]", Checker.no_headline),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before (labeling began|labels were imported from sheets)\.", Checker.registered),
     (r"\[missing: whether <TITLES> had been labeled in the sheets before that\]", Checker.nothing),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
@@ -1067,7 +1168,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
     (rf"Agreement on <TITLE> (before|after) discussion was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
     (r"(\S+ ?\S*) on <TITLE> (before|after) discussion is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
-    (r"\[missing: agreement on <TITLE>; no unit was labeled by two raters\]", Checker.nothing),
+    (r"\[missing: agreement on <TITLE>; no unit has two labels that count before discussion\]", Checker.not_compared),
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
@@ -1078,7 +1179,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} labels? on which raters agreed (?:was|were) replaced by resolution\.", Checker.overruled),
     (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
     (r"\[missing: how disagreements were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
-    (rf"\[missing: the end of {ROUNDS}, where disagreements are still being resolved\]", Checker.resolving),
+    (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) left unresolved\.", Checker.unresolved),
+    (r"There was no disagreement to resolve\.", Checker.no_disagreement),
+    (rf"\[missing: the end of resolving disagreements in {ROUNDS}, which (?:is|are) not closed\]", Checker.resolving),
     (r"Raters made ([\d,]+) proposals? for (?:a new category|new categories)\.( In agreement, all proposals on a dimension are one category: two different proposals for a unit agree\.)?", Checker.proposals),
     (r".*? on <TITLE> rests on ([\d,]+) of these ([\d,]+) units?, because (?:a proposal|“does not apply”).*? no level of its scale\.", Checker.used),
     (r"(Rounds? [\d, and to]+ used version \d+[^.]*) of the taxonomy\.", Checker.versions),

@@ -82,11 +82,21 @@ class Exported:
             )
         return found
 
-    def submitted(self, round_: int | None = None) -> list[tuple[int, str, str]]:
+    @cached_property
+    def labeled(self) -> set[tuple[int, str, str]]:
+        """The places with a current label: an answer can be blank."""
+        rows = self.tables["ratings"]
+        return {(int(row["round"]), row["item"], row["rater"]) for row in rows if row["current"] == "true"}
+
+    def submitted(self, round_: int | None = None, *, blank: bool = False) -> list[tuple[int, str, str]]:
+        """Round, item and rater of answers with a label; `blank`: of those without one, too."""
         return [
             place
             for place, each in self.answers.items()
-            if each.state == "submitted" and place[2] in self.people and round_ in (None, place[0])
+            if each.state == "submitted"
+            and place[2] in self.people
+            and round_ in (None, place[0])
+            and (blank or place in self.labeled)
         ]
 
     @cached_property
