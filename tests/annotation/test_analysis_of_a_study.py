@@ -199,7 +199,7 @@ def same_shares(found: list[dict[str, Any]], wanted: pd.Series, of: int) -> None
 def counts(known: Known) -> None:
     wide = known.wide
     found = known.ask("counts/?dimension=symptom&by=stage")
-    assert found["denominator"] == {"of": "all", "words": "of the 1040 parts with a value of symptom", "n": 1040}
+    assert found["denominator"] == {"of": "all", "words": "of the 1,040 parts with a value of symptom", "n": 1040}
     same_shares(found["categories"], wide["symptom"].value_counts(), 1040)
     for group in found["groups"]:
         here = wide[wide["stage"] == group["value"]]

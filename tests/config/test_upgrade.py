@@ -54,13 +54,13 @@ def counts() -> dict[str, int]:
 
 
 CHANGED_ON_PURPOSE = re.compile(
-    r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/earned|\d/ci_(low|high|method))$"
+    r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/(earned|word)|\d/ci_(low|high|method))$"
     r"|/warnings(/\d+)?$|/confused_pairs/\d+/(a|b|gain|undefined)$|/left_out_because/\d+/reason$"
 )
 """What the page of agreement lists as reported differently (`annotation/reporting/changed_statistics.py`).
 
-And `earned`, which says nothing of the lowest class any more, and the words of warnings and reasons; gains are those of
-the dimension's own coefficient, and pairs with equal counts are sorted by them.
+And `earned`, which says nothing of the lowest class any more, the class of a value at the end of one, and the words of
+warnings and reasons; gains are those of the dimension's own coefficient, and pairs with equal counts are sorted by them.
 """
 ONE_CATEGORY = re.compile(r"\w+ gave “.*” only: kappa is then 0 ")
 KAPPA = re.compile(r"/(coefficients/[1-5]/(value|se|words|ci_low|ci_high|p_threshold)|.*/cohen_kappa)$")

@@ -166,10 +166,12 @@ def test_the_quick_writer_of_batches_makes_the_same_cells() -> None:
 # What leaves
 
 
-def told(value: Any) -> str:
-    """A value of JSON Lines as a cell."""
+def told(value: Any, *, is_set: bool = False) -> str:
+    """A value of JSON Lines as a cell; no value of a set is [], which an import reads as the empty set."""
     if value is None:
         return ""
+    if is_set and value == []:
+        return "[]"
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
@@ -185,7 +187,9 @@ def same(sent: str, lines: str) -> int:
     spoken = [json.loads(line) for line in lines.split("\n") if line]
     assert len(rows) == len(spoken)
     for row, line in zip(rows, spoken, strict=True):
-        assert [undefused(cell) for cell in row] == [told(line[name]) for name in head]
+        assert [undefused(cell) for cell in row] == [
+            told(line[name], is_set=name in ("values", "original_values")) for name in head
+        ]
     return sum(cell != undefused(cell) for row in rows for cell in row)
 
 
