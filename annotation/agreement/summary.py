@@ -80,8 +80,8 @@ def interval_words(low: float | None, high: float | None, method: str | None, pl
     if low is None or high is None:
         return ""
     if method == EXACT:
-        return f"at least {low:.{places}f}"
-    return f"{low:.{places}f} to {high:.{places}f}"
+        return f"at least {low:z.{places}f}"
+    return f"{low:z.{places}f} to {high:z.{places}f}"
 
 
 def summary(
@@ -359,14 +359,14 @@ def warnings(
         percent, value, ac1 = values["percent_agreement"], values[kappa], values["gwet_ac1"]
         if percent >= PREVALENCE_AGREEMENT and ac1 - value >= PREVALENCE_GAP:
             found.append(
-                f"Raters agree on {percent:.0%}, yet {TITLES[kappa]} is {value:.2f} where Gwet's AC1 is {ac1:.2f}: "
+                f"Raters agree on {percent:.0%}, yet {TITLES[kappa]} is {value:z.2f} where Gwet's AC1 is {ac1:z.2f}: "
                 "one category prevails, which pulls kappa down. Report both."
             )
     for name in ("krippendorff_alpha", kappa):
         wide = intervals.get(name)
         if wide and wide.ci_low is not None and wide.ci_high is not None and wide.ci_high - wide.ci_low > WIDE_INTERVAL:
             found.append(
-                f"The 95% confidence interval of {TITLES[name]} is wide ({wide.ci_low:.2f} to {wide.ci_high:.2f}): "
+                f"The 95% confidence interval of {TITLES[name]} is wide ({wide.ci_low:z.2f} to {wide.ci_high:z.2f}): "
                 "more units rated twice would narrow it."
             )
             break
@@ -386,8 +386,8 @@ def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
         far, near = (sum(n * kappa for n, kappa in side) / sum(n for n, _ in side) for side in (own, others))
         if near - far >= FAR_GAP:
             found.append(
-                f"{rater} stands far from the others: Cohen's kappa is {far:.2f} in the mean of the pairs with {rater} "
-                f"and {near:.2f} without."
+                f"{rater} stands far from the others: Cohen's kappa is {far:z.2f} in the mean of the pairs with "
+                f"{rater} and {near:z.2f} without."
             )
     return found
 

@@ -191,8 +191,8 @@ def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
     if look.is_paper:
         return found
     when = "after discussion" if point.is_after else "before discussion"
-    between = "" if point.low is None or point.high is None else f" ({point.low:.2f} to {point.high:.2f})"
-    words = f"{panel.title}, round {point.round}, {when}: {point.value:.2f}{between}"
+    between = "" if point.low is None or point.high is None else f" ({point.low:z.2f} to {point.high:z.2f})"
+    words = f"{panel.title}, round {point.round}, {when}: {point.value:z.2f}{between}"
     return found | {"url": point.url, "words": words}
 
 

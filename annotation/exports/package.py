@@ -186,6 +186,7 @@ class _Package:
         self.files: list[tuple[str, str]] = []
         self.resources: list[Table] = []
         self.counts: dict[str, int] = {}
+        self.n_ratings = self.n_labels = 0
         self.n_rows = 0
         self.own = [each for each in self.versions if each.taxonomy_id == study.taxonomy_id]
         titles = {each.key: each.title for tree in self.trees for each in tree.dimensions}
@@ -239,12 +240,14 @@ class _Package:
             with self._open(name) as (writer,):
                 for row in found:
                     self._row(writer, row)
+        training = queries.training_places(self.rounds)
         with self._open("answers", "ratings") as (answers, ratings):
             for given, said in queries.answers_and_ratings(self.rounds):
                 for row in given:
                     self._row(answers, self.people.told(row, "memo", "skip_reason"))
                 for row in said:
                     self._row(ratings, self.people.told(row, "proposal", "proposal_memo"))
+                    self.n_ratings += (row["round"], row["item"]) not in training
         if "evidence" in self.tables:
             with self._open("evidence") as (writer,):
                 for row in queries.evidence_rows(self.rounds):
@@ -270,13 +273,16 @@ class _Package:
 
     def _labels(self, long: TableWriter, wide: TableWriter, found: Sequence[Any]) -> None:
         parts: dict[int, dict[str, Any]] = {}
+        types = self._types
         for label in found:
             row = vars(label)
             self._row(long, row)
+            is_set = types[label.dimension] == "list"
+            self.n_labels += bool(label.values) or (is_set and label.values is not None)
             part = parts.setdefault(label.part, {"item": label.item, "part": label.part})
-            part[label.dimension] = _one(label.values, self._types[label.dimension])
+            part[label.dimension] = _one(label.values, types[label.dimension])
         for _, part in sorted(parts.items()):
-            self._row(wide, {**dict.fromkeys(self._types), **part})
+            self._row(wide, {**dict.fromkeys(types), **part})
 
     @property
     def _types(self) -> dict[str, str]:
@@ -416,6 +422,9 @@ class _Package:
             methods=f"{whole_markdown(facts)}\n### Checklist\n\n{checklist_as_markdown(facts)}",
             n_items=facts.n_items,
             n_raters=len({*facts.raters, *(code for code, _ in facts.third)}),
+            n_ratings=self.n_ratings,
+            n_labels=self.n_labels,
+            has_agreement=facts.n_double > 0,
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],

@@ -109,7 +109,7 @@ def _raters(rater: Column) -> Table:
     return Table(
         "raters",
         "Raters",
-        "Who labelled, by code.",
+        "The members with the code of a rater, also those without a label.",
         [
             rater,
             Column("kind", "string", "Whether a person or a machine.", _words("person", "machine"), is_required=True),
@@ -312,7 +312,7 @@ def _resolutions(dimension: Column) -> Table:
     return Table(
         "resolutions",
         "Resolutions",
-        "Every decision where raters differed; a later revision overrules an earlier one.",
+        "Every resolution of a part on a dimension, also where raters agree; a later revision replaces an earlier one.",
         [
             ROUND,
             ITEM,

@@ -40,6 +40,7 @@ class Cover:
     """What the papers say of a package; `counts` has of each table its rows, `hidden` the rounds that are not in it.
 
     `n_items` and `n_raters` (third raters, too) are those with a label: the tables also list items and raters without.
+    `n_ratings` are those of items that are not for training, `n_labels` the agreed labels that have a value.
     """
 
     slug: str
@@ -52,6 +53,9 @@ class Cover:
     methods: str
     n_items: int
     n_raters: int
+    n_ratings: int
+    n_labels: int
+    has_agreement: bool
     licence: str = "CC-BY-4.0"
     authors: Sequence[str] = ()
     texts: str = "referenced"
@@ -70,11 +74,13 @@ class Cover:
 
     @property
     def abstract(self) -> str:
+        labels = counted(self.n_labels, "agreed label")
+        ends = f"{labels}, and the agreement of the raters" if self.has_agreement else f"and {labels}"
         return (
             f"{counted(self.n_items, 'item')} labeled by {counted(self.n_raters, 'rater')} against the taxonomy "
-            f"“{self.taxonomy}”: {counted(self.counts['ratings'], 'rating')} before and after discussion, "
+            f"“{self.taxonomy}”: {counted(self.n_ratings, 'rating')} before and after discussion, "
             f"{counted(self.counts['resolutions'], 'resolution')} with their rationale, later revisions included, "
-            f"{counted(self.counts['labels'], 'agreed label')}, and the agreement of the raters."
+            f"{ends}."
         )
 
 
@@ -185,9 +191,8 @@ category and by pair of raters, confusion, and the tables of the analyses, and c
 that rest on random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where
 all agree, else it names file, key, the number reported and the one recomputed.
 {draw}
-Not recomputed are: warnings and other words; why units are left out; how labels are told in a newer version of the
-taxonomy than they were agreed under, and what a worklist carried on from earlier rounds (the tables name both). The
-script says which of these it met.
+Not recomputed are: warnings and other words; why units are left out; saved analyses of a round that is not in the
+package, which the script names.
 
 ## How the labels came about
 

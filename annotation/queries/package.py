@@ -224,6 +224,12 @@ def round_item_rows(rounds: Sequence[Round]) -> Iterator[Row]:
                 }
 
 
+def training_places(rounds: Sequence[Round]) -> set[tuple[int, str]]:
+    """Round and item of every training item; one query."""
+    found = RoundItem.objects.filter(round__in=rounds, known__isnull=False)
+    return set(found.values_list("round__number", "item__identifier"))
+
+
 def answers_and_ratings(rounds: Sequence[Round]) -> Iterator[tuple[list[Row], list[Row]]]:
     """Item by item the answers that count and their ratings; five queries for each thousand items."""
     for round_ in rounds:

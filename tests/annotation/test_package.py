@@ -22,12 +22,13 @@ from django.db.models import F
 from ruamel.yaml import YAML
 from scipy.stats import spearmanr
 
-from annotation.access import get_seat
+from annotation.access import get_item, get_seat
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
 from annotation.actions.matching import match_parts
 from annotation.actions.members import add_member
+from annotation.actions.resolving import resolve
 from annotation.actions.studies import change_study
 from annotation.analysis.association import independence
 from annotation.charts import SCHEMA
@@ -345,6 +346,25 @@ def test_what_the_readme_reads_as_before_discussion_gives_the_reported_agreement
     thirds = {(each["item"], each["rater"]) for each in table(files, "data/answers") if each["role"] == "third_rater"}
     blind = {(each["item"], each["rater"]) for each in table(files, "data/ratings") if each["blind"] == "true"}
     assert thirds and thirds <= blind
+    n_of_training = sum(each["item"] == "acme/rocket#9" for each in table(files, "data/ratings"))
+    n = len(table(files, "data/ratings")) - n_of_training
+    assert (
+        n_of_training
+        and f"7 items labeled by 3 raters against the taxonomy “{study.taxonomy.title}”: {n} ratings"
+        in (files["README.md"].decode())
+    )
+
+
+def test_the_abstract_of_one_rater_has_no_agreement_and_no_label_without_a_value() -> None:
+    study = make.study(raters=("bob",))
+    round_ = make.open_round(study, 2, raters=("bob",))
+    make.rate(round_, "item bob\n1 crash\n2 hang")
+    seat = make.seat(study, "ada")
+    where = {"round_": round_, "item": get_item(seat, "acme/rocket#2"), "part": 1, "dimension": "symptom"}
+    resolve(seat=seat, values=[], rationale="It has none.", **where)
+    readme = files_of(package(make.owner_seat(study)))["README.md"].decode()
+    assert "2 ratings before and after discussion, 1 resolution with their rationale" in readme
+    assert "later revisions included, and 1 agreed label.\n" in readme
 
 
 def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> None:
@@ -364,7 +384,7 @@ def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> N
 def test_the_papers_hold_methods_checklist_and_documents(made: dict[str, bytes]) -> None:
     files = files_of(made["first"])
     readme = files["README.md"].decode()
-    assert readme.startswith("---\n") and "labelled" in readme and "- [" in readme and "recompute.py" in readme
+    assert readme.startswith("---\n") and "- [" in readme and "recompute.py" in readme
     assert YAML(typ="safe").load(files["taxonomy/everything-v1.yaml"].decode())["slug"] == "everything"
     assert files["recompute.py"] == exports_package.RECOMPUTE.read_bytes()
     assert "figures/trend.svg" in files and "figures/confusion-symptom.pdf" in files

@@ -60,7 +60,7 @@ CHANGED_ON_PURPOSE = re.compile(
 """What the page of agreement lists as reported differently (`annotation/reporting/changed_statistics.py`).
 
 And `earned`, which says nothing of the lowest class any more, the class of a value at the end of one, and the words of
-warnings and reasons; gains are those of the dimension's own coefficient, and pairs with equal counts are sorted by them.
+warnings and reasons. Gains are those of the dimension's own coefficient; pairs with equal counts are sorted by them.
 """
 ONE_CATEGORY = re.compile(r"\w+ gave “.*” only: kappa is then 0 ")
 KAPPA = re.compile(r"/(coefficients/[1-5]/(value|se|words|ci_low|ci_high|p_threshold)|.*/cohen_kappa)$")

@@ -138,7 +138,7 @@ class Command(BaseCommand):
                 continue
             error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
             interval = interval_words(each["ci_low"], each["ci_high"], each["ci_method"], 3)
-            self.stdout.write(f"{title} {each['value']:6.3f}  {error:<9}  {interval}{_more(each)}".rstrip())
+            self.stdout.write(f"{title} {each['value']:z6.3f}  {error:<9}  {interval}{_more(each)}".rstrip())
         if fixed:
             threshold = fixed.get("threshold")
             source = "the default, not registered" if fixed is DEFAULT else "not registered"
@@ -149,7 +149,7 @@ class Command(BaseCommand):
         for machine in entry["by_machine"]:
             called = " ".join(filter(None, ("machine", machine["name"], machine["version"])))
             for pair in machine["pairs"]:
-                kappa = "undefined" if pair["cohen_kappa"] is None else f"{pair['cohen_kappa']:.3f}"
+                kappa = "undefined" if pair["cohen_kappa"] is None else f"{pair['cohen_kappa']:z.3f}"
                 self.stdout.write(
                     f"  - {machine['machine']} ({called}) and {pair['rater']}: Cohen's kappa {kappa}, {pair['n']} units"
                 )

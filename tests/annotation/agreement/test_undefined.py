@@ -225,3 +225,8 @@ def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
 def test_what_does_not_fit_is_refused_in_words(call, words: str):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_limit_that_rounds_to_zero_has_no_sign():
+    assert agreement.interval_words(-0.0002, 0.4, "effective_sample", 3) == "0.000 to 0.400"
+    assert agreement.interval_words(-0.004, 1.0, "exact_one_sided", 2) == "at least 0.00"

@@ -6,6 +6,7 @@ A sentence that no pattern reads, and a number, name, date or adverb that the ro
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -1087,7 +1088,7 @@ class Checker:
             self.same(f"rows of {name}", int(n), len(tables[name]))
         abstract = re.search(
             r"\n(\d[\d,]*) items? labeled by (\d+) raters? against the taxonomy “(.*?)”: ([\d,]+) ratings? before and after "
-            r"discussion, ([\d,]+) resolutions? with their rationale, later revisions included, ([\d,]+) agreed labels?, and",
+            r"discussion, ([\d,]+) resolutions? with their rationale, later revisions included, (?:and )?([\d,]+) agreed labels?(\.|, and the agreement of the raters)",
             text,
         )
         if abstract is None:
@@ -1100,7 +1101,18 @@ class Checker:
                 if (row["role"], row["state"]) == ("third_rater", "submitted") and int(row["round"]) in self.rows.rounds
             }
             truth = [len({item for _, item, _ in places}), len({rater for *_, rater in places} | third)]
-            truth += [len(tables[name]) for name in ("ratings", "resolutions", "labels")]
+            no_training = [
+                row for row in tables["ratings"] if (int(row["round"]), row["item"]) not in self.rows.training
+            ]
+            with_value = [
+                row
+                for row in tables["labels"]
+                if row["values"] not in ("", "[]")
+                or (row["values"] == "[]" and self.rows.dimensions[row["dimension"]]["kind"] == "multi")
+            ]
+            truth += [len(each) for each in (no_training, tables["resolutions"], with_value)]
+            several_ = Counter((of, item) for of, item, _ in places)
+            self.same(abstract[0], abstract[7] != ".", max(several_.values(), default=0) > 1)
             self.same(abstract[0], [number(abstract[at]) for at in (1, 2, 4, 5, 6)], truth)
             self.same(abstract[0], abstract[3], self.rows.study["taxonomy_title"])
         card = re.search(r"size_categories:\n- (\S+)\n", text)
