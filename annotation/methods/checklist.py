@@ -282,7 +282,8 @@ def _discussed(facts: Facts) -> Said:
 def _more_than_three(facts: Facts) -> Said:
     most = max((len(each.before.raters) for each in facts.measured), default=0)
     most = most if facts.headline else facts.raters_by_round
-    told = f"{counted(most, 'rater')} at most rated a dimension."
+    told = f"Labels of at most {counted(most, 'rater')} were compared on a dimension."
+    told = told if most else "No labels of different raters were compared."
     return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard asks no study for more.", "")
 
 

@@ -310,8 +310,8 @@ class Facts:
 
     @property
     def had_no_disagreement(self) -> bool:
-        """All that was labeled was labeled alike, in rounds that are no longer open."""
-        return bool(self.labeled) and self.n_disputed == 0 and not any(wave.is_open for wave in self.labeled)
+        """What two raters labeled was labeled alike, in rounds that are no longer open."""
+        return self.n_double > 0 and self.n_disputed == 0 and not any(wave.is_open for wave in self.labeled)
 
     @property
     def by_version(self) -> dict[int, list[int]]:

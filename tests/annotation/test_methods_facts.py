@@ -134,7 +134,7 @@ def test_without_a_headline_the_checklist_still_has_what_was_labeled() -> None:
         found["raters"] == "No main round is finished. Within a round, two or more raters labeled 3 of 3 items (100%)."
     )
     assert found["anomalies"] == found["below"] == "No main round is finished."
-    assert found["more_raters"].startswith("2 raters at most")
+    assert found["more_raters"].startswith("Labels of at most 2 raters were compared")
     assert found["thresholds"] == "Symptom: threshold 0.80, and no main round is finished."
     made = exported(study)
     assert complaints(made.rows, made.facts) == []
@@ -245,6 +245,8 @@ def test_an_item_with_two_raters_in_two_rounds_had_one_in_each() -> None:
     assert "Within a round, two or more raters labeled 0 of 2 items (0%)." in said(made.facts)
     assert checks(made.facts)["single_rater"].evidence == "2 items had a single rater in every round."
     assert checks(made.facts)["cycles"].evidence == "2 rounds under version 1."
+    assert "No labels of different raters were compared." in checks(made.facts)["more_raters"].evidence
+    assert "no disagreement to resolve" not in said(made.facts)
     assert complaints(made.rows, made.facts) == []
 
 

@@ -99,7 +99,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(entries, ensure_ascii=False))
             return
         if not entries:
-            none = "no main round is finished, so the study has no headline"
+            none = "no round of the headline is finished"
             why = none if options["round"] == WORD else "no round has been opened"
             self.stdout.write(f"There is nothing to compare yet: {why}.")
         kinds = {each.key: each.kind for each in newest_dimensions(seat.study.taxonomy)}
