@@ -211,9 +211,12 @@ class Checker:
             table = self.table(key, rows.headline)
             if table.n_units:
                 self.same(f"units excluded from {rows.dimensions[key]['title']}", said, table.n_single)
-        if rows.submitted():
-            for what in ("labeled", "headline"):
-                self.expect(what in self.seen, f"a sentence on {what}")
+        wanted = {"labeled", "headline"} if rows.submitted() else set()
+        wanted |= {"third"} if self.third_labels else set()
+        is_resolved = any(row["method"] for row in rows.resolutions.values())
+        wanted |= {"unresolved"} if is_resolved and self.n_left else set()
+        for what in sorted(wanted):
+            self.expect(what in self.seen, f"a sentence on {what}")
 
     # Sentences: sampling and taxonomy
 
@@ -291,17 +294,23 @@ class Checker:
         share = 100 * len(two) / len(items)
         self.expect(abs(share - float(percent)) < 0.1 and (percent == "100") == (two == items), claim, share)
 
-    def third(self, claim: str, who: str) -> None:
+    @property
+    def third_labels(self) -> dict[str, set[str]]:
+        """The items that third raters labeled, by code."""
+        places = {
+            (row["round"], row["item"], row["rater"])
+            for row in self.rows.tables["answers"]
+            if row["role"] == "third_rater" and int(row["round"]) in self.rows.rounds
+        }
         found: dict[str, set[str]] = {}
         for row in self.rows.tables["ratings"]:
-            place = (row["round"], row["item"], row["rater"])
-            role = next(
-                each["role"]
-                for each in self.rows.tables["answers"]
-                if (each["round"], each["item"], each["rater"]) == place
-            )
-            if role == "third_rater" and int(row["round"]) in self.rows.rounds:
+            if (row["round"], row["item"], row["rater"]) in places:
                 found.setdefault(row["rater"], set()).add(row["item"])
+        return found
+
+    def third(self, claim: str, who: str) -> None:
+        self.seen["third"] = [claim]
+        found = self.third_labels
         told = {code: number(n) for code, n in re.findall(r"(R\d+) labeled ([\d,]+) items?", who)}
         self.same(claim, told, {code: len(items) for code, items in found.items()})
 
@@ -626,14 +635,19 @@ class Checker:
         self.same(claim, int(others[1]) if others else 0, len(by - codes))
 
     def unresolved(self, claim: str, n: str) -> None:
-        """At least the places of closed rounds on which two raters gave values that differ, and nobody resolved."""
+        self.seen["unresolved"] = [claim]
+        self.expect(number(n) >= self.n_left, claim, self.n_left)
+        self.expect(any(row["state"] == "closed" for row in self.rows.rounds.values()), claim)
+
+    @property
+    def n_left(self) -> int:
+        """The places of closed rounds on which two raters gave values that differ, and nobody resolved: the least."""
         closed = [of for of, row in self.rows.rounds.items() if row["state"] == "closed"]
-        self.expect(bool(closed), claim)
         differ = 0
         for key in self.rows.dimensions:
             for (of, item, part), given in self.rows.units(key, closed, "after").items():
                 differ += len(set(map(repr, given.values()))) > 1 and (of, item, part, key) not in self.rows.resolutions
-        self.expect(number(n) >= differ, claim, differ)
+        return differ
 
     def no_disagreement(self, claim: str) -> None:
         places = [(of, item) for of, item, _ in self.rows.submitted()]

@@ -93,6 +93,8 @@ def cohen(t: Table, c: Any) -> float:
     if not n:
         return math.nan
     p, q = (np.bincount(np.maximum(side, 0), weights=both, minlength=t.k) / n for side in (one, other))
+    if max(p.max(), q.max()) > 1 - TINY:
+        return math.nan  # one of the two used one category only: 0, whatever the other did
     return beyond_chance(float(both[one == other].sum() / n), float(p @ q))
 
 
