@@ -351,6 +351,8 @@ def test_only_who_brought_a_study_sees_how_it_comes() -> None:
 
 def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_file_states_it() -> None:
     study = small()
+    of_file = {"coefficient": "cohen_kappa", "threshold": 0.8, "fixed_at": "2020-01-01T00:00:00+00:00"}
+    Study.objects.filter(pk=study.pk).update(primary={"symptom": of_file})
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
 
     arriving.bring_study(user=make.user("olga"), file=brought(study), slug="there")
@@ -366,6 +368,8 @@ def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_fi
     told, verdict, evidence = methods("there")
     stated = "The file from which round 1 was imported states that raters could not see each other’s labels until"
     assert stated in told and "While" not in told
+    assert "registered on 1 January 2020, before labeling began." in methods("study")[0]
+    assert "registered on 1 January 2020, before labeling began, as the file of the imported study states." in told
     assert verdict == "partly" and stated in evidence and "While" not in evidence
     there = Study.objects.get(slug="there")
     for name in ("bob", "carol"):
