@@ -114,7 +114,8 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     if not facts.measured:
         return
     if facts.headline:
-        yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on)
+        stated = any(wave.is_imported for wave in facts.waves if wave.number in facts.headline)
+        yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on, stated=stated)
     else:
         yield sentences.no_headline(facts.no_headline)
     alike: dict[tuple[object, ...], list[Dimension]] = {}

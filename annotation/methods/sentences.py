@@ -281,12 +281,13 @@ def not_fixed(titles: str, one: Dimension) -> list[Sentence]:
     ]
 
 
-def headline(rounds: Sequence[int], version: int, fixed_on: date | None) -> Sentence:
-    """Which rounds the reported agreement is of, and who chose them."""
+def headline(rounds: Sequence[int], version: int, fixed_on: date | None, *, stated: bool = False) -> Sentence:
+    """Which rounds the reported agreement is of, and who chose them; `stated`: an imported study's file states it."""
     which = numbered("round", rounds)
     if fixed_on is not None:
         were = "it was" if len(rounds) == 1 else "the first of them was"
-        chosen = f"chosen by an owner of the study on {day(fixed_on)}, before {were} opened"
+        source = ", as the file of the imported study states" if stated else ""
+        chosen = f"chosen by an owner of the study on {day(fixed_on)}, before {were} opened{source}"
     elif len(rounds) == 1:
         chosen = f"the only finished main round under version {version} of the taxonomy"
     else:

@@ -1,6 +1,7 @@
 """The words for a paper, of studies in which an earlier version of them was false."""
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -68,6 +69,8 @@ def test_a_registration_is_before_the_import_and_nobody_knows_when_a_sheet_was_l
     moved = replace(facts, waves=[replace(each, n_from_sheets=0, is_imported=True) for each in facts.waves])
     assert ", before labeling began, as the file of the imported study states." in said(moved)
     assert checks(moved)["fixed"].answer == "partly"
+    chosen = replace(moved, headline_fixed_on=date(2020, 1, 1))
+    assert "on 1 January 2020, before it was opened, as the file of the imported study states." in said(chosen)
 
 
 def test_different_proposals_are_one_category_and_the_words_say_so(client: Any) -> None:
