@@ -6,11 +6,11 @@ keeps nobody out: who may write to a row is decided by the claim in the row.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 from django.utils import timezone
 
 GRACE_SECONDS = 3
@@ -45,7 +45,11 @@ def held(kind: Kind, pk: int) -> Iterator[None]:
         with side.cursor() as cursor:
             cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [kind, place(pk)])
-        yield
+        try:
+            yield
+        finally:
+            with suppress(Error):  # the server notices that a connection was closed only some time later
+                side.rollback()
 
 
 def are_held(kind: Kind) -> set[int]:
