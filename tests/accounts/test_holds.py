@@ -1,0 +1,13 @@
+"""Holds on jobs: seen while a block lasts, and gone when it ends."""
+
+import pytest
+
+from accounts.holds import Kind, are_held, held
+
+
+@pytest.mark.django_db
+def test_a_hold_is_gone_as_soon_as_its_block_ends() -> None:
+    for pk in range(100):
+        with held(Kind.EXPORT, pk):
+            assert pk in are_held(Kind.EXPORT)
+        assert pk not in are_held(Kind.EXPORT), "the server noticed only later that the connection was closed"
