@@ -1,5 +1,6 @@
 """What Concord asks of its PostgreSQL: its version, the turn to make tables, limits of statements."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 LEAST_VERSION = 15
+TRY_SECONDS = 0.1
 MIGRATING = 0x0C0C07D  # any number, as long as it is the same everywhere
 CREATE = "CREATE DATABASE concord OWNER concord TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
 _LOOK = """
@@ -73,13 +75,19 @@ def turn_at_tables(*, shared: bool = False) -> Iterator[None]:
     """Waits until nobody makes tables (shared), or nobody makes or looks at them, and holds that until the block ends.
 
     The lock belongs to a transaction on a connection of its own: behind PgBouncer one of a session would stay
-    with a connection that is somebody else's by then.
+    with a connection that is somebody else's by then. It is tried again and again: a statement that waits would keep
+    its snapshot, and a migration that makes an index concurrently waits for the end of every older snapshot.
     """
     side = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
         side.set_autocommit(False)
         with side.cursor() as cursor:
-            cursor.execute(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", [MIGRATING])
+            while True:
+                cursor.execute(f"SELECT pg_try_advisory_xact_lock{'_shared' if shared else ''}(%s)", [MIGRATING])
+                if cursor.fetchone()[0]:
+                    break
+                side.rollback()
+                time.sleep(TRY_SECONDS)
         yield
     finally:
         side.close()
