@@ -28,14 +28,13 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.giving import unblinded_among
-from annotation.queries.verdicts import ItemVerdicts, round_verdicts
+from annotation.queries.verdicts import ARBITERS, ItemVerdicts, round_verdicts
 from annotation.queries.ways import arbiters_of, changed_arbiters_of
 from annotation.rules import Candidate, Ruling, ruling, third_raters
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 BATCH = 200
-ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
 
 Touched = Collection[tuple[int, int, str]]
 

@@ -24,7 +24,7 @@ from annotation.queries.giving import (
     training_of,
     unblinded_among,
 )
-from annotation.ruling import ARBITERS
+from annotation.queries.verdicts import ARBITERS
 
 
 def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:

@@ -9,7 +9,8 @@ from annotation.actions.studies import record
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, Item, Round
 from annotation.queries.giving import unblinded_among
-from annotation.ruling import ARBITERS, ask_third_raters, candidates
+from annotation.queries.verdicts import ARBITERS
+from annotation.ruling import ask_third_raters, candidates
 
 NOT_ASKED = "Nobody was asked."
 

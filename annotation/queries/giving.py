@@ -21,7 +21,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
-from annotation.queries.verdicts import code_order
+from annotation.queries.verdicts import ARBITERS, code_order
 
 READ = "open answers read"
 """What the audit log calls it that somebody read single answers of a round under way."""
@@ -51,7 +51,7 @@ def has_left(round_: Round, rater: Membership) -> bool:
     return RoundRater.objects.filter(round=round_, rater=rater, left_at__isnull=False).exists()
 
 
-ASKED_MEANWHILE = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON, round__state=Round.State.OPEN)
+ASKED_MEANWHILE = ARBITERS & Q(round__state=Round.State.OPEN)
 """What third raters are asked while a round is open: where it is counted, its raters learn that others differ."""
 
 

@@ -12,11 +12,11 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.consensus import Decision, Values, Verdict
-from annotation.models import Annotation, Assignment, Item, Meeting, Membership, PartMatch, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Meeting, PartMatch, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
 from annotation.queries.matching import matches_of
 from annotation.queries.states import states_of_members
-from annotation.queries.verdicts import ItemVerdicts, code_order, resolution_values, round_verdicts
+from annotation.queries.verdicts import ARBITERS, ItemVerdicts, code_order, resolution_values, round_verdicts
 from annotation.queries.ways import meetings_of, ways, with_facts
 from ingest.models import Comment, Snapshot
 from taxonomy.queries import published_version
@@ -412,13 +412,7 @@ def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | No
 
 def waiting_third_raters(round_: Round, item: Item) -> list[str]:
     """Codes of those who were asked as third raters for an item and have not answered; one query."""
-    rows = Assignment.objects.filter(
-        round=round_,
-        item=item,
-        slot__isnull=True,
-        state__in=Assignment.UNFINISHED,
-        rater__kind=Membership.Kind.PERSON,
-    )
+    rows = Assignment.objects.filter(ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED)
     return [code or "" for code in rows.order_by("pk").values_list("rater__code", flat=True)]
 
 

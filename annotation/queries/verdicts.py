@@ -34,6 +34,8 @@ from taxonomy.tree import VersionTree
 CHUNK = 1000
 COUNTS = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.PERSON)
 """A machine that answers beside the raters of an item has no say in what is agreed; a third rater has."""
+ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
+"""Assignments of third raters."""
 
 
 @dataclass(frozen=True)

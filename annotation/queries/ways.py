@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.access import OWNER, Seat
 from annotation.models import Assignment, Meeting, MeetingResolution, Membership, Remark, Resolution, Round
-from annotation.queries.verdicts import newest_of_each_place, resolution_values, round_verdicts
+from annotation.queries.verdicts import ARBITERS, newest_of_each_place, resolution_values, round_verdicts
 from annotation.ways import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported
 from annotation.ways import OWNER as BY_OWNER
 from taxonomy.queries import published_version
@@ -20,13 +20,8 @@ LEAST_PEOPLE = 2
 
 def arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[str]]:
     """Per item the codes of those who answered, or are asked, as third raters; one query."""
-    found: dict[int, set[str]] = {}
-    rows = Assignment.objects.filter(
-        round=round_, item__in=items, slot__isnull=True, rater__kind=Membership.Kind.PERSON
-    ).exclude(state=Assignment.State.WITHDRAWN)
-    for item, code in rows.values_list("item_id", "rater__code"):
-        found.setdefault(item, set()).add(code or "")
-    return found
+    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items)
+    return _codes_by_item(rows.exclude(state=Assignment.State.WITHDRAWN))
 
 
 def changed_arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[str]]:
@@ -34,11 +29,13 @@ def changed_arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[
 
     One query.
     """
+    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, current__isnull=False)
+    return _codes_by_item(rows.exclude(current=F("blind")))
+
+
+def _codes_by_item(rows: QuerySet[Assignment]) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
-    rows = Assignment.objects.filter(
-        round=round_, item__in=items, slot__isnull=True, rater__kind=Membership.Kind.PERSON, current__isnull=False
-    )
-    for item, code in rows.exclude(current=F("blind")).values_list("item_id", "rater__code"):
+    for item, code in rows.values_list("item_id", "rater__code"):
         found.setdefault(item, set()).add(code or "")
     return found
 

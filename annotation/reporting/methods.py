@@ -34,7 +34,7 @@ from annotation.queries.imports import MARK
 from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
-from annotation.queries.verdicts import code_order, newest_of_each_place, round_verdicts
+from annotation.queries.verdicts import ARBITERS, code_order, newest_of_each_place, round_verdicts
 from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import OFF_SCALE, Asked, across, rater_codes, visible_rounds
 from annotation.reporting.gate import gate_then
@@ -133,12 +133,7 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
 def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
     """Third raters by code with how many items each labeled; one query."""
     labeled = Assignment.objects.filter(
-        seat.not_withheld(),
-        HAS_LABEL,
-        round__in=rounds,
-        slot__isnull=True,
-        state=Assignment.State.SUBMITTED,
-        rater__kind=Membership.Kind.PERSON,
+        seat.not_withheld(), ARBITERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
     )
     rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
     return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
