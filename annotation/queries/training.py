@@ -126,19 +126,19 @@ class Feedback:
         }
 
 
-def feedback_on(
-    annotation: Annotation, item: Item, known: Mapping[str, Any] | None, tree: VersionTree
-) -> Feedback | None:
-    """An answer against what is known of its item, None where nothing is; one query where something is.
+def _feedback(assignment: Assignment, annotation: Annotation, known: Mapping[str, Any] | None) -> Feedback | None:
+    """An answer against what is known of its item, None where nothing is; two queries where something is.
 
-    It is for the rater who gave the answer: nobody else is told by it what is known.
+    It is for the rater who gave the answer: nobody else is told by it what is known. Nothing while the rater has the
+    item in another open round: what is known may be what others said.
     """
-    if known is None:
+    if known is None or rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
         return None
+    tree = published_version(assignment.round.taxonomy_version_id)
     given = [] if annotation.skip_reason else _parts_of(annotation, read_values(tree, [annotation.pk]))
     compared = compare(list(tree.by_key), given, known_parts(known))
     return Feedback(
-        item.identifier,
+        assignment.item.identifier,
         [_side(tree.by_key[each.dimension], each) for each in compared],
         known["why"],
         bool(annotation.skip_reason),
@@ -149,29 +149,17 @@ def feedback_on(
 def feedback_of(assignment: Assignment, annotation: Annotation) -> Feedback | None:
     """What the answer to a submit says of a training item; no query for an item that is none.
 
-    Nothing while the rater has the item in another open round: what is known may be what others said.
-
     `assignment` was read with its lock, and so carries what is known.
     """
-    known = getattr(assignment, "known", None)
-    if known is None or rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
-        return None
-    tree = published_version(assignment.round.taxonomy_version_id)
-    return feedback_on(annotation, assignment.item, known, tree)
+    return _feedback(assignment, annotation, getattr(assignment, "known", None))
 
 
 def feedback_seen(assignment: Assignment) -> Feedback | None:
-    """What the rater was told of an answer they look at again; none before they answered, and none while they have
-    the item in another open round. One query, three for more.
-    """
+    """What the rater was told of an answer they look at again; none before they answered. One query, three for more."""
     if assignment.current is None:
         return None
     place = RoundItem.objects.filter(round=assignment.round_id, item=assignment.item_id, known__isnull=False)
-    known: dict[str, Any] | None = place.values_list("known", flat=True).first()
-    if known is not None and rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
-        return None
-    tree = published_version(assignment.round.taxonomy_version_id)
-    return feedback_on(assignment.current, assignment.item, known, tree)
+    return _feedback(assignment, assignment.current, place.values_list("known", flat=True).first())
 
 
 def _parts_of(annotation: Annotation, values: Mapping[tuple[int, int], dict[str, Values]]) -> list[dict[str, Values]]:
