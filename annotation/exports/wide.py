@@ -47,7 +47,7 @@ def name_of(key: str) -> str:
 
 
 def widened(what: str, batches: Iterable[pa.RecordBatch], dimensions: Dimensions) -> Iterator[pa.RecordBatch]:
-    """Long batches of labels or ratings as wide ones; the rows of an item stand together in them."""
+    """Long batches of labels or ratings as wide ones; the rows of an item follow each other in them."""
     widen = {"labels": _labels, "ratings": _ratings}[what]
     for batch in batches:
         if batch.num_rows:
@@ -88,13 +88,11 @@ def _ratings(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
     _, firsts, rows = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
     rows, taken, n = rows.reshape(-1), pa.array(firsts), len(firsts)
     columns = {name: batch[name].take(taken) for name in RATED}
+    sets = batch["values"].dictionary
+    words = pa.array([str(cell(json.loads(each))) for each in sets.to_pylist()], pa.string())
     for key, kind, mine in _apart(batch, dimensions):
         at = _at(batch["values"], mine, rows, n)
-        if kind != "multi":
-            words = [str(cell(json.loads(each))) for each in batch["values"].dictionary.to_pylist()]
-            columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, pa.array(words, pa.string()))
-        else:
-            columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, batch["values"].dictionary)
+        columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, sets if kind == "multi" else words)
     columns |= {name: batch[name].take(taken) for name in NOTED}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
