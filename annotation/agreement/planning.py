@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-Z = 1.959963984540054
-"""The 97.5 percentile of the normal distribution."""
+from .intervals import Z
+
 NO_ERROR = "There is no standard error to plan from."
 ALL_ALIKE = (
     "The standard error is 0, because every unit contributes the same to the coefficient, as where no two ratings "

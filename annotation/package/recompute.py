@@ -23,6 +23,7 @@ import pandas as pd
 
 TOLERANCE = 1e-9
 TINY = 1e-12
+Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
 PENDING, NOT_ASKED = "PENDING", "(does not apply)"
 OFF_SCALE = (PENDING, NOT_ASKED)
 MOST_SHOWN = 50
@@ -774,7 +775,7 @@ def interval_of(coefficient, smooth, n_added, clusters):
     size = share * (1 - share) * there**2 / variance * (n - 1) / (n + 1)
     freedom = min(max(variance**2 / fourth / max(share, TINY) + 2, 2), max(n - 1, 2))
     student = math.sqrt(freedom * (1 / beta_quantile(0.05, freedom / 2, 0.5) - 1))
-    size *= (1.959963984540054 / student) ** 2
+    size *= (Z / student) ** 2
     unlike, part = min(max((1 - value) / largest, 0), 1) * size, coefficient.toward_jeffreys()
     low = max(1 - beta_quantile(0.975, unlike + 1 - part, size - unlike + part) * largest, -1)
     high = 1 - beta_quantile(0.025, unlike + part, size - unlike + 1 - part) * largest
@@ -1416,7 +1417,6 @@ def check_wide(data, report):
 
 EXACT = 9  # with so many values or fewer, tests go through every order
 MOST_DRAWN = 30_000_000  # labels that are shuffled for one p-value
-Z = 1.959963984540054  # the 97.5 percentile of the normal distribution
 
 
 class Rows:
