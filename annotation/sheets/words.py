@@ -8,18 +8,18 @@ FORM_WORDS = {
     LONG: "one value per row (long)",
 }
 ROLE_WORDS = {
-    "": "left out",
+    "": "excluded",
     "item": "the item",
     "rater": "the rater",
     "round": "the round",
-    "part": "which fault of the item",
+    "part": "the part of the item",
     "dimension": "the dimension",
     "value": "the value",
-    "answer": "answers on",
+    "answer": "labels for",
     "seconds": "seconds spent",
     "memo": "memo",
     "attribute": "attribute of the item",
-    "round_label": "the round’s label",
+    "round_label": "the label of the round",
     "revision": "blind or current",
     "version": "the taxonomy version",
 }

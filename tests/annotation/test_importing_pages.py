@@ -146,7 +146,7 @@ def test_a_new_study_from_a_sheet_with_what_looks_alike_said_to_be_the_same() ->
     assert (spelling.dimension_key, spelling.spelling, spelling.category_key) == ("symptom", "crahs", "crash")
     report = client.get(address).content.decode()
     assert (
-        "4 new ratings are in" in report
+        "4 new ratings were imported" in report
         and "The sheet has 2 items and 2 raters." in report
         and "/studies/made/agreement/" in report
     )
@@ -156,7 +156,7 @@ def test_what_was_decided_holds_for_later_imports_by_page_rest_and_command(study
     client = visitor()
     address = upload(client, [file()], "/studies/study/import/")
     asked = fields(client, address)
-    assert "refused" in client.get(address).content.decode()
+    assert "rejected" in client.get(address).content.decode()
     crash, wedged = as_of(asked, "crahs"), as_of(asked, "wedged")
     imported(client, address, **{f"as-{crash}": "same", f"as-{wedged}": "pending"})
     assert ("acme/rocket#1", "carol", "crash") in values()
@@ -309,7 +309,7 @@ def test_an_import_that_fails_says_why_stores_nothing_and_can_be_changed_and_run
     assert found.state == "failed" and "This ID is not available" in found.error
     client = visitor()
     address = f"{NEW}{found.pk}/"
-    assert "It was not imported" in client.get(address).content.decode()
+    assert "Not imported" in client.get(address).content.decode()
     again = imported(client, address, slug="made-anew")
     assert again.state == "done" and Study.objects.filter(slug="made-anew").exists()
 

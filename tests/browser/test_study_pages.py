@@ -29,7 +29,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
 
     page.goto(live_server.url + "/")
     page.get_by_role("link", name="Make a study").click()
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create study").click()
     expect(page.get_by_label("Title")).to_be_focused()
     expect(page.get_by_label("Title")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("Title").fill("Faults: a first look")
@@ -38,7 +38,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     expect(page.get_by_label("Coefficient of Fix patterns")).to_have_count(0)
     page.get_by_label("Coefficient of Symptom").select_option("cohen_kappa")
     page.get_by_label("Threshold of Symptom").fill("0.8")
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create study").click()
 
     expect(page.get_by_text("Add the raters.")).to_be_visible()
     page.get_by_role("link", name="Add members").click()
