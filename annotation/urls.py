@@ -31,6 +31,7 @@ from annotation.views import (
     studies,
     study_taxonomy,
     usage,
+    welcome,
 )
 
 STUDY = "studies/<slug:slug>/"
@@ -39,6 +40,7 @@ PLAN = STUDY + "plans/<int:number>/"
 
 urlpatterns = [
     path("", studies.home, name="home"),
+    path("demo/sign-in/", welcome.sign_in_to_demo, name="sign_in_to_demo"),
     path("inbox/", inbox.inbox, name="inbox"),
     path("inbox/read/", inbox.read_all, name="read_inbox"),
     path("inbox/<uuid:pk>/", inbox.open_line, name="inbox_line"),

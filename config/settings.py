@@ -287,6 +287,7 @@ GITHUB_API_URL = env.text("GITHUB_API_URL", "https://api.github.com").rstrip("/"
 GITHUB_TOKENS = env.words("GITHUB_TOKENS")
 FETCHERS = env.people("FETCHERS", "staff")
 STUDY_CREATORS = env.people("STUDY_CREATORS", "everyone")
+DEMO_OPEN = env.flag("DEMO_OPEN")
 GITHUB_WEBHOOK_SECRET = env.text("GITHUB_WEBHOOK_SECRET")
 
 SOCIALACCOUNT_ADAPTER = "accounts.providers.ProviderAdapter"

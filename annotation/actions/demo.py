@@ -17,6 +17,7 @@ from annotation.actions.members import add_member
 from annotation.actions.resolving import resolve
 from annotation.actions.rounds import close_round, create_round, open_round
 from annotation.actions.studies import create_study
+from annotation.demo_people import PEOPLE, SLUG
 from annotation.models import Assignment, Study
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
@@ -29,14 +30,6 @@ from taxonomy.tree import VersionTree
 
 FOLDER = Path(__file__).resolve().parent.parent / "demo"
 REPOSITORY = "example-lab/paratrain"
-SLUG = "demo"
-PEOPLE = {
-    "demo-olga": ("Olga Owner", "owner: made the study, sees how it stands"),
-    "demo-alice": ("Alice Rater", "rater R1: in the middle of round 2"),
-    "demo-bob": ("Bob Rater", "rater R2: in the middle of round 2"),
-    "demo-carol": ("Carol Newcomer", "rater R3: has round 3 to label"),
-    "demo-ada": ("Ada Adjudicator", "adjudicator: decides where raters differ"),
-}
 ROUNDS = (
     ("pilot", ["demo-alice", "demo-bob"], 20),
     ("main", ["demo-alice", "demo-bob"], 24),

@@ -58,6 +58,7 @@ from annotation.views.own_invitations import invitation_instead
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import job_progress, me, status_of, study_page
+from annotation.views.welcome import welcome
 from ingest.queries import closing_changes
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
@@ -67,10 +68,11 @@ RESOLVING_SHOWN_MOST = 5
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
-@login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """What waits for this person: rounds to label, rounds to resolve, their studies."""
+    """My work: rounds to label, rounds to resolve, one's studies. Signed out: what Concord is."""
+    if not request.user.is_authenticated:
+        return welcome(request)
     user = me(request)
     waiting = queries.waiting_for(user)
     to_resolve = [

@@ -219,6 +219,7 @@ def each(places: Sequence[str], *rest: str) -> list[str]:
 
 EVERYBODYS = {
     "home": [""],
+    "sign_in_to_demo": ["demo/sign-in/"],
     "close_account": ["me/close/"],
     "accept_own_invitation": ["me/invitations/nonsense/accept/"],
     "decline_own_invitation": ["me/invitations/nonsense/decline/"],

@@ -127,7 +127,7 @@ class Command(BaseCommand):
             die_with_parent(signal.SIGTERM)
             try:
                 self._migrate()
-                if settings.LOOPBACK_ONLY and not no_demo:
+                if (settings.LOOPBACK_ONLY or settings.DEMO_OPEN) and not no_demo:
                     self._load_demo()
             except CommandError as error:
                 raise SystemExit(str(error)) from error

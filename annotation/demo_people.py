@@ -1,0 +1,49 @@
+"""People of the demo study: who they are, and who may act as them without a password."""
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+
+from accounts.addresses import client_address, is_loopback
+from accounts.models import User
+from annotation.models import Membership
+
+SLUG = "demo"
+PEOPLE = {
+    "demo-olga": ("Olga Owner", "owner: created the study and follows its progress"),
+    "demo-alice": ("Alice Rater", "rater R1: in the middle of round 2"),
+    "demo-bob": ("Bob Rater", "rater R2: in the middle of round 2"),
+    "demo-carol": ("Carol Newcomer", "rater R3: starts with round 3"),
+    "demo-ada": ("Ada Adjudicator", "adjudicator: resolves disagreements"),
+}
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def demo_people() -> dict[str, User]:
+    """The demo study's people whom everyone may act as, by user name in the order of PEOPLE; none without the demo.
+
+    Members of another study, those invited to one, and staff are not among them: a visitor would be in that study, too.
+    """
+    elsewhere = Membership.objects.filter(Q(user=OuterRef("pk")) | Q(invited_user=OuterRef("pk"))).exclude(
+        study__slug=SLUG
+    )
+    found = User.objects.filter(
+        ~Exists(elsewhere), username__in=PEOPLE, memberships__study__slug=SLUG, is_active=True, is_staff=False
+    )
+    accounts = {user.username: user for user in found}
+    return {name: accounts[name] for name in PEOPLE if name in accounts}
+
+
+def is_demo_open(request: HttpRequest) -> bool:
+    """Whether a visitor may act as the demo's people without a password.
+
+    Only someone at this machine may, by a loopback name and without a proxy between, on a server that listens there
+    alone and has no address of its own; with DEMO_OPEN everyone may.
+    """
+    if settings.DEMO_OPEN:
+        return True
+    host, _ = split_domain_port(request.get_host())
+    is_passed_on = bool({"X-Forwarded-For", "Forwarded"} & set(request.headers))
+    is_local = host in LOOPBACK_NAMES and is_loopback(client_address(request)) and not is_passed_on
+    return settings.LOOPBACK_ONLY and not settings.SITE_URL_GIVEN and is_local

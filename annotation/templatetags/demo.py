@@ -1,0 +1,21 @@
+"""The banner of the demo study."""
+
+from typing import Any
+
+from django import template
+
+from annotation.demo_people import PEOPLE, demo_people, is_demo_open
+
+register = template.Library()
+
+
+@register.inclusion_tag("annotation/studies/_demo_banner.html", takes_context=True)
+def demo_banner(context: dict[str, Any]) -> dict[str, Any]:
+    """Who one is in the demo and whom one can switch to; nothing for everyone else, or where the demo is not open."""
+    request = context.get("request")
+    user = getattr(request, "user", None)
+    if request is None or user is None or user.username not in PEOPLE or not is_demo_open(request):
+        return {"people": []}
+    people = demo_people()
+    lines = [(name, *PEOPLE[name], name == user.username) for name in people] if user.username in people else []
+    return {"people": lines, "csrf_token": context.get("csrf_token")}

@@ -1,0 +1,77 @@
+"""The first page for visitors, and who can act as the demo's people with one click."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.actions.members import add_member, set_member
+from annotation.models import Study
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+HERE: dict[str, Any] = {"HTTP_HOST": "localhost:8000", "REMOTE_ADDR": "127.0.0.1"}
+
+
+@pytest.fixture
+def demo(settings: Any) -> Study:
+    settings.LOOPBACK_ONLY, settings.SITE_URL_GIVEN, settings.ALLOWED_HOSTS = True, "", ["localhost", "concord.example"]
+    study = make.study("demo", owner="demo-olga", raters=("demo-alice", "demo-bob"))
+    add_member(seat=make.owner_seat(study), username=make.user("demo-ada").username, roles=["adjudicator"])
+    return study
+
+
+def enter(client: Client, person: str, **where: Any) -> str:
+    """Acts as this person by the first page; gives who is signed in then."""
+    client.post("/demo/sign-in/", {"person": person}, **(HERE | where))
+    key = client.session.get("_auth_user_id")
+    return User.objects.get(pk=key).username if key else ""
+
+
+def test_a_visitor_reads_what_concord_is_and_how_to_sign_in() -> None:
+    page = Client().get("/").content.decode()
+    assert "Label GitHub issues together" in page and 'href="/sign-in/"' in page and "Try as" not in page
+
+
+def test_one_click_signs_a_visitor_in_and_the_banner_switches_person(demo: Study) -> None:
+    client = Client()
+    page = client.get("/", **HERE).content.decode()
+    assert all(f"Try as {role}" in page for role in ("rater", "adjudicator", "owner"))
+    assert enter(client, "demo-alice") == "demo-alice"
+    assert "You are Alice Rater" in client.get("/studies/demo/", **HERE).content.decode()
+    assert enter(client, "demo-olga") == "demo-olga" and client.get("/demo/sign-in/", **HERE).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"HTTP_HOST": "concord.example"},
+        {"REMOTE_ADDR": "192.0.2.7"},
+        {"HTTP_X_FORWARDED_FOR": "192.0.2.7"},
+        {"site": "http://localhost:8000"},
+        {"loopback": False},
+    ],
+)
+def test_nobody_elsewhere_can_act_as_the_demos_people(demo: Study, settings: Any, where: dict[str, Any]) -> None:
+    where = dict(where)
+    settings.SITE_URL_GIVEN, settings.LOOPBACK_ONLY = where.pop("site", ""), where.pop("loopback", True)
+    assert "Try as" not in Client().get("/", **(HERE | where)).content.decode()
+    assert enter(Client(), "demo-alice", **where) == ""
+    settings.DEMO_OPEN = True
+    assert enter(Client(), "demo-alice", **where) == "demo-alice"
+
+
+def test_only_people_who_are_in_the_demo_alone_can_be_entered(demo: Study) -> None:
+    other = make.study("other", text=make.SYMPTOMS.replace("symptoms", "others"), owner="ida", raters=("demo-bob",))
+    set_member(seat=make.owner_seat(other), username="demo-ada", roles=["reader"])
+    make.user("demo-carol")
+    User.objects.filter(username="demo-olga").update(is_staff=True)
+    people = ("demo-alice", "demo-bob", "demo-ada", "demo-carol", "demo-olga", "bob", "")
+    assert [enter(Client(), person) for person in people] == ["demo-alice", *[""] * 6]
+
+
+def test_someone_with_an_account_of_their_own_stays_signed_in(demo: Study) -> None:
+    client = Client()
+    client.force_login(make.user("bob"))
+    assert enter(client, "demo-alice") == "bob"
