@@ -99,7 +99,8 @@ class Verdict:
 
     `reason` is differ, parts, one_sided, skipped or pending where the raters do not agree, else None. `values` are the
     agreed ones, None where nothing is agreed (yet). `state` is agreed, open (waits for a decision) or resolved.
-    `origin` tells of what was agreed in an earlier round than the one that is judged.
+    `origin` tells of what was agreed in an earlier round than the one that is judged. `replaces` is the label agreed
+    before that the answers of a worklist disagree with, or that one of them alone would replace.
     """
 
     part: int
@@ -111,6 +112,7 @@ class Verdict:
     ratings: Sequence[Given] = field(default=())
     decision: Decision | None = None
     origin: Origin | None = None
+    replaces: "Verdict | None" = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,14 @@ class Base:
     n_parts: int = 0
     before: Mapping[Place, Verdict] = field(default_factory=dict)
     others: Mapping[Place, Sequence[Given]] = field(default_factory=dict)
+
+    def above_asked(self, part: int, questions: Sequence[Question]) -> frozenset[str]:
+        """The questions of a part that decide whether something which is asked there applies."""
+        found: set[str] = set()
+        for question in reversed(questions):
+            if question.hangs_on and ((part, question.key) in self.asked or question.key in found):
+                found.add(question.hangs_on)
+        return frozenset(found)
 
     def is_judged(self, part: int, question: Question, judged: Set[str]) -> bool:
         """Whether the answers of the worklist count at a place that is not carried; `judged` are those of the part."""
@@ -156,9 +166,11 @@ def verdicts(
     dimension that hangs on an open one is left out until that one is decided. An item that everybody skipped has no
     verdict but those decided anyway. With a `base` (of a worklist) what was agreed before stays so where it still
     applies and nothing else was decided; the answers count only where they were asked for, or newly have to be given.
+    Where one changes what decides whether the asked question applies, it disagrees with the label agreed before. One
+    answer alone does not replace a label that was decided.
     """
     given = [answer for answer in answers if not answer.skip_reason]
-    n_base = max((part for part, _ in base.carried), default=0) if base else 0
+    n_base = max((part for part, _ in {*base.carried, *base.asked}), default=0) if base else 0
     n_parts = max([n_base, *(len(answer.parts) for answer in given), *(part for part, _ in decisions)])
     return [
         verdict
@@ -181,6 +193,7 @@ def _verdicts_of_part(
     undecided: set[str] = set()
     unanswered: set[str] = set()
     judged: set[str] = set()
+    above = base.above_asked(part, questions) if base else frozenset()
     for question in questions:
         if question.hangs_on in undecided:
             undecided.add(question.key)
@@ -191,15 +204,23 @@ def _verdicts_of_part(
         elif question.hangs_on is not None and not applies(question.key, agreed):
             continue
         verdict: Verdict | None
-        if base and (part, question.key) not in decisions and (part, question.key) in base.carried:
-            verdict = base.carried[part, question.key]
-        elif base and (part, question.key) not in decisions and not base.is_judged(part, question, judged):
+        place = (part, question.key)
+        decision = decisions.get(place)
+        stands = base.carried.get(place) if base else None
+        changed = _changed(part, question, answers, stands) if stands and question.key in above else None
+        if stands and decision is None:
+            verdict = changed or stands
+        elif base and decision is None and not base.is_judged(part, question, judged):
             verdict = None
         else:
             judged.add(question.key)
             is_new = question.required and (part, question.hangs_on) in decisions
-            others = base.others.get((part, question.key), ()) if base else ()
-            verdict = _verdict(part, question, answers, decisions.get((part, question.key)), n_raters, is_new, others)
+            others = base.others.get(place, ()) if base else ()
+            verdict = _verdict(part, question, answers, n_raters, is_new, others)
+            if base and place in base.asked:
+                verdict = _asked_again(part, question, answers, verdict, base.before.get(place))
+            if decision is not None:
+                verdict = _resolved(part, question, answers, changed or verdict, decision)
         if verdict is None:
             unanswered.add(question.key)
             continue
@@ -215,7 +236,6 @@ def _verdict(
     part: int,
     question: Question,
     answers: Sequence[Answer],
-    decision: Decision | None,
     n_raters: int,
     is_new: bool,
     others: Sequence[Given] = (),
@@ -226,9 +246,6 @@ def _verdict(
     ratings.sort(key=lambda each: (len(each.rater), each.rater))  # R2 before R10
     n_raters += len(more)
     reason = _reason(part, question, answers, ratings, n_raters, is_new)
-    if decision is not None:
-        values = decision.values if question.multi else decision.values or None
-        return Verdict(part, question.key, "resolved", reason, values, decision.method, ratings, decision)
     if reason is not None:
         return Verdict(part, question.key, "open", reason, None, None, ratings)
     present = [rating.values for rating in ratings if rating.values is not None]
@@ -236,6 +253,66 @@ def _verdict(
         return None
     method = "single" if n_raters == 1 else "unanimous"
     return Verdict(part, question.key, "agreed", None, present[0], method, ratings)
+
+
+def _resolved(
+    part: int, question: Question, answers: Sequence[Answer], verdict: Verdict | None, decision: Decision
+) -> Verdict:
+    """A place as it was decided; `verdict` is how it would stand without."""
+    values = decision.values if question.multi else decision.values or None
+    if verdict is None:
+        ratings = [_given(answer, part, question.key) for answer in answers]
+        verdict = Verdict(part, question.key, "open", None, None, None, ratings)
+    return replace(
+        verdict, state="resolved", values=values, method=decision.method, decision=decision, origin=None
+    )
+
+
+def _changed(part: int, question: Question, answers: Sequence[Answer], agreed: Verdict) -> Verdict | None:
+    """The disagreement with a label that stands where an answer of a worklist changes it; None where none does.
+
+    Who repeats what they said when the label was agreed changes nothing.
+    """
+    if agreed.values is None:
+        return None
+    earlier = {rating.rater: rating.values for rating in agreed.ratings}
+    ratings = [_given(answer, part, question.key) for answer in answers]
+    changed = [
+        rating.values
+        for rating in ratings
+        if rating.values is not None
+        and not _are_alike(rating.values, agreed.values)
+        and not _are_alike(rating.values, earlier.get(rating.rater))
+    ]
+    if not changed:
+        return None
+    reason = "pending" if any(PENDING in values for values in changed) else "differ"
+    return Verdict(part, question.key, "open", reason, None, None, ratings, replaces=agreed)
+
+
+def _are_alike(values: Values, other: Values | None) -> bool:
+    return other is not None and set(values) == set(other)
+
+
+def _asked_again(
+    part: int, question: Question, answers: Sequence[Answer], verdict: Verdict | None, before: Verdict | None
+) -> Verdict | None:
+    """How a place stands that a worklist asks for: no label that stood there goes without an answer that counts.
+
+    One answer alone does not replace a label that was decided, and where all who answered the item gave none here,
+    somebody has to say what counts.
+    """
+    if verdict is None:
+        ratings = [_given(answer, part, question.key) for answer in answers]
+        if (before is None and not question.required) or all(answer.skip_reason for answer in answers):
+            return None
+        return Verdict(part, question.key, "open", "one_sided", None, None, ratings, replaces=before)
+    given = [rating for rating in verdict.ratings if rating.values is not None]
+    if verdict.state != "agreed" or before is None or before.decision is None or len(given) > 1:
+        return verdict
+    if before.values is not None and _are_alike(given[0].values or (), before.values):
+        return before
+    return replace(verdict, state="open", reason="one_sided", values=None, method=None, replaces=before)
 
 
 def _given(answer: Answer, part: int, key: str) -> Given:

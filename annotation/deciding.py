@@ -79,6 +79,8 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
     for given in verdict.ratings:
         name, values = _column(dimension, given)
         columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
+    if verdict.replaces is not None and (before := verdict.replaces.values) is not None:
+        columns.setdefault(as_value(before), (as_value(before), before, []))
     if dimension.kind == "boolean":
         for answer in (True, False):
             columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))
@@ -164,9 +166,17 @@ def categories_of(dimension: TreeDimension, values: Values) -> list[TreeCategory
     return sorted(found, key=lambda category: category.position)
 
 
-def reason_words(verdict: Verdict, voices: Mapping[str, Voice]) -> str:
-    """Why this is to be decided, as a sentence."""
+def reason_words(verdict: Verdict, voices: Mapping[str, Voice], agreed_before: str = "") -> str:
+    """Why this is to be decided, in words; `agreed_before` is the label that answers of a worklist disagree with."""
     given = [rating.rater for rating in verdict.ratings if rating.values is not None]
+    if verdict.replaces is not None and verdict.replaces.origin is not None:
+        stood = f"The label agreed in round {verdict.replaces.origin.round} is “{agreed_before}”"
+        if verdict.reason != "one_sided":
+            changing = _changing(verdict, verdict.replaces)
+            return f"{stood}. {_and(changing)} answered otherwise."
+        if given:
+            return f"{stood}. Only {_and(given)} answered again, which alone does not replace a resolved label."
+        return f"{stood}, and nobody answered here again."
     match verdict.reason:
         case "differ":
             return "The raters differ."
@@ -189,6 +199,12 @@ def reason_words(verdict: Verdict, voices: Mapping[str, Voice]) -> str:
     if verdict.method == "single":
         return "One rater was planned here."
     return "All raters said the same."
+
+
+def _changing(verdict: Verdict, before: Verdict) -> list[str]:
+    """Who gave something else than the label that stands."""
+    stood = set(before.values or ())
+    return [each.rater for each in verdict.ratings if each.values is not None and set(each.values) != stood]
 
 
 def _bugs(n: int) -> str:

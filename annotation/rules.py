@@ -33,9 +33,10 @@ def ruling(
     More than half of all who answered there, three at least, must have given the same. `arbiters` are the codes of
     those who were asked as third raters: with one of them among those who answered, either rule decides, without one
     only the majority's. `not_blind` are those of them whose answer is not their first one, which may rest on the
-    others': it does not count. A proposed category and another number of parts are never decided by a rule.
+    others': it does not count. A proposed category, another number of parts and a disagreement with a label that was
+    agreed before are never decided by a rule.
     """
-    if verdict.state != "open" or verdict.reason != "differ":
+    if verdict.state != "open" or verdict.reason != "differ" or verdict.replaces is not None:
         return None
     given = [
         (rating.rater, rating.values)

@@ -173,7 +173,7 @@ def _record(round_: Round, verb: str, **detail: object) -> None:
 
 
 def _is_for_rules(verdict: Verdict) -> bool:
-    return verdict.state == "open" and verdict.reason == "differ"
+    return verdict.state == "open" and verdict.reason == "differ" and verdict.replaces is None
 
 
 def _touched(round_: Round, tree: VersionTree, items: Sequence[int]) -> set[tuple[int, int, str]]:

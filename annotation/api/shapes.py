@@ -83,6 +83,15 @@ class DecisionShape(serializers.Serializer[Any]):
     decided_at = serializers.DateTimeField()
 
 
+class AgreedBeforeShape(serializers.Serializer[Any]):
+    """An agreed label of an earlier round, as it was agreed there."""
+
+    values = ValuesField()
+    round = serializers.IntegerField()
+    taxonomy_version = serializers.IntegerField()
+    method = serializers.CharField()
+
+
 class DisagreementShape(serializers.Serializer[Any]):
     """A part and dimension of an item on which raters differ."""
 
@@ -95,6 +104,9 @@ class DisagreementShape(serializers.Serializer[Any]):
     reason = serializers.ChoiceField(["differ", "parts", "one_sided", "skipped", "pending"])
     ratings = GivenShape(many=True)
     resolution = DecisionShape(allow_null=True)
+    agreed_before = AgreedBeforeShape(
+        allow_null=True, help_text="In a relabeling round: the earlier label that answers disagree with."
+    )
 
 
 class PlannedShape(serializers.Serializer[Any]):

@@ -1131,12 +1131,12 @@ class Stand:
     """How a part of an item stands on a question of a round: `value` is what is agreed, None for nothing.
 
     `ratings` (rater -> value) are what it rests on. `first` tells where a value comes from that a worklist carries on:
-    (round, version, value, raters).
+    (round, version, value, raters). `is_against` marks what disagrees with a label that was agreed before.
     """
 
-    def __init__(self, place, value, method, ratings, is_open=False, is_decided=False):
+    def __init__(self, place, value, method, ratings, is_open=False, is_decided=False, is_against=False):
         self.place, self.value, self.method, self.ratings = place, value, method, ratings
-        self.is_open, self.is_decided, self.first = is_open, is_decided, None
+        self.is_open, self.is_decided, self.is_against, self.first = is_open, is_decided, is_against, None
 
     def carried(self, first, value, ratings):
         found = Stand(self.place, value, self.method, ratings, is_decided=self.is_decided)
@@ -1150,6 +1150,14 @@ class Before:
     def __init__(self, asked, n_parts, new):
         self.asked, self.n_parts, self.new = asked, n_parts, new
         self.kept, self.unsettled, self.others, self.all = {}, set(), {}, {}
+
+    def above(self, part, dimensions):
+        """The questions of a part that decide whether something which is asked there applies."""
+        found = set()
+        for key in reversed(list(dimensions)):
+            if dimensions[key].above and ((part, key) in self.asked or key in found):
+                found.add(dimensions[key].above)
+        return found
 
     def is_judged(self, place, dimension, judged):
         """Whether the answers of the worklist count at a place that is not kept."""
@@ -1251,8 +1259,10 @@ class Agreed:
             return {}, set()
         stands, before = self.stands(number, item)
         settled = {stand.place: stand for stand in stands if stand.value is not None}
+        here = set(settled) | {stand.place for stand in stands if stand.is_decided}
+        against = {stand.place for stand in stands if stand.is_against}
         for at, stand in before.all.items() if before else ():
-            if at not in settled and (at in before.asked or stand.value is None):
+            if at not in here and (at in before.asked or at in against or stand.value is None):
                 settled[at] = stand
         taxonomy, found, is_moved = self.data.rounds[number].taxonomy, {}, False
         for at, stand in settled.items():
@@ -1326,10 +1336,12 @@ def judged(dimensions, answers, decided, n_raters, before=None):
         back = {answer.places.get(part, part): part for part in range(1, answer.n_parts + 1)}
         given.append((answer, {} if answer.is_skip else back))
     kept = before.kept if before else {}
-    n_parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in [*decided, *kept])])
+    asked = before.asked if before else ()
+    n_parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in [*decided, *kept, *asked])])
     found = []
     for part in range(1, n_parts + 1):
         values, waits, blank, anew = {}, set(), set(), set()
+        above = before.above(part, dimensions) if before else ()
         for key, dimension in dimensions.items():
             at, required = (part, key), dimension.required
             if dimension.above in waits:
@@ -1341,6 +1353,8 @@ def judged(dimensions, answers, decided, n_raters, before=None):
                 continue
             if at not in decided and at in kept:
                 stand = kept[at]
+                if key in above and is_changed(at, given, stand):
+                    stand = Stand(at, None, None, {}, is_open=True, is_against=True)
             elif at not in decided and before and not before.is_judged(at, dimension, anew):
                 stand = None
             else:
@@ -1348,6 +1362,8 @@ def judged(dimensions, answers, decided, n_raters, before=None):
                 is_new = required and (part, dimension.above) in decided
                 others = before.others.get(at, {}) if before else {}
                 stand = judged_here(at, dimension, given, decided.get(at), n_raters, required, is_new, others)
+                if before and at in before.asked and at not in decided:
+                    stand = asked_again(at, given, stand, required, before.all.get(at))
             if stand is None:
                 blank.add(key)
                 continue
@@ -1357,6 +1373,33 @@ def judged(dimensions, answers, decided, n_raters, before=None):
             elif stand.value is not None:
                 values[key] = stand.value
     return found
+
+
+def is_changed(at, given, stand):
+    """Whether an answer of a worklist is another than the label that stands, and than what its rater said before."""
+    part, key = at
+    for answer, back in given:
+        value = answer.given.get(back[part], {}).get(key) if part in back else None
+        if (
+            value is not None
+            and stand.value is not None
+            and value not in (stand.value, stand.ratings.get(answer.rater))
+        ):
+            return True
+    return False
+
+
+def asked_again(at, given, stand, required, before):
+    """How a place stands that a worklist asks for: one answer alone replaces no label that was decided."""
+    if stand is None:
+        is_answered = any(not answer.is_skip for answer, _ in given)
+        waits = is_answered and (before is not None or required)
+        return Stand(at, None, None, {}, is_open=True, is_against=before is not None) if waits else None
+    if stand.is_open or before is None or not before.is_decided or len(stand.ratings) > 1:
+        return stand
+    if before.value is not None and stand.value == before.value:
+        return before
+    return Stand(at, None, None, stand.ratings, is_open=True, is_against=True)
 
 
 def judged_here(at, dimension, given, decision, n_raters, required, is_new, others):

@@ -243,13 +243,18 @@ def _changed(round_: Round, since: object) -> set[int]:
 
 def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
     tree = published_version(round_.taxonomy_version_id)
+    answered: set[int] = set()
+    if round_.kind == Round.Kind.RELABEL:  # Its verdicts may all be those of the rounds before.
+        done = Assignment.objects.filter(round=round_, state=Assignment.State.SUBMITTED)
+        answered = set(done.order_by().values_list("item_id", flat=True))
     for each in standing:
         places = tuple(
             Place(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
             for verdict in each.verdicts
             if verdict.reason is not None
         )
-        skipped_by_all = each.is_complete and all(verdict.origin is not None for verdict in each.verdicts)
+        is_answered = each.round_item.item_id in answered or any(verdict.origin is None for verdict in each.verdicts)
+        skipped_by_all = each.is_complete and not is_answered
         if places or skipped_by_all:
             yield Line(each.round_item.item_id, each.round_item.position, each.identifier, places)
 
@@ -259,7 +264,9 @@ def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
     dimension = tree.by_key[verdict.dimension]
     if verdict.reason != "differ" or dimension.kind in ("number", "text"):
         return (verdict.reason or "",)
-    return clash_names(dimension, [rating.values for rating in verdict.ratings if rating.values is not None])
+    before = verdict.replaces.values if verdict.replaces else None
+    given = [rating.values for rating in verdict.ratings]
+    return clash_names(dimension, [values for values in (*given, before) if values is not None])
 
 
 def clash_names(dimension: TreeDimension, given: Iterable[Values]) -> tuple[str, ...]:

@@ -170,15 +170,20 @@ def told_verdicts(round_: Round, settled: Sequence[Verdict], telling: Telling) -
 
 
 def settled_verdicts(round_: Round, each: ItemVerdicts) -> list[Verdict]:
-    """The verdicts with a value; in a worklist also what stood before where none came in its place."""
+    """The verdicts with a value; in a worklist also what stood before where none came in its place (yet)."""
     found = [verdict for verdict in each.verdicts if verdict.values is not None and verdict.state != "open"]
     if each.base is None or not each.is_complete:
         return found
-    here = {(verdict.part, verdict.dimension) for verdict in found}
+    here = {
+        (verdict.part, verdict.dimension)
+        for verdict in each.verdicts
+        if verdict.state == "resolved" or (verdict.values is not None and verdict.state != "open")
+    }
+    disputed = {(verdict.part, verdict.dimension) for verdict in each.verdicts if verdict.replaces is not None}
     found += [
         verdict
         for place, verdict in each.base.before.items()
-        if place not in here and (place in each.base.asked or verdict.values is None)
+        if place not in here and (place in each.base.asked or place in disputed or verdict.values is None)
     ]
     order = {key: number for number, key in enumerate(published_version(round_.taxonomy_version_id).by_key)}
     return sorted(found, key=lambda verdict: (verdict.part, order.get(verdict.dimension, len(order))))
@@ -371,6 +376,19 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
             "decided_by": decision.decided_by,
             "decided_at": decision.decided_at,
         },
+        "agreed_before": None if verdict.replaces is None else _agreed_before(verdict.replaces),
+    }
+
+
+def _agreed_before(verdict: Verdict) -> dict[str, Any]:
+    """The label of an earlier round that a disagreement of a worklist is about, as it was agreed."""
+    origin = verdict.origin
+    assert origin is not None
+    return {
+        "values": list(origin.values),
+        "round": origin.round,
+        "taxonomy_version": origin.version,
+        "method": verdict.method,
     }
 
 

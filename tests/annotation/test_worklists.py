@@ -325,12 +325,78 @@ def test_who_is_not_asked_again_goes_on_counting_with_their_earlier_answer(study
     assert has_open_disagreements(get_round(make.owner_seat(study), 2))
 
 
-def test_a_decision_that_can_not_be_followed_is_not_disputed_by_whom_it_overruled(study: Study) -> None:
-    labelled(study, (FAULT, {**FAULT, "symptom": ["crash"]}), close=False)
-    decide(get_round(make.owner_seat(study), 1), 1, "symptom", ["hang"])
+def test_one_answer_alone_does_not_replace_a_decision_and_two_alike_do(study: Study) -> None:
+    labelled(study, *[(FAULT, {**FAULT, "symptom": ["crash"]})] * 3, close=False)
+    for number in (1, 2, 3):
+        decide(get_round(make.owner_seat(study), 1), number, "symptom", ["hang"])
+    close(get_round(make.owner_seat(study), 1))
     make.next_version(study, SPLIT)
-    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
-    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["late"], "fixes": ["patch"]})
-    (each,) = round_verdicts(get_round(make.owner_seat(study), 2))
-    (symptom,) = [verdict for verdict in each.verdicts if verdict.dimension == "symptom"]
-    assert (symptom.state, symptom.values, symptom.method) == ("agreed", ("late",), "single")
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob\n2 symptom bob,carol\n3 symptom bob")
+    for name, number in (("bob", 1), ("bob", 2), ("carol", 2), ("bob", 3)):
+        make.submit(worklist, name, number, {**FAULT, "symptom": ["late"], "fixes": ["patch"]})
+    worklist.refresh_from_db()
+    (found,) = [row for _, here in disagreements([worklist], state="all") for row in here if row["item"][-1] == "1"]
+    assert (found["dimension"], found["state"], found["reason"]) == ("symptom", "open", "one_sided")
+    assert found["agreed_before"] == {"values": ["hang"], "round": 1, "taxonomy_version": 1, "method": "adjudicator"}
+    assert stands(worklist)[2, 1, "symptom"] == ("agreed", ["late"])
+    client = Client()
+    client.force_login(make.user("ada"))
+    item = Item.objects.get(study=study, identifier="acme/rocket#1")
+    page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/").content.decode()
+    assert "“Hang”. Only R1 answered again" in page
+    with pytest.raises(Conflict):
+        close(worklist)
+    decide(worklist, 1, "symptom", ["late"])
+    assert queue_of(worklist).n_open == 1 and len(queue_of(worklist).lines) == 2
+    close(worklist, leave_open=True)
+    kept = {number: labels(study)[number, 1, "symptom"] for number in (1, 2, 3)}
+    assert (kept[1].values, kept[1].method, kept[1].round) == (["late"], "adjudicator", 2)
+    assert (kept[2].values, kept[2].round, kept[3].values, kept[3].round) == (["late"], 2, None, 1)
+
+
+def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed_there(study: Study) -> None:
+    labelled(study, (FAULT, FAULT), (HOW_TO, FAULT), (FAULT, FAULT), close=False)
+    decide(get_round(make.owner_seat(study), 1), 2, "kind", ["fault"])
+    decide(get_round(make.owner_seat(study), 1), 2, "symptom", ["hang"])
+    close(get_round(make.owner_seat(study), 1), leave_open=True)
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob\n3 symptom bob")
+    for name, number in (("bob", 1), ("carol", 1), ("bob", 2), ("bob", 3)):
+        make.submit(worklist, name, number, HOW_TO)
+    worklist.refresh_from_db()
+    found = [row for _, here in disagreements([worklist]) for row in here]
+    assert [(row["item"][-1], row["dimension"], row["reason"]) for row in found] == [
+        ("1", "kind", "differ"),
+        ("2", "symptom", "one_sided"),  # Bob said so before, and it was overruled: only what is asked is open.
+        ("3", "kind", "differ"),
+    ]
+    assert found[0]["agreed_before"]["values"] == ["fault"]
+    assert [place.clashes for line in queue_of(worklist).lines for place in line.places if place.dimension == "kind"]
+    client = Client()
+    client.force_login(make.user("ada"))
+    item = Item.objects.get(study=study, identifier="acme/rocket#1")
+    page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/").content.decode()
+    assert "The label agreed in round 1 is “Fault”. R1 and R2 answered otherwise." in page
+    assert 'value="[&quot;fault&quot;]"' in page and 'value="[&quot;how-to&quot;]"' in page
+    with pytest.raises(Conflict):
+        close(worklist)
+    decide(worklist, 1, "kind", ["how-to"])
+    decide(worklist, 3, "kind", ["fault"])
+    assert stands(worklist)[3, 1, "symptom"] == ("open", None)
+    decide(worklist, 3, "symptom", ["early"])
+    close(worklist, leave_open=True)
+    kept = labels(study)
+    assert (kept[1, 1, "kind"].values, kept[1, 1, "kind"].round) == (["how-to"], 2)
+    assert (1, 1, "symptom") not in kept and kept[3, 1, "symptom"].values == ["early"]
+    assert (kept[2, 1, "kind"].values, kept[2, 1, "kind"].round) == (["fault"], 1)
+
+
+def test_a_decision_for_no_value_is_not_replaced_by_what_stood_before(study: Study) -> None:
+    labelled(study, (FAULT, FAULT))
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
+    for name, symptom in (("bob", "early"), ("carol", "late")):
+        make.submit(worklist, name, 1, {**FAULT, "symptom": [symptom], "fixes": []})
+    decide(worklist, 1, "symptom", [])
+    close(worklist)
+    assert (1, 1, "symptom") not in labels(study)

@@ -20,6 +20,7 @@ from annotation.views.resolving.discussion import discussion, walked
 from annotation.views.resolving.here import Here, clash_here
 from annotation.ways import MEETING, majority, third_answers
 from ingest.queries import closing_changes
+from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension
 
 BEHIND, AHEAD = 12, 40
@@ -173,7 +174,7 @@ def _place(
         "hue": here.hue(verdict.dimension),
         "options": columns,
         "is_wide": len(columns) > 2,
-        "reason": deciding.reason_words(verdict, heard),
+        "reason": deciding.reason_words(verdict, heard, _before_words(verdict)),
         "has_other": dimension.kind != "boolean",
         "has_none": all(option.value != "[]" for option in columns),
         "none_words": deciding.none_words(dimension, verdict),
@@ -188,6 +189,14 @@ def _place(
         "several": _several(columns) if dimension.kind == "multi" else [],
         "several_keys": filled.several or _shared(columns),
     } | (beside(here, item, verdict) if here.decides else {})
+
+
+def _before_words(verdict: Verdict) -> str:
+    """The label of an earlier round that a worklist disagrees with, in the words of its own version."""
+    origin = verdict.replaces.origin if verdict.replaces else None
+    if origin is None:
+        return ""
+    return deciding.value_words(published_version(origin.version_id).by_key[verdict.dimension], origin.values)
 
 
 def _several(columns: Sequence[deciding.Option]) -> list[TreeCategory]:
