@@ -60,7 +60,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Decision:
-    """The newest resolution of a part on a dimension; no values: it has none there (multi: the empty set)."""
+    """The newest resolution of a part on a dimension; no values: it has none there (multi: the empty set).
+
+    With `no_part` the part does not exist, which settles it on every dimension.
+    """
 
     id: int
     values: Values
@@ -68,6 +71,7 @@ class Decision:
     rationale: str = ""
     decided_by: str = ""
     decided_at: object = None
+    no_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,12 @@ def _verdicts_of_part(
     n_raters: int,
     base: Base | None,
 ) -> list[Verdict]:
+    if gone := {key: each for (at, key), each in decisions.items() if at == part and each.no_part}:
+        return [
+            _resolved(part, question, answers, _verdict(part, question, answers, n_raters, False), gone[question.key])
+            for question in questions
+            if question.key in gone
+        ]
     found: list[Verdict] = []
     agreed: dict[str, Values] = {}
     undecided: set[str] = set()
@@ -259,7 +269,7 @@ def _resolved(
     part: int, question: Question, answers: Sequence[Answer], verdict: Verdict | None, decision: Decision
 ) -> Verdict:
     """A place as it was decided; `verdict` is how it would stand without."""
-    values = decision.values if question.multi else decision.values or None
+    values = decision.values if question.multi and not decision.no_part else decision.values or None
     if verdict is None:
         ratings = [_given(answer, part, question.key) for answer in answers]
         verdict = Verdict(part, question.key, "open", None, None, None, ratings)

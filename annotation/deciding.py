@@ -8,6 +8,8 @@ from typing import Protocol
 from annotation.consensus import PENDING, Given, ProposalAsked, Values, Verdict
 from taxonomy.tree import TreeCategory, TreeDimension
 
+NO_PART = "no-part"
+"""What a radio sends where the part does not exist."""
 CONFIDENCE = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
@@ -58,6 +60,10 @@ class Option:
     said: Sequence[Said]
 
     @property
+    def is_no_part(self) -> bool:
+        return self.value == NO_PART
+
+    @property
     def at_stake(self) -> Sequence[TreeCategory]:
         """The categories whose definitions tell this answer from the others."""
         return [category for category in self.categories if category.key not in self.shared]
@@ -77,18 +83,18 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
     """The raters' answers in the order of their codes, equal ones once; for yes or no always both."""
     columns: dict[str, tuple[str, Values, list[Said]]] = {}
     for given in verdict.ratings:
-        name, values = _column(dimension, given)
+        name, values = _column(dimension, verdict, given, voices)
         columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
     if verdict.replaces is not None and (before := verdict.replaces.values) is not None:
         columns.setdefault(as_value(before), (as_value(before), before, []))
     if dimension.kind == "boolean":
         for answer in (True, False):
             columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))
-    chosen = [frozenset(map(str, values)) for name, values, _ in columns.values() if name != "skip"]
+    chosen = [frozenset(map(str, values)) for name, values, _ in columns.values() if name not in ("skip", NO_PART)]
     shared = frozenset.intersection(*chosen) if len(chosen) > 1 else frozenset()
     found: list[Option] = []
     for name, values, said in columns.values():
-        can_be_chosen = name.startswith("[")
+        can_be_chosen = name.startswith("[") or name == NO_PART
         number = sum(option.number is not None for option in found) + 1 if can_be_chosen else None
         found.append(
             Option(
@@ -103,10 +109,14 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
     return found
 
 
-def _column(dimension: TreeDimension, given: Given) -> tuple[str, Values]:
+def _column(
+    dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapping[str, Voice]
+) -> tuple[str, Values]:
     """The column an answer stands in, by its name, and its values without what was proposed."""
     if given.skip_reason:
         return "skip", ()
+    if given.values is None and _lacks_part(verdict, voices.get(given.rater)):
+        return NO_PART, ()
     if given.values is None:
         return as_value(()), ()
     kept = tuple(value for value in given.values if value != PENDING)
@@ -121,8 +131,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     if given.skip_reason:
         words = given.skip_reason
     elif given.values is None:
-        missing = voice is not None and verdict.part not in voice.parts
-        words = f"found no bug {verdict.part}" if missing else "gave no answer here"
+        words = f"found no bug {verdict.part}" if _lacks_part(verdict, voice) else "gave no answer here"
     return Said(
         code=given.rater,
         confidence=None if given.skip_reason or voice is None else voice.confidence,
@@ -134,12 +143,19 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     )
 
 
+def _lacks_part(verdict: Verdict, voice: Voice | None) -> bool:
+    """Whether a rater who answered found no such part."""
+    return voice is not None and bool(voice.parts) and verdict.part not in voice.parts
+
+
 def _title(dimension: TreeDimension, verdict: Verdict, name: str, values: Values) -> str:
     if name == "skip":
         return "Skipped"
     if name == "pending":
         return "A new category"
-    return value_words(dimension, values) if values else none_words(dimension, verdict)
+    if name == NO_PART:
+        return no_part_words(verdict.part)
+    return value_words(dimension, values) if values else none_words(dimension)
 
 
 def value_words(dimension: TreeDimension, values: Values) -> str:
@@ -153,10 +169,13 @@ def value_words(dimension: TreeDimension, values: Values) -> str:
     return f"{values[0]:g}" if dimension.kind == "number" else str(values[0])
 
 
-def none_words(dimension: TreeDimension, verdict: Verdict) -> str:
+def no_part_words(part: int) -> str:
+    """What it means to decide that a part does not exist."""
+    return f"There is no bug {part}"
+
+
+def none_words(dimension: TreeDimension) -> str:
     """What it means to decide that there is no value."""
-    if verdict.reason == "parts":
-        return f"There is no bug {verdict.part}"
     return "None of the categories" if dimension.kind == "multi" else "No value"
 
 

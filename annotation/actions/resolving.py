@@ -12,6 +12,7 @@ from annotation.answers import read_decided
 from annotation.deciding import decided_by
 from annotation.errors import Invalid, NotFound, Stale, WrongState
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
+from annotation.queries.parts import answers_in_parts
 from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from annotation.queries.ways import arbiters_of, changed_arbiters_of, is_discussed
 from annotation.ways import STATED, contradiction
@@ -36,14 +37,17 @@ def resolve(
     rationale: str = "",
     expected: object = None,
     meeting: object = None,
+    no_part: object = None,
 ) -> Resolution:
     """Appends the decision on one part and dimension of an item.
 
     `values` are as in an answer: a list of keys, or a JSON scalar (alone or in a list); an empty list says that the
-    part has no value there. Without a `method` it is `discussion` where the remarks show one, else `adjudicator`; a
-    stated one has to agree with the answers, remarks and roles. `meeting` is as in `meetings.read_meeting`. `expected`
-    is the public ID of the resolution that the adjudicator saw, None for none: raises Stale with the newer one where
-    someone was quicker. Raises Invalid with the fields, Blind, Forbidden, WrongState.
+    part has no value there. `no_part` says that the part does not exist, which settles all its dimensions; so does an
+    empty list where the raters found different numbers of parts, except of a set. Without a `method` it is `discussion`
+    where the remarks show one, else `adjudicator`; a stated one has to agree with the answers, remarks and roles.
+    `meeting` is as in `meetings.read_meeting`. `expected` is the public ID of the resolution that the adjudicator saw,
+    None for none: raises Stale with the newer one where someone was quicker. Raises Invalid with the fields, Blind,
+    Forbidden, WrongState.
     """
     standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
@@ -51,6 +55,10 @@ def resolve(
     if dimension not in tree.by_key:
         raise Invalid(NOT_TAKEN, fields={"dimension": [f"There is no “{dimension}”."]})
     read = read_decided(tree.by_key[dimension], values, "values", fields)
+    if not isinstance(no_part, bool | None):
+        fields["no_part"] = ["Write true or false."]
+    elif no_part and read:
+        fields["values"] = ["A part that does not exist has no values. Leave `values` out."]
     if method and method not in STATED:
         fields["method"] = [f"Choose one of {', '.join(STATED)}, or state none."]
     _check_rationale(rationale, fields)
@@ -58,11 +66,16 @@ def resolve(
     stated = read_meeting(seat, round_, meeting, fields)
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
+    verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
+    is_set = tree.by_key[dimension].kind == "multi"
+    no_part = no_part or (verdict.reason == "parts" and not read and not is_set)
+    if no_part and all(part in each.agreed for each in answers_in_parts(round_, tree, item)):
+        sentence = f"All raters found part {part}, so it can’t be resolved as one that does not exist."
+        raise Invalid(NOT_TAKEN, fields={"no_part": [sentence]})
     discussed = is_discussed(round_, item.pk, part, tree.by_key[dimension].id, timezone.now())
     if method:
         asked, changed = (of(round_, [item.pk]).get(item.pk, set()) for of in (arbiters_of, changed_arbiters_of))
         blind_arbiters = asked - changed
-        verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
         why = contradiction(
             method,
             read,
@@ -82,6 +95,7 @@ def resolve(
         dimension_id=tree.by_key[dimension].id,
         revision=newest.revision + 1 if newest else 1,
         method=method or (Resolution.Method.DISCUSSION if discussed else Resolution.Method.ADJUDICATOR),
+        no_part=bool(no_part),
         rationale=rationale.strip(),
         decided_by=seat.user,
     )
@@ -192,7 +206,8 @@ def _check_place(
         fields["part"] = [f"The item has no part {part}; its raters gave {len(parts)}."]
     elif not any(verdict.part == part and verdict.dimension == dimension for verdict in standing.verdicts):
         fields["dimension"] = [
-            f"“{title}” is not to be decided here: nobody answered it, it does not apply, or it hangs on an open one."
+            f"“{title}” is not to be decided here: nobody answered it, it does not apply, it hangs on an open one, or "
+            "the part was resolved as one that does not exist."
         ]
 
 
@@ -215,6 +230,7 @@ def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
         newer={
             "id": newest.public_id,
             "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),
+            "no_part": newest.no_part,
             "method": newest.method,
             "rationale": newest.rationale,
             "decided_by": who,

@@ -260,6 +260,10 @@ class ResolutionBody(serializers.Serializer[Any]):
     values = serializers.ListField(
         child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`, or a meeting alone."
     )
+    no_part = serializers.BooleanField(
+        required=False,
+        help_text="True: the part does not exist, which settles all its dimensions. `values` are left out or empty.",
+    )
     reopen = serializers.BooleanField(
         required=False, help_text="True takes the decision back: the place is open again."
     )
@@ -293,6 +297,7 @@ class ResolutionShape(serializers.Serializer[Any]):
     dimension = serializers.CharField()
     revision = serializers.IntegerField()
     values = serializers.ListField(child=serializers.JSONField())
+    no_part = serializers.BooleanField(help_text="The part was resolved as one that does not exist.")
     method = serializers.CharField()
     reported_as = serializers.CharField()
     meeting = MeetingShape(allow_null=True)
@@ -338,8 +343,11 @@ class Resolutions(APIView):
         if body.get("item") is None and body.get("meeting") is not None:
             return Response(_state_for_queue(seat, body), status=201)
         is_reopening = body.get("reopen") is True
-        is_meeting = body.get("values") is None and body.get("meeting") is not None and not is_reopening
-        for name in ("item", "dimension") if is_reopening or is_meeting else ("item", "dimension", "values"):
+        no_part = body.get("no_part") or None
+        has_values = body.get("values") is not None or no_part is not None
+        is_meeting = not has_values and body.get("meeting") is not None and not is_reopening
+        has_all = is_reopening or is_meeting or no_part is not None
+        for name in ("item", "dimension") if has_all else ("item", "dimension", "values"):
             if body.get(name) is None:
                 raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
         if is_reopening and (body.get("values") or body.get("meeting")):
@@ -362,7 +370,7 @@ class Resolutions(APIView):
                 made = reopen(**asked)
             else:
                 asked |= {"method": text(body, "method"), "meeting": body.get("meeting")}
-                made = resolve(values=body["values"], **asked)
+                made = resolve(values=body.get("values") or [], no_part=no_part, **asked)
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
             return Response(newer, status=409)
@@ -374,7 +382,7 @@ def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
     number = body.get("round")
     if isinstance(number, bool) or not isinstance(number, int):
         raise Invalid(NOT_STATED, fields={"round": ["Write the number of the round, or name an item."]})
-    for name in ("values", "method", "dimension", "part", "reopen"):
+    for name in ("values", "no_part", "method", "dimension", "part", "reopen"):
         if body.get(name) is not None:
             raise Invalid(NOT_STATED, fields={"item": [f"Name the item that `{name}` is for."]})
     meeting, n = state_meeting(seat=seat, round_=get_round(seat, number), meeting=body["meeting"])
@@ -438,6 +446,7 @@ def resolution_answers(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "dimension": row.dimension.key,
             "revision": row.revision,
             "values": list(values.get(row.pk, ())),
+            "no_part": row.no_part,
             "method": row.method,
             "reported_as": told[row.pk],
             "meeting": meeting_answer(meetings[row.pk]) if row.pk in meetings else None,

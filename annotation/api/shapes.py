@@ -77,6 +77,7 @@ class DecisionShape(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     values = ValuesField()
+    no_part = serializers.BooleanField(help_text="The part was resolved as one that does not exist.")
     method = serializers.CharField()
     rationale = serializers.CharField()
     decided_by = serializers.CharField()

@@ -75,6 +75,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "rationale": pa.string(),
         "decided_by": REPEATED,
         "decided_at": pa.timestamp("us", tz="UTC"),
+        "no_part": pa.bool_(),
     },
     "issues": {
         "item": pa.string(),

@@ -28,6 +28,11 @@ class Resolution(Public, models.Model):
     dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
     revision = models.PositiveIntegerField()
     method = models.CharField(max_length=12, choices=Method.choices)
+    no_part = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The part does not exist: it has no label on any dimension, and nothing of it is open.",
+    )
     rationale = models.TextField(blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

@@ -342,6 +342,7 @@ def _resolutions(dimension: Column) -> Table:
             Column("rationale", "string", "Why."),
             Column("decided_by", "string", "A rater's code, or what stands for somebody else."),
             Column("decided_at", "datetime", "When."),
+            Column("no_part", "boolean", "The part was resolved as one that does not exist, on every dimension."),
         ],
         ["round", "item", "part", "dimension", "revision"],
         [OF_ROUND, OF_ITEM],

@@ -1340,6 +1340,10 @@ def judged(dimensions, answers, decided, n_raters, before=None):
     n_parts = max([0, *(at for _, back in given for at in back), *(part for part, _ in [*decided, *kept, *asked])])
     found = []
     for part in range(1, n_parts + 1):
+        gone = [key for key in dimensions if (part, key) in decided and decided[part, key].no_part == "true"]
+        if gone:
+            found += [Stand((part, key), None, decided[part, key].method, {}, is_decided=True) for key in gone]
+            continue
         values, waits, blank, anew = {}, set(), set(), set()
         above = before.above(part, dimensions) if before else ()
         for key, dimension in dimensions.items():

@@ -8,7 +8,7 @@ from django.db.models import Max, Q, QuerySet
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.consensus import PENDING, Values, Verdict
-from annotation.deciding import CONFIDENCE, value_words
+from annotation.deciding import CONFIDENCE, no_part_words, value_words
 from annotation.models import (
     Assignment,
     Item,
@@ -23,7 +23,7 @@ from annotation.models import (
 )
 from annotation.queries.verdicts import code_order, read_values
 from taxonomy.queries import published_version
-from taxonomy.tree import VersionTree
+from taxonomy.tree import TreeDimension, VersionTree
 
 BEHIND, AHEAD = 12, 40
 
@@ -226,10 +226,16 @@ def answers_table(seat: Seat, round_: Round, item: Item, verdicts: Sequence[Verd
                     cells=cells,
                     differs=len(given) > 1 or len(set(answered)) > 1,
                     state=verdict.state if verdict else "",
-                    agreed=value_words(dimension, verdict.values or ()) if verdict and verdict.state != "open" else "",
+                    agreed=_agreed_words(dimension, verdict) if verdict and verdict.state != "open" else "",
                 )
             )
     return AnswersTable([_column(seat, each) for each in assignments], rows)
+
+
+def _agreed_words(dimension: TreeDimension, verdict: Verdict) -> str:
+    if verdict.decision is not None and verdict.decision.no_part:
+        return no_part_words(verdict.part)
+    return value_words(dimension, verdict.values or ())
 
 
 def part_matches(annotations: Sequence[int]) -> dict[tuple[int, int], int]:

@@ -190,6 +190,8 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
     how = METHODS.get(verdict.method or "", verdict.method or "")
     if verdict.state == "open":
         how = REASONS.get(verdict.reason or "", verdict.reason or "")
+    elif decision is not None and decision.no_part:
+        how = f"there is no bug {verdict.part}; {how}"
     elif verdict.origin is not None:
         how = f"{how}, in round {verdict.origin.round}"
     return DimensionLine(

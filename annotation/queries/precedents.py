@@ -81,6 +81,7 @@ def _decided(seat: Seat, round_: Round, item: int, verdict: Verdict) -> list[Res
     rows = (
         Resolution.objects.filter(~Exists(later), round__in=rounds, dimension__key=verdict.dimension)
         .exclude(method=Resolution.Method.REOPENED)
+        .exclude(no_part=True)
         .exclude(round=round_, item=item, part=verdict.part)
         .select_related("round__taxonomy_version", "item", "dimension", "decided_by")
         .order_by("-pk")

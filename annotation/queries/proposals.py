@@ -45,10 +45,10 @@ def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
     """The same with `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
 
     Open is what stands in its assignment's current answer, or was made while resolving; was not answered; and in an
-    answer, whose place was not resolved. The same words in a later revision keep their answer; other words are a
-    proposal of their own. Bugs that were matched count where they were matched to. An answer that names a draft went
-    with the draft when that was discarded. For those in `own`, which are the reader's, decisions in an open round count
-    as not taken, because they say that others answered.
+    answer, whose place was not resolved, nor its part as one that does not exist. The same words in a later revision
+    keep their answer; other words are a proposal of their own. Bugs that were matched count where they were matched to.
+    An answer that names a draft went with the draft when that was discarded. For those in `own`, which are the
+    reader's, decisions in an open round count as not taken, because they say that others answered.
     """
     named = TaxonomyVersion.objects.filter(
         taxonomy=OuterRef("proposal__round__study__taxonomy"), number=OuterRef("version_number")
@@ -62,7 +62,9 @@ def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
     decided = Resolution.objects.filter(~Exists(later), part=OuterRef("agreed_part"), **place)
     decided = decided.exclude(method=Resolution.Method.REOPENED)
     matched = PartMatch.objects.filter(annotation=OuterRef("annotation"), part=OuterRef("part"))
-    is_decided = Q(Exists(decided), annotation__isnull=False)
+    of_part = {"round": OuterRef("round"), "item": OuterRef("item"), "part": OuterRef("agreed_part")}
+    gone = Resolution.objects.filter(~Exists(later), no_part=True, **of_part)
+    is_decided = (Q(Exists(decided)) | Q(Exists(gone))) & Q(annotation__isnull=False)
     if own is not None:
         is_decided &= ~(own & Q(round__state=Round.State.OPEN))
     return (

@@ -395,6 +395,7 @@ def history(round_: Round, item: Item) -> tuple[dict[tuple[int, str], list[Decis
                 rationale=row.rationale,
                 decided_by=row.decided_by.told_name if row.decided_by else "",
                 decided_at=row.created_at,
+                no_part=row.no_part,
             )
         )
     return found, meetings_of(rows)

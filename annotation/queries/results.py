@@ -91,6 +91,7 @@ class ResolutionRow:
     rationale: str
     decided_by: str
     decided_at: datetime
+    no_part: bool
 
 
 def labels(
@@ -371,6 +372,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
         else {
             "id": Resolution.public_id_of(decision.id),
             "values": list(decision.values),
+            "no_part": decision.no_part,
             "method": decision.method,
             "rationale": decision.rationale,
             "decided_by": decision.decided_by,
@@ -441,6 +443,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     rationale=row.rationale,
                     decided_by=row.decided_by.told_name if row.decided_by else "",
                     decided_at=row.created_at,
+                    no_part=row.no_part,
                 )
 
 

@@ -12,12 +12,16 @@ from taxonomy.tree import TreeDimension, VersionTree
 
 EXCEPTIONS = """
     SELECT item_id FROM annotation_resolution WHERE round_id = %s AND dimension_id = ANY(%s)
+    UNION SELECT item_id FROM annotation_resolution WHERE round_id = %s AND no_part
     UNION SELECT item_id FROM annotation_assignment WHERE round_id = %s AND blind_id <> current_id
     UNION SELECT item_id FROM annotation_assignment
         WHERE round_id = %s AND current_id IS NOT NULL AND blind_id IS NULL"""
 NEWEST = """
     SELECT DISTINCT ON (item_id, part) id, item_id, part, method FROM annotation_resolution
     WHERE round_id = %s AND dimension_id = %s ORDER BY item_id, part, revision DESC"""
+NO_PART = """
+    SELECT DISTINCT ON (item_id, part, dimension_id) item_id, part, no_part FROM annotation_resolution
+    WHERE round_id = %s ORDER BY item_id, part, dimension_id, revision DESC"""
 DECIDED = {
     "boolean": "SELECT v.boolean::int FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1",
     "number": "SELECT v.number FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1",
@@ -48,11 +52,14 @@ def decisions_so_far(rounds: list[Round]) -> tuple[int, int]:
 def beside_agreed(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> list[BesideAgreed]:
     """Patterns with the label agreed on, of the items where something was decided or an answer changed; two queries.
 
-    Agreed is the newest decision that stands, as long as no decision above says that the dimension does not apply;
+    Agreed is the newest decision that stands, as long as no decision says that the part does not exist and none above
+    that the dimension does not apply;
     else what all raters say now, if they are two at least. Anywhere else the patterns alone tell.
     """
     chain, at = [dimension.id], dimension
-    conditions, more = "", []
+    conditions = f"""
+        AND NOT EXISTS (SELECT FROM ({NO_PART}) AS w WHERE w.item_id = u.item_id AND w.part = u.part AND w.no_part)"""
+    more: list[Any] = [round_id]
     while at.applies_when is not None:
         above: list[Any] = []
         fits = condition_sql(tree, at, above)
@@ -64,7 +71,7 @@ def beside_agreed(round_id: int, tree: VersionTree, dimension: TreeDimension, pa
         at = tree.by_key[at.applies_when.dimension]
         chain.append(at.id)
     with connection.cursor() as cursor:
-        cursor.execute(EXCEPTIONS, [round_id, chain, round_id, round_id])
+        cursor.execute(EXCEPTIONS, [round_id, chain, round_id, round_id, round_id])
         items = [pk for (pk,) in cursor.fetchall()]
     if not items:
         return []

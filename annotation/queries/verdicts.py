@@ -298,6 +298,7 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
             rationale=resolution.rationale,
             decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
             decided_at=resolution.created_at,
+            no_part=resolution.no_part,
         )
     return found
 

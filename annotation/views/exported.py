@@ -75,6 +75,7 @@ FILES = {
             "rationale": "why",
             "decided_by": "user name",
             "decided_at": "when",
+            "no_part": "true: the part was resolved as one that does not exist, on every dimension",
         },
         "rest": "resolutions/",
     },

@@ -49,7 +49,9 @@ function settle() {
 
 function choose(key) {
   // "No value" has a key of its own, also where a rater gave none and it stands among the numbered ones.
-  const radio = form()?.querySelector(key === "n" ? '[name="choice"][value="[]"]' : `[data-key="${key}"]`);
+  const found = (selector) => form()?.querySelector(selector);
+  const none = () => found('[name="choice"][value="[]"]') ?? found('[name="choice"][value="no-part"]');
+  const radio = key === "n" ? none() : found(`[data-key="${key}"]`);
   if (!radio) return false;
   radio.checked = true;
   radio.focus();

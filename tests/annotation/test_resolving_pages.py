@@ -1,6 +1,7 @@
 """The pages of resolving: who gets in, what stands there, and what a decision leads to."""
 
 import re
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -11,8 +12,15 @@ from django.test.utils import CaptureQueriesContext
 from annotation.actions import members, rounds
 from annotation.actions.matching import match_parts
 from annotation.models import Item, Resolution, Round, Study
+from annotation.queries.batches.labels import label_batches
+from annotation.queries.patterns import Slice
 from annotation.queries.resolving import REASONS
+from annotation.queries.standing_labels import beside_agreed
+from annotation.queries.verdicts import n_open_proposals
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -174,6 +182,67 @@ def test_proposals_skips_and_parts_are_told_in_words() -> None:
     assert "R1 asks for a new category." in pages[1] and "“New”: none fits" in pages[1]
     assert "Only R2 answered; R1 skipped the item." in pages[2] and "not in English" in pages[2]
     assert "R1 found two bugs, R2 one." in pages[3] and "There is no bug 2" in pages[3]
+
+
+AREAS = """
+slug: symptoms
+title: Symptoms
+dimensions:
+  - {key: symptom, title: Symptom, kind: single, categories: [{key: crash, name: Crash}, {key: hang, name: Hang}]}
+  - key: areas
+    title: Areas
+    kind: multi
+    required: false
+    categories: [{key: api, name: API}, {key: docs, name: Docs}]
+"""
+
+
+@pytest.mark.parametrize("dimension", ["symptom", "areas"])
+@pytest.mark.parametrize("door", ["page", "rest"])
+def test_there_is_no_part_2_settles_all_its_dimensions_until_it_is_reopened(door: str, dimension: str) -> None:
+    study = make.study(text=AREAS, raters=("bob", "carol", "dan"))
+    round_ = make.open_round(study, 1, raters=("bob", "carol", "dan"))
+    first, second = {"symptom": ["crash"], "areas": ["api"]}, {"areas": []}
+    asked_for = {"proposals": {"symptom": {"name": "Stall"}}}
+    make.submit(round_, "bob", 1, first)
+    for name in ("carol", "dan"):
+        make.submit(round_, name, 1, parts=[{"labels": first}, {"labels": second, **asked_for}])
+    assert n_open_proposals(round_) == 2
+    place = {"item": "acme/rocket#1", "part": 2, "dimension": dimension}
+    if door == "page":
+        page = client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
+        assert 'value="no-part"' in page
+        sent = decision("no-part", part="2", dimension=dimension)
+        assert client("ada").post(address(), sent, headers=HTMX)["HX-Redirect"] == QUEUE
+    else:
+        made = Script("ada").send("POST", "studies/study/resolutions/", place | {"no_part": True})
+        assert made.status_code == 201 and made.json()["no_part"] is True, made.content
+    assert open_places(study) == [] and n_open_proposals(round_) == 0
+    for found in (Script("rea").send("GET", "studies/study/labels/").json()["results"], label_batch(round_)):
+        assert {(row["part"], row["dimension"]) for row in found} == {(1, "symptom"), (1, "areas")}
+    by_rater = beside_agreed(round_.pk, tree_of(round_), tree_of(round_).by_key["areas"], Slice())
+    assert [each.agreed for each in by_rater if len(each.raters) == 2] == [None]
+    assert "There is no bug 2" in client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
+    refused = Script("ada").refused("POST", "studies/study/resolutions/", place | {"part": 1, "no_part": True})
+    assert "All raters found part 1" in refused["no_part"][0]
+    newest = str(Resolution.objects.get().public_id)
+    reopened = place | {"reopen": True, "expected": newest}
+    assert Script("ada").send("POST", "studies/study/resolutions/", reopened).status_code == 201
+    assert open_places(study) == [(2, "symptom"), (2, "areas")]
+
+
+def open_places(study: Study) -> list[tuple[int, str]]:
+    found = Script("ada").send("GET", f"studies/{study.slug}/disagreements/").json()["results"]
+    return [(row["part"], row["dimension"]) for row in found]
+
+
+def label_batch(round_: Round) -> list[dict[str, Any]]:
+    fresh = Round.objects.select_related("taxonomy_version", "study").get(pk=round_.pk)
+    return [row for _, batch in label_batches([fresh]) for row in batch.to_pylist()]
+
+
+def tree_of(round_: Round) -> VersionTree:
+    return published_version(round_.taxonomy_version_id)
 
 
 def test_an_imported_item_without_an_issue_is_shown_with_its_attributes(disputed) -> None:

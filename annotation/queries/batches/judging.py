@@ -3,7 +3,7 @@
 What one dimension comes to hangs on the answers to it, on those to the dimensions that decide whether it applies, and
 on how many parts and skips there are; who gave them and which words stand in a free answer does not matter. So a
 million items have a few thousand sets, and there is one definition of a label. Worklists and items whose bugs were
-matched are judged item by item.
+matched, or that were decided to have a part less, are judged item by item.
 """
 
 from collections.abc import Sequence, Sized
@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from annotation.answers import applies
 from annotation.consensus import Answer, Decision, Place, verdicts
 from annotation.consensus import Values as Given
-from annotation.models import Item, PartMatch, Round, RoundItem
+from annotation.models import Item, PartMatch, Resolution, Round, RoundItem
 from annotation.queries.batches.reading import (
     FINISHED,
     METHODS,
@@ -129,7 +129,7 @@ class Judge:
         self.odd = read_binary(_ODD, [round_.pk], annotation="bigint", n_parts="int", is_skip="int")
         self.odd.sort(order="annotation")
         self.is_worklist = round_.kind == Round.Kind.RELABEL
-        self.is_matched = PartMatch.objects.filter(annotation__assignment__round=round_).exists()
+        self.apart = _judged_apart(round_)
         self.nameless = RoundItem(round=round_, item=Item(identifier=""))
         self._forget()
 
@@ -181,14 +181,8 @@ class Judge:
         return found
 
     def _one_by_one(self, stretch: Stretch) -> np.ndarray:
-        """The items that are judged one by one: all of a worklist, else those whose bugs were matched."""
-        if self.is_worklist:
-            return stretch.items
-        if not self.is_matched:
-            return np.zeros(0, dtype=np.int64)
-        matched = PartMatch.objects.filter(annotation__assignment__round=self.round)
-        items: QuerySet[Any, Any] = matched.order_by().values_list("annotation__assignment__item", flat=True).distinct()
-        return np.intersect1d(stretch.items, np.array(list(items), dtype=np.int64))
+        """The items that are judged one by one: all of a worklist, else those that hang on more than one dimension."""
+        return stretch.items if self.is_worklist else np.intersect1d(stretch.items, self.apart)
 
     def _together(self, stretch: Stretch) -> Judged:
         n = len(stretch.items)
@@ -331,6 +325,14 @@ class Judge:
     def _word(self, place: int, number: int) -> Any:
         first = self.values.first_free
         return Own.of(number - first) if number >= first and self.is_own[place] else self.values.words[number]
+
+
+def _judged_apart(round_: Round) -> np.ndarray:
+    """The items whose bugs were matched, or that were decided to have a part less; one query."""
+    matched: QuerySet[Any, Any] = PartMatch.objects.filter(annotation__assignment__round=round_).order_by()
+    gone: QuerySet[Any, Any] = Resolution.objects.filter(round=round_, no_part=True).order_by()
+    items = matched.values_list("annotation__assignment__item", flat=True).union(gone.values_list("item", flat=True))
+    return np.array(list(items), dtype=np.int64)
 
 
 class _Numbers:

@@ -65,8 +65,13 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
         if request.POST.get("reopen"):
             reopen(seat=here.seat, round_=here.round, item=item, **asked)
             return _stay(request, here, item, wanted)
-        values = _values(here.tree, key, filled)
-        asked |= {"method": filled.method, "meeting": meeting_of_form(filled.held_on, filled.participants)}
+        is_gone = filled.choice == deciding.NO_PART
+        values = [] if is_gone else _values(here.tree, key, filled)
+        asked |= {
+            "no_part": is_gone or None,
+            "method": filled.method,
+            "meeting": meeting_of_form(filled.held_on, filled.participants),
+        }
         resolve(seat=here.seat, round_=here.round, item=item, values=values, **asked)
     except Invalid as error:
         filled.errors = error.fields
@@ -76,7 +81,9 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
         return _again(request, here, item, wanted, filled, 409)
     just = {
         "verb": "decided",
-        "words": f"{here.tree.by_key[key].title}: {_decided_words(here.tree.by_key[key], filled)}",
+        "words": deciding.no_part_words(number)
+        if is_gone
+        else f"{here.tree.by_key[key].title}: {_decided_words(here.tree.by_key[key], filled)}",
         "url": here.item_url(item.pk, place=wanted),
     }
     return _go_on(request, here, item, just)

@@ -7,7 +7,7 @@ from typing import cast
 from annotation import deciding
 from annotation.access import OWNER
 from annotation.actions.resolving import LONGEST_RATIONALE
-from annotation.consensus import Decision, Values, Verdict
+from annotation.consensus import Decision, Verdict
 from annotation.errors import NotFound, WrongState
 from annotation.models import Item, Meeting, Resolution
 from annotation.queries import resolving as queries
@@ -147,10 +147,16 @@ def _row(here: Here, item: Item, verdict: Verdict, is_here: bool) -> dict[str, o
         "verdict": verdict,
         "title": dimension.title,
         "hue": here.hue(verdict.dimension),
-        "words": "" if verdict.state == "open" else deciding.value_words(dimension, verdict.values or ()),
+        "words": "" if verdict.state == "open" else _stands(dimension, verdict),
         "url": here.item_url(item.pk, place=f"{verdict.part}.{verdict.dimension}"),
         "is_here": is_here,
     }
+
+
+def _stands(dimension: TreeDimension, verdict: Verdict) -> str:
+    if verdict.decision is not None and verdict.decision.no_part:
+        return deciding.no_part_words(verdict.part)
+    return deciding.value_words(dimension, verdict.values or ())
 
 
 def _place(
@@ -167,7 +173,7 @@ def _place(
     columns = deciding.options(dimension, verdict, heard)
     earlier = told.get((verdict.part, verdict.dimension), ())
     if not filled.choice and earlier and earlier[0].method != Resolution.Method.REOPENED:
-        filled.choice, filled.other = _as_chosen(columns, earlier[0].values)
+        filled.choice, filled.other = _as_chosen(columns, earlier[0])
     return {
         "verdict": verdict,
         "dimension": dimension,
@@ -176,13 +182,14 @@ def _place(
         "is_wide": len(columns) > 2,
         "reason": deciding.reason_words(verdict, heard, _before_words(verdict)),
         "has_other": dimension.kind != "boolean",
-        "has_none": all(option.value != "[]" for option in columns),
-        "none_words": deciding.none_words(dimension, verdict),
+        "has_none": all(option.value != "[]" for option in columns)
+        and (verdict.reason != "parts" or dimension.kind == "multi"),
+        "none_words": deciding.none_words(dimension),
         "other_chosen": filled.choice == "other",
         "other_text": filled.other[0] if filled.other and not dimension.has_categories else "",
         "other_keys": filled.other or _shared(columns) if dimension.kind == "multi" else filled.other,
         "filled": filled,
-        "told": [_told(dimension, decision, met) for decision in earlier],
+        "told": [_told(dimension, verdict.part, decision, met) for decision in earlier],
         "methods": _methods(here, item, verdict) if here.decides else [],
         "expected": Resolution.public_id_of(earlier[0].id) if earlier else "",
         "action": here.item_url(item.pk),
@@ -210,8 +217,11 @@ def _shared(columns: Sequence[deciding.Option]) -> Sequence[str]:
     return sorted(columns[0].shared) if columns else ()
 
 
-def _as_chosen(columns: Sequence[deciding.Option], values: Values) -> tuple[str, Sequence[str]]:
+def _as_chosen(columns: Sequence[deciding.Option], decision: Decision) -> tuple[str, Sequence[str]]:
     """An earlier decision as the form would have sent it."""
+    if decision.no_part:
+        return deciding.NO_PART, ()
+    values = decision.values
     value = deciding.as_value(values)
     if not values or any(option.value == value for option in columns):
         return value, ()
@@ -229,10 +239,11 @@ def _methods(here: Here, item: Item, verdict: Verdict) -> list[tuple[str, str]]:
     return [(method, words) for method, words in STATED.items() if fits[method]]
 
 
-def _told(dimension: TreeDimension, decision: Decision, met: Mapping[int, Meeting]) -> dict[str, object]:
+def _told(dimension: TreeDimension, part: int, decision: Decision, met: Mapping[int, Meeting]) -> dict[str, object]:
     is_reopened = decision.method == Resolution.Method.REOPENED
+    words = deciding.no_part_words(part) if decision.no_part else deciding.value_words(dimension, decision.values)
     return {
-        "words": "Reopened" if is_reopened else deciding.value_words(dimension, decision.values),
+        "words": "Reopened" if is_reopened else words,
         "is_reopened": is_reopened,
         "method": METHODS[decision.method],
         "meeting": met.get(decision.id),
