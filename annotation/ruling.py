@@ -166,6 +166,7 @@ def rule_items(round_id: int, items: Sequence[int]) -> None:
             _record(round_, "third raters asked by rule", items=len(asked))
     if n_decided:
         _record(round_, "decided by rule", **n_decided)
+        withdraw_where_settled(round_, items)
 
 
 def _record(round_: Round, verb: str, **detail: object) -> None:
@@ -255,6 +256,37 @@ def ask_third_raters(
     _give(round_, chosen, of_round, unblinded)
     _tell(round_, chosen, by_hand is not None)
     return chosen
+
+
+def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
+    """Withdraws third raters who have not answered; how many assignments that were."""
+    waiting = asked.filter(ARBITERS, state__in=Assignment.UNFINISHED).order_by("pk")
+    rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
+    if rows:
+        withdrawn = {"state": Assignment.State.WITHDRAWN, "lease_until": None}
+        Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]).update(**withdrawn)
+    # In a pool the count is that of all who were ever taken, in whose order they stand.
+    planned = RoundRater.objects.filter(round__mode=Round.Mode.PLANNED)
+    for (round_id, rater), n in sorted(Counter((round_id, rater) for _, round_id, rater in rows).items()):
+        planned.filter(round=round_id, rater=rater).update(n_assigned=F("n_assigned") - n)
+    return len(rows)
+
+
+def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
+    """Withdraws third raters of items on which nothing is open any more; one query, and more where any waits.
+
+    Call it while the items are held.
+    """
+    waiting = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, state__in=Assignment.UNFINISHED)
+    asked = set(waiting.order_by().values_list("item_id", flat=True))
+    if not asked:
+        return 0
+    settled = [
+        each.round_item.item_id
+        for each in round_verdicts(round_, items=asked)
+        if each.is_complete and not any(verdict.state == "open" for verdict in each.verdicts)
+    ]
+    return withdraw_third_raters(waiting.filter(item__in=settled)) if settled else 0
 
 
 def _loads(round_: Round) -> dict[int, int]:

@@ -24,7 +24,7 @@ from annotation.queries.giving import (
     training_of,
     unblinded_among,
 )
-from annotation.queries.verdicts import ARBITERS
+from annotation.ruling import withdraw_third_raters
 
 
 def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:
@@ -61,9 +61,8 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
     )
     rounds = [row.round for row in rows.select_related("round").order_by("round__number")]
     found = [(each, _withdraw(seat, each.number, member.code or "")) for each in rounds]
-    asked = Assignment.objects.filter(ARBITERS, round__study=seat.study, rater=member)
-    asked = asked.filter(round__state=Round.State.RESOLVING, state__in=Assignment.UNFINISHED)
-    asked.update(state=Assignment.State.WITHDRAWN, lease_until=None)
+    asked = Assignment.objects.filter(round__study=seat.study, rater=member, round__state=Round.State.RESOLVING)
+    withdraw_third_raters(asked)
     return found
 
 

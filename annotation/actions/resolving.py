@@ -15,6 +15,7 @@ from annotation.models import Item, Resolution, ResolutionValue, Round, RoundIte
 from annotation.queries.parts import answers_in_parts
 from annotation.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from annotation.queries.ways import arbiters_of, changed_arbiters_of, is_discussed
+from annotation.ruling import withdraw_where_settled
 from annotation.ways import STATED, contradiction
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -106,7 +107,8 @@ def resolve(
     )
     if stated is not None:
         attach(seat, round_, stated, [resolution.pk])
-    _record(seat, "resolved", resolution, dimension)
+    n_withdrawn = withdraw_where_settled(round_, [item.pk])
+    _record(seat, "resolved", resolution, dimension, **{"third_raters_withdrawn": n_withdrawn} if n_withdrawn else {})
     screen_by_round(seat=seat, round_=round_, items=[item.pk])
     return resolution
 
@@ -168,7 +170,7 @@ def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     return standing
 
 
-def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str) -> None:
+def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str, **more: object) -> None:
     record(
         study=seat.study,
         user=seat.user,
@@ -177,6 +179,7 @@ def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str) -> No
         item=resolution.item.identifier,
         part=resolution.part,
         dimension=dimension,
+        **more,
     )
 
 

@@ -56,7 +56,7 @@ from annotation.queries.choosing import n_passed_over, sample_lines, unscreened_
 from annotation.queries.planner import tell_planner
 from annotation.queries.resolving import changed_since
 from annotation.queries.studies import lacking_registration
-from annotation.queries.verdicts import ARBITERS, has_open_disagreements, n_open_proposals
+from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.screening import read_reasons
 from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
@@ -671,8 +671,7 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
             )
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
-    asked = Assignment.objects.filter(ARBITERS, round=round_, state__in=Assignment.UNFINISHED)
-    n_withdrawn = asked.update(state=Assignment.State.WITHDRAWN, lease_until=None)
+    n_withdrawn = ruling.withdraw_third_raters(Assignment.objects.filter(round=round_))
     said = {"third_raters_withdrawn": n_withdrawn} if n_withdrawn else {}
     record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open, **said)
     screen_by_round(seat=seat, round_=round_)

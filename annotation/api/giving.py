@@ -16,13 +16,13 @@ from annotation.actions import giving as actions
 from annotation.api.reading import body_of, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
-from annotation.models import RoundRater
-from annotation.queries.giving import Leaving, asked_meanwhile, leaving
+from annotation.models import Membership, Round, RoundRater
+from annotation.queries.giving import Leaving, ThirdRater, asked_meanwhile, leaving, third_raters
 from annotation.queries.studies import last_days
 
 
 class RoundRaterShape(serializers.Serializer[Any]):
-    """A rater of a round and how far they are; `user` only for the owner."""
+    """A rater of a round, or a third rater from outside, and how far they are; `user` only for the owner."""
 
     code = serializers.CharField()
     user = serializers.CharField(allow_null=True)
@@ -30,6 +30,12 @@ class RoundRaterShape(serializers.Serializer[Any]):
     quota = serializers.IntegerField(allow_null=True, help_text="At most so many items; null: no limit.")
     n_assigned = serializers.IntegerField()
     n_finished = serializers.IntegerField()
+    n_third = serializers.IntegerField(
+        allow_null=True,
+        help_text="Items asked of them as a third rater, part of `n_assigned` once the round is over; null where the "
+        "results of the round are hidden from the caller.",
+    )
+    n_third_finished = serializers.IntegerField(allow_null=True, help_text="How many of these they answered.")
     last_day = serializers.DateField(
         allow_null=True,
         help_text="The day (UTC) of the last answer that was given here, for the study's owner and staff; null for "
@@ -72,13 +78,18 @@ def rater_answer(
     row: RoundRater,
     meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None,
     days: Mapping[int, date] | None = None,
+    third: Mapping[int, ThirdRater] | None = None,
 ) -> dict[str, Any]:
-    """A rater of a round; `meanwhile` and `days`, of all raters of the round, are read where they are not given."""
+    """A rater of a round; what concerns all raters of the round is read where it is not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
     meanwhile = asked_meanwhile([row.round]) if meanwhile is None else meanwhile
     if may_know and days is None:
         days = last_days(row.round)
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
+    is_shown = row.round_id not in seat.hidden_round_ids
+    if third is None:
+        third = _third_raters(seat, row.round)
+    asked = third.get(row.rater_id)
     return {
         "code": row.rater.code,
         "user": row.rater.user_name if may_know else None,
@@ -86,10 +97,18 @@ def rater_answer(
         "quota": row.quota,
         "n_assigned": row.n_assigned - n,
         "n_finished": row.n_finished - n_done,
+        "n_third": (asked.n_total if asked else 0) if is_shown else None,
+        "n_third_finished": (asked.n_finished if asked else 0) if is_shown else None,
         "last_day": days.get(row.rater_id) if may_know and days else None,
         "left_at": row.left_at,
         "unblinded": row.unblinded,
     }
+
+
+def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
+    """The third raters of a round by the membership's id, none where its results are hidden."""
+    found = [] if round_.pk in seat.hidden_round_ids else third_raters(round_)
+    return {each.rater.pk: each for each in found}
 
 
 def leaving_answer(found: Leaving) -> dict[str, Any]:
@@ -102,7 +121,7 @@ def leaving_answer(found: Leaving) -> dict[str, Any]:
 
 
 class RoundRaters(APIView):
-    """The raters of a round; the owner adds one to an open round."""
+    """The raters of a round, third raters from outside among them; the owner adds one to an open round."""
 
     ordering = ("pk",)
     permission_classes = [scope("manage")]
@@ -111,10 +130,20 @@ class RoundRaters(APIView):
     def get(self, request: Request, slug: str, number: int) -> Response:
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
-        rows, meanwhile = RoundRater.objects.filter(round=round_), asked_meanwhile([round_])
+        meanwhile, third = asked_meanwhile([round_]), _third_raters(seat, round_)
         days = last_days(round_) if seat.has_role(OWNER) or seat.user.is_staff else {}
-        rows = rows.select_related("rater__user")
-        return paged(self, request, rows, lambda row: rater_answer(seat, row, meanwhile, days))
+        of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+        members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
+
+        def shown(member: Membership) -> dict[str, Any]:
+            row = of_round.get(member.pk)
+            if row is None:
+                asked = third[member.pk]
+                row = RoundRater(n_assigned=asked.n_total, n_finished=asked.n_finished)
+            row.round, row.rater = round_, member
+            return rater_answer(seat, row, meanwhile, days, third)
+
+        return paged(self, request, members, shown)
 
     @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
     def post(self, request: Request, slug: str, number: int) -> Response:

@@ -76,6 +76,51 @@ def asked_meanwhile(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int,
     }
 
 
+@dataclass(frozen=True)
+class ThirdRater:
+    """How many items of a round somebody was asked about as a third rater, and how many of them they answered."""
+
+    rater: Membership
+    n_finished: int
+    n_total: int
+
+    @property
+    def n_left(self) -> int:
+        return self.n_total - self.n_finished
+
+
+def third_raters(round_: Round) -> list[ThirdRater]:
+    """The third raters of a round, in the order of their codes; two queries.
+
+    Who is blind in an open round learns from it that others differ.
+    """
+    counted = _third([round_.pk])
+    members = Membership.objects.filter(pk__in=[rater for _, rater in counted]).select_related("user")
+    found = [ThirdRater(each, *reversed(counted[round_.pk, each.pk])) for each in members]
+    return sorted(found, key=lambda each: code_order(each.rater.code))
+
+
+def third_from_outside(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items people who are no raters of the round are asked, and answered of them.
+
+    They are of rounds that are over; one query, none without such a round.
+    """
+    over = [each.pk for each in rounds if each.state in Round.OVER]
+    return _third(over, ~Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
+
+
+def _third(rounds: Sequence[int], *more: Any) -> dict[tuple[int, int], tuple[int, int]]:
+    if not rounds:
+        return {}
+    rows = Assignment.objects.filter(ARBITERS, *more, round__in=rounds).exclude(state=Assignment.State.WITHDRAWN)
+    counted = (
+        rows.order_by()
+        .values_list("round_id", "rater_id")
+        .annotate(n=Count("pk"), n_done=Count("pk", filter=Q(state__in=Assignment.FINISHED)))
+    )
+    return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in counted}
+
+
 def has_everything(round_: Round, machine: Membership) -> bool:
     """Whether a machine was given all items beside the slots; in a pool opened by an older release it takes slots."""
     return Assignment.objects.filter(round=round_, rater=machine, slot__isnull=True).exists()

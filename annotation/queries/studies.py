@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import (
     Case,
+    Count,
     Exists,
     F,
     IntegerField,
@@ -36,10 +37,10 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.exports import why_hidden
-from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota
+from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota, third_from_outside
 from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
-from annotation.queries.verdicts import code_order
+from annotation.queries.verdicts import ARBITERS, code_order
 from annotation.registration import not_registered
 from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -111,7 +112,9 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days: bool = False) -> list[RoundLine]:
-    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open.
+    """The rounds, newest first, with their counts; one query, two with raters, one more where one is open, and over.
+
+    What people from outside a round are asked there as third raters counts as soon as the round is over.
 
     `with_days` adds the day of each rater's last answer, by one query for each round.
     """
@@ -137,6 +140,8 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
     more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for (round_id, _), (n, n_done) in meanwhile.items():
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
+    for (round_id, _), (n, n_done) in third_from_outside(found).items():
+        more[round_id] = (more[round_id][0] - n, more[round_id][1] - n_done)
     days = {row.pk: last_days(row) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
@@ -194,11 +199,15 @@ def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
 
 @dataclass(frozen=True)
 class Waiting:
-    """An open round that waits for a rater; in a pool nobody knows how many of its items will be theirs."""
+    """A round that waits for a rater; in a pool nobody knows how many of its items will be theirs.
+
+    `is_third`: they are asked as a third rater where others differ.
+    """
 
     round: Round
     n_finished: int
     n_left: int | None
+    is_third: bool = False
 
     @property
     def n_total(self) -> int | None:
@@ -228,6 +237,22 @@ def waiting_for(user: User) -> list[Waiting]:
         )
         for row in rows
     ]
+
+
+def third_ratings_for(user: User) -> list[Waiting]:
+    """The rounds in which this person still has to answer items as a third rater; one query.
+
+    Those of an open round that they rate in anyway are among the items left there (`waiting_for`).
+    """
+    rates = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+    asked = Assignment.objects.filter(ARBITERS, rater__user=user, state__in=Assignment.UNFINISHED)
+    asked = asked.filter(
+        Q(round__state=Round.State.RESOLVING) | Q(round__state=Round.State.OPEN) & ~Exists(rates),
+        round__study__archived_at=None,
+    )
+    counted = dict(asked.order_by().values_list("round").annotate(n=Count("pk")))
+    rounds = Round.objects.filter(pk__in=counted).select_related("study") if counted else Round.objects.none()
+    return [Waiting(each, 0, counted[each.pk], is_third=True) for each in rounds.order_by("opened_at", "pk")]
 
 
 def rounds_to_resolve(user: User) -> QuerySet[Round]:

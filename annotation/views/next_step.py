@@ -34,6 +34,8 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
     for line in reversed(lines):
         if own := _own(seat, line):
             return _label(line.round, own, slug)
+        if n := sum(pk == line.round.pk for pk, _ in seat.arbitrated):
+            return _third(line.round, n, slug)
     if seat.has_role(OWNER, ADJUDICATOR):
         for line in reversed(lines):
             if may_decide(seat, line.round) and (waiting := open_disagreements(seat, line.round)).n:
@@ -70,6 +72,15 @@ def _label(round_: Round, own: RaterLine, slug: str) -> Step:
         return Step(f"Worklist: {_items(own.n_left)} {verb} for you", "Answer the worklist", address, hint)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
     return Step(words, f"Label round {number}", address, hint)
+
+
+def _third(round_: Round, n: int, slug: str) -> Step:
+    return Step(
+        f"{_items(n)} of round {round_.number} {'waits' if n == 1 else 'wait'} for your answer as a third rater",
+        f"Answer {_items(n)}",
+        reverse("label", args=[slug, round_.number]),
+        "Other raters differ there. What they answered stays hidden until your answers are in.",
+    )
 
 
 def _items(n: int) -> str:

@@ -37,7 +37,7 @@ from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
 from annotation.queries.bulk import job_of
-from annotation.queries.giving import candidates, stuck
+from annotation.queries.giving import candidates, stuck, third_raters
 from annotation.queries.headline import fixable_rounds, headline_set
 from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
@@ -74,7 +74,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return welcome(request)
     user = me(request)
-    waiting = queries.waiting_for(user)
+    waiting = [*queries.waiting_for(user), *queries.third_ratings_for(user)]
     to_resolve = [
         (round_, found)
         for round_ in queries.rounds_to_resolve(user)[:RESOLVING_SHOWN_MOST]
@@ -431,8 +431,15 @@ def _round_page(
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
         n_owed=len(seat.withheld_in(round_)),
+        n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
+        third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids else [],
         **calibration(seat, round_, reason),
     )
+
+
+def _n_third(seat: Seat, round_: Round) -> int:
+    """How many items of the round this person still has to answer as a third rater."""
+    return sum(pk == round_.pk for pk, _ in seat.arbitrated)
 
 
 def _lacking(seat: Seat, round_: Round) -> list[tuple[TreeDimension, str]]:

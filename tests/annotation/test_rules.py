@@ -22,6 +22,7 @@ from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
 from annotation.ruling import lost, rounds_with_new_answers, rule_answers, rule_items, rule_round
 from tests import builders as make
+from tests.annotation.permission_study import PAGES, Visitor, words_of
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.scripts import Script
 
@@ -230,6 +231,30 @@ def test_a_third_rater_answers_on_the_usual_page_and_what_two_say_is_decided(ask
     answer(asked[2], "crash")
     assert list(decided(asking)) == [1]
     assert queue_of(asking).n_open == 1
+
+
+def test_third_raters_from_outside_find_their_work_and_the_owner_sees_who_owes_it(asking) -> None:
+    asked = arbiters(asking)
+    name = asked[1].rater.user.username
+    pages = Visitor(name), Visitor("olga")
+    paths = ["", "studies/study/", "studies/study/rounds/1/"]
+    for path in paths:
+        words = words_of(pages[0].get(PAGES, path))
+        assert "third rater" in words and "/studies/study/rounds/1/label/" in words, path
+        assert "Nothing waits for you" not in words
+    assert "6 of 8 answers are in" in words_of(pages[1].get(PAGES, paths[2]))
+    rows = Script("olga").send("GET", "studies/study/rounds/1/raters/").json()["results"]
+    told = [(row["code"], row["n_assigned"], row["n_finished"], row["n_third"]) for row in rows]
+    assert told == [("R1", 3, 3, 0), ("R2", 3, 3, 0), ("R3", 1, 0, 1), ("R4", 1, 0, 1)]
+    item = asked[1].item
+    seat = make.seat(asking.study, "ada")
+    decision = {"seat": seat, "round_": asking, "part": 1, "dimension": "symptom", "values": ["crash"]}
+    resolve(item=item, **decision)
+    assert Assignment.objects.get(pk=asked[1].pk).state == Assignment.State.WITHDRAWN
+    assert "third rater" not in words_of(pages[0].get(PAGES, ""))
+    assert take_next(seat=make.seat(asking.study, name), round_=asking) is None
+    assert Assignment.objects.get(pk=asked[2].pk).state == Assignment.State.WAITING
+    assert "6 of 7 answers are in" in words_of(pages[1].get(PAGES, paths[2]))
 
 
 def test_a_third_rater_is_blind_to_the_item_until_they_answered(asking) -> None:
