@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 PENDING = "PENDING"
+OF_PLANNED = ("unanimous", "single")
+"""Methods of labels on which all planned raters agree who answered, each blind."""
+THIRD_RATER = "third_rater"
 
 Values = tuple[str | bool | float, ...]
 Part = Mapping[str, Values]
@@ -39,7 +42,8 @@ class ProposalAsked:
 class Answer:
     """What one rater said of an item: one mapping per part, or a skip; proposals by part and dimension.
 
-    Where parts were matched, None stands in the place of a bug that this rater did not find.
+    Where parts were matched, None stands in the place of a bug that this rater did not find. `blind` is what they had
+    said blind where that is another answer, and empty where nothing was; None: this is the answer given blind.
     """
 
     rater: str
@@ -48,10 +52,19 @@ class Answer:
     memo: str = ""
     part_memos: Sequence[str] = ()
     proposals: Mapping[tuple[int, str], ProposalAsked] = field(default_factory=dict)
+    is_third: bool = False
+    blind: Sequence[Part | None] | None = None
 
     def part(self, number: int) -> Part | None:
         """What they said of a bug, None where they did not find it."""
         return self.parts[number - 1] if number <= len(self.parts) else None
+
+    def was_blind(self, part: int, key: str) -> bool:
+        """Whether the value at a place was given before its rater could read others' answers."""
+        if self.blind is None:
+            return True
+        then, now = self.blind[part - 1] if part <= len(self.blind) else None, self.part(part)
+        return then is not None and now is not None and then.get(key) == now.get(key)
 
     def memo_of(self, part: int) -> str:
         own = self.part_memos[part - 1] if part <= len(self.part_memos) else ""
@@ -162,16 +175,19 @@ def verdicts(
     decisions: Mapping[Place, Decision],
     n_raters: int,
     base: Base | None = None,
+    *,
+    is_relabel: bool = False,
 ) -> list[Verdict]:
     """How each part of an item stands on each dimension that applies under the agreed values.
 
     `questions` come in the order of the version, each after the one it hangs on. `answers` holds one entry per rater
-    who is done; `n_raters` is how many were planned: one of one is `single`, two of two alike are `unanimous`. A
-    dimension that hangs on an open one is left out until that one is decided. An item that everybody skipped has no
-    verdict but those decided anyway. With a `base` (of a worklist) what was agreed before stays so where it still
+    who is done; `n_raters` is how many were planned: one of one is `single`, two of two alike are `unanimous`, and what
+    rests on anything else than the planned, blind answers has the method of that (`_method`). A dimension that hangs on
+    an open one is left out until that one is decided. An item that everybody skipped has no verdict but those decided
+    anyway. With a `base` (of a worklist) what was agreed before stays so where it still
     applies and nothing else was decided; the answers count only where they were asked for, or newly have to be given.
     Where one changes what decides whether the asked question applies, it disagrees with the label agreed before. One
-    answer alone does not replace a label that was decided.
+    answer alone does not replace a label that was decided. `is_relabel`: the raters see what was agreed before.
     """
     given = [answer for answer in answers if not answer.skip_reason]
     n_base = max((part for part, _ in {*base.carried, *base.asked}), default=0) if base else 0
@@ -179,7 +195,7 @@ def verdicts(
     return [
         verdict
         for part in range(1, n_parts + 1)
-        for verdict in _verdicts_of_part(part, questions, applies, answers, decisions, n_raters, base)
+        for verdict in _verdicts_of_part(part, questions, applies, answers, decisions, n_raters, base, is_relabel)
     ]
 
 
@@ -191,6 +207,7 @@ def _verdicts_of_part(
     decisions: Mapping[Place, Decision],
     n_raters: int,
     base: Base | None,
+    is_relabel: bool,
 ) -> list[Verdict]:
     if gone := {key: each for (at, key), each in decisions.items() if at == part and each.no_part}:
         return [
@@ -200,6 +217,7 @@ def _verdicts_of_part(
         ]
     found: list[Verdict] = []
     agreed: dict[str, Values] = {}
+    above_by: dict[str, str] = {}
     undecided: set[str] = set()
     unanswered: set[str] = set()
     judged: set[str] = set()
@@ -227,6 +245,9 @@ def _verdicts_of_part(
             is_new = question.required and (part, question.hangs_on) in decisions
             others = base.others.get(place, ()) if base else ()
             verdict = _verdict(part, question, answers, n_raters, is_new, others)
+            if verdict is not None and verdict.state == "agreed":
+                above_method = above_by.get(question.hangs_on or "")
+                verdict = replace(verdict, method=_method(verdict, answers, n_raters, above_method, is_relabel))
             if base and place in base.asked:
                 verdict = _asked_again(part, question, answers, verdict, base.before.get(place))
             if decision is not None:
@@ -235,6 +256,8 @@ def _verdicts_of_part(
             unanswered.add(question.key)
             continue
         found.append(verdict)
+        if verdict.method not in (*OF_PLANNED, None):
+            above_by[question.key] = verdict.method
         if verdict.state == "open":
             undecided.add(question.key)
         elif verdict.values is not None:
@@ -261,8 +284,28 @@ def _verdict(
     present = [rating.values for rating in ratings if rating.values is not None]
     if not present:
         return None
-    method = "single" if n_raters == 1 else "unanimous"
-    return Verdict(part, question.key, "agreed", None, present[0], method, ratings)
+    return Verdict(part, question.key, "agreed", None, present[0], None, ratings)
+
+
+def _method(verdict: Verdict, answers: Sequence[Answer], n_raters: int, above: str | None, is_relabel: bool) -> str:
+    """What a label rests on where all answers to it are alike.
+
+    `unanimous` and `single` are of planned raters who answered blind. Else it is relabeling answers (one, or several);
+    a third rater; `above`, the method that settled the question above, if a planned rater gave nothing here for it;
+    or an answer that was not given blind.
+    """
+    given = {rating.rater for rating in verdict.ratings if rating.values is not None}
+    if is_relabel:
+        return "relabel" if len(given) > 1 else "relabel_single"
+    planned = [answer for answer in answers if not answer.is_third and not answer.skip_reason]
+    alike = [answer for answer in planned if answer.rater in given]
+    if len(alike) < min(n_raters, 2) or (len(alike) < len(planned) and len(alike) < len(given)):
+        return THIRD_RATER
+    if above is not None and len(alike) < len(planned):
+        return above
+    if not all(answer.was_blind(verdict.part, verdict.dimension) for answer in alike):
+        return "not_blind"
+    return "single" if n_raters == 1 else "unanimous"
 
 
 def _resolved(
@@ -273,9 +316,7 @@ def _resolved(
     if verdict is None:
         ratings = [_given(answer, part, question.key) for answer in answers]
         verdict = Verdict(part, question.key, "open", None, None, None, ratings)
-    return replace(
-        verdict, state="resolved", values=values, method=decision.method, decision=decision, origin=None
-    )
+    return replace(verdict, state="resolved", values=values, method=decision.method, decision=decision, origin=None)
 
 
 def _changed(part: int, question: Question, answers: Sequence[Answer], agreed: Verdict) -> Verdict | None:

@@ -217,7 +217,7 @@ def reason_words(verdict: Verdict, voices: Mapping[str, Voice], agreed_before: s
             return f"Only {_and(given)} answered." if given else "Nobody answered, and it is required."
     if verdict.method == "single":
         return "One rater was planned here."
-    return "All raters said the same."
+    return "All raters said the same." if verdict.method == "unanimous" else "All who answered said the same."
 
 
 def _changing(verdict: Verdict, before: Verdict) -> list[str]:

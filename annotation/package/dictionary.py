@@ -360,7 +360,14 @@ def _labels(dimension: Column) -> Table:
             ROUND,
             dimension,
             Column("values", "list", f"{VALUES} In terms of taxonomy_version.", is_set=True),
-            Column("method", "string", "unanimous, single (one rater was planned), or how it was decided."),
+            Column(
+                "method",
+                "string",
+                "What the label rests on. unanimous and single are of the planned raters alone, each blind. "
+                "third_rater, majority, adjudicator, discussion, owner and imported: that settled it, or a question "
+                "above for which a planned rater gave no label here. not_blind: all alike, but one answer was not "
+                "given blind. relabel and relabel_single: several raters of a relabeling round, or one alone.",
+            ),
             VERSION,
             Column("original_values", "list", "As they were agreed.", is_set=True),
             Column("original_version", "integer", "The version they were agreed under.", is_required=True),

@@ -177,7 +177,7 @@ class Answer:
     def __init__(self, row):
         self.round, self.item, self.rater, self.role = int(row.round), row.item, row.rater, row.role
         self.is_skip = row.state == "skipped"
-        self.n_parts, self.places, self.is_matched = 0, {}, False
+        self.n_parts, self.places, self.is_matched, self.blind = 0, {}, False, None
         self.given = defaultdict(dict)  # part -> dimension -> value
 
     def has(self, place):
@@ -1174,7 +1174,9 @@ class Agreed:
         self.decided, self.said = defaultdict(dict), defaultdict(list)
         for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
             self.decided[int(row.round), row.item][int(row.part), row.dimension] = row
+        blind = {(each.round, each.item, each.rater): each for each in answers_of(data, "blind")}
         for answer in sorted(answers_of(data, "current"), key=lambda each: in_code_order(each.rater)):
+            answer.blind = blind.get((answer.round, answer.item, answer.rater))
             if answer.role != "machine":
                 self.said[answer.round, answer.item].append(answer)
         waiting = data.answers[(data.answers.role == "rater") & data.answers.state.isin(["waiting", "leased"])]
@@ -1201,7 +1203,8 @@ class Agreed:
             place, before = self.data.round_items[number, item], self.before(number, item)
             decided = {at: row for at, row in self.decided[number, item].items() if row.method != "reopened"}
             dimensions, answers = self.data.version_of(number), self.said[number, item]
-            found = judged(dimensions, answers, decided, int(place.n_raters), before)
+            is_relabel = self.data.rounds[number].kind == "relabel"
+            found = judged(dimensions, answers, decided, int(place.n_raters), before, is_relabel)
             self.known[number, item] = found, before
         return self.known[number, item]
 
@@ -1329,7 +1332,7 @@ def rounds_that_count(data, wanted=None):
     return sorted((number, item) for item, (_, number) in best.items())
 
 
-def judged(dimensions, answers, decided, n_raters, before=None):
+def judged(dimensions, answers, decided, n_raters, before=None, is_relabel=False):
     """How each part of one item stands on each question: what is agreed, was decided, or waits."""
     given = []
     for answer in answers:
@@ -1344,7 +1347,7 @@ def judged(dimensions, answers, decided, n_raters, before=None):
         if gone:
             found += [Stand((part, key), None, decided[part, key].method, {}, is_decided=True) for key in gone]
             continue
-        values, waits, blank, anew = {}, set(), set(), set()
+        values, waits, blank, anew, settled_by = {}, set(), set(), set(), {}
         above = before.above(part, dimensions) if before else ()
         for key, dimension in dimensions.items():
             at, required = (part, key), dimension.required
@@ -1366,12 +1369,19 @@ def judged(dimensions, answers, decided, n_raters, before=None):
                 is_new = required and (part, dimension.above) in decided
                 others = before.others.get(at, {}) if before else {}
                 stand = judged_here(at, dimension, given, decided.get(at), n_raters, required, is_new, others)
+                if stand and not stand.is_open and not stand.is_decided:
+                    settled = settled_by.get(dimension.above)
+                    stand.method = "relabel" if is_relabel else rests_on(at, given, stand, n_raters, settled)
+                    if is_relabel and len(stand.ratings) == 1:
+                        stand.method = "relabel_single"
                 if before and at in before.asked and at not in decided:
                     stand = asked_again(at, given, stand, required, before.all.get(at))
             if stand is None:
                 blank.add(key)
                 continue
             found.append(stand)
+            if stand.method not in (None, "unanimous", "single"):
+                settled_by[key] = stand.method
             if stand.is_open:
                 waits.add(key)
             elif stand.value is not None:
@@ -1425,7 +1435,34 @@ def judged_here(at, dimension, given, decision, n_raters, required, is_new, othe
         return Stand(at, None, None, ratings, is_open=True)
     if not present:
         return None
-    return Stand(at, present[0], "single" if n_raters == 1 else "unanimous", ratings)
+    return Stand(at, present[0], None, ratings)
+
+
+def rests_on(at, given, stand, n_raters, settled):
+    """The method of a label on which all who answered are alike: that of all planned raters only where each was blind.
+
+    `settled` is the method that settled the question above, where one did.
+    """
+    planned = [(answer, back) for answer, back in given if answer.role == "rater" and not answer.is_skip]
+    alike = [(answer, back) for answer, back in planned if answer.rater in stand.ratings]
+    is_missing = len(alike) < len(planned)
+    if len(alike) < min(n_raters, 2) or (is_missing and len(alike) < len(stand.ratings)):
+        return "third_rater"
+    if settled and is_missing:
+        return settled
+    if not all(was_blind(answer, at) for answer, _ in alike):
+        return "not_blind"
+    return "single" if n_raters == 1 else "unanimous"
+
+
+def was_blind(answer, at):
+    """Whether a rater had given their value at a place before they could read others' answers."""
+    part, key = at
+    then = answer.blind
+    if then is None or not then.has(part):
+        return False
+    now = answer.given.get(answer.own_part(part), {}).get(key)
+    return then.given.get(then.own_part(part), {}).get(key) == now
 
 
 def differ(present, given, part, n_raters, required, is_new):

@@ -24,8 +24,11 @@ REASONS = {
 METHODS = {
     "unanimous": "unanimous",
     "single": "one rater was planned",
+    "not_blind": "all alike, but not all blind",
+    "relabel": "raters relabeled it alike",
+    "relabel_single": "relabeled by one rater alone",
     "discussion": "decided in discussion",
-    "third_rater": "decided by a third rater",
+    "third_rater": "rests on a third rater",
     "majority": "decided by majority",
     "owner": "decided by the owner",
     "imported": "imported as final",

@@ -1,7 +1,7 @@
 """Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,9 +10,21 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 from django.db.models.expressions import RawSQL
 
 from annotation.answers import applies
-from annotation.consensus import PENDING, Answer, Base, Decision, ProposalAsked, Question, Values, Verdict, verdicts
+from annotation.consensus import (
+    PENDING,
+    Answer,
+    Base,
+    Decision,
+    Part,
+    ProposalAsked,
+    Question,
+    Values,
+    Verdict,
+    verdicts,
+)
 from annotation.matching import in_place
 from annotation.models import (
+    Annotation,
     Assignment,
     Membership,
     PartMatch,
@@ -102,7 +114,15 @@ def round_verdicts(
                 row.item_id not in unfinished and n_done[row.item_id] >= row.n_raters
             )
             judged = (
-                verdicts(asked, partial(applies, tree), given, decisions[row.item_id], row.n_raters, base)
+                verdicts(
+                    asked,
+                    partial(applies, tree),
+                    given,
+                    decisions[row.item_id],
+                    row.n_raters,
+                    base,
+                    is_relabel=round_.kind == Round.Kind.RELABEL,
+                )
                 if is_complete
                 else []
             )
@@ -216,18 +236,21 @@ def _answers(
             "current__part_memos",
             "current__n_proposals",
             Exists(PartMatch.objects.filter(annotation=OuterRef("current"))),
+            "blind_id",
             "slot",
         )
     )
     rows.sort(key=lambda row: code_order(row[1]))
     unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] is not None}
     done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
-    values = read_values(tree, [row[3] for row in done])
-    proposals = _proposals(tree, [row[3] for row in done if row[-3]])
-    matched = matches_of([row[3] for row in done if row[-2]])
+    changed = [row[-2] for row in done if row[-2] not in (None, row[3])]
+    values = read_values(tree, [*(row[3] for row in done), *changed])
+    proposals = _proposals(tree, [row[3] for row in done if row[-4]])
+    matched = matches_of([*(row[3] for row in done if row[-3]), *changed])
+    n_blind = dict(Annotation.objects.filter(pk__in=changed).values_list("pk", "n_parts")) if changed else {}
     found: dict[int, list[Answer]] = defaultdict(list)
     n_done: Counter[int] = Counter()
-    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, slot in done:
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, blind, slot in done:
         n_done[item] += slot is not None
         answer = Answer(
             rater=code or "",
@@ -236,9 +259,24 @@ def _answers(
             memo=memo,
             part_memos=part_memos,
             proposals=proposals.get(current, {}),
+            is_third=slot is None,
+            blind=None if blind == current else _parts_of(blind, n_blind.get(blind or 0, 0), values, matched),
         )
         found[item].append(in_place(answer, matched[current]) if current in matched else answer)
     return found, unfinished, n_done
+
+
+def _parts_of(
+    annotation: int | None,
+    n_parts: int,
+    values: Mapping[tuple[int, int], dict[str, Values]],
+    matched: Mapping[int, Mapping[int, int]],
+) -> Sequence[Part | None]:
+    """What was said in an annotation, its parts where they were matched to; nothing without one."""
+    if annotation is None:
+        return ()
+    said = Answer("", [values.get((annotation, part), {}) for part in range(1, n_parts + 1)])
+    return (in_place(said, matched[annotation]) if annotation in matched else said).parts
 
 
 def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalAsked]]:

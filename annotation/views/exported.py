@@ -26,7 +26,8 @@ FILES = {
             "round_label": "what the sheet that it came from calls that round",
             "dimension": "key",
             "values": "keys of categories, true or false, a number, a text",
-            "method": "unanimous, single, adjudicator, discussion, third_rater, majority, owner, imported",
+            "method": "unanimous or single: planned raters, blind; else what it rests on: third_rater, majority, "
+            "adjudicator, discussion, owner, imported, not_blind, relabel, relabel_single",
             "taxonomy_version": "the version in whose terms the values are",
             "resolved_at": "when it was decided, where it was",
             "raters": "the codes of those who answered",

@@ -1,5 +1,7 @@
 """Where raters agree and where they differ: tables of cases, without a database."""
 
+from dataclasses import replace
+
 import pytest
 
 from annotation.consensus import PENDING, Answer, Decision, Question, Verdict, verdicts
@@ -61,6 +63,53 @@ CRASH, HANG, NEW = {"kind": ("crash",)}, {"kind": ("hang",)}, {"kind": (PENDING,
 )
 def test_how_one_required_dimension_stands(given, n_raters, state, why, values) -> None:
     assert in_short(judged([KIND], *given, n_raters=n_raters)) == [(1, "kind", state, why, values)]
+
+
+FAULT, QUESTION = {"kind": ("fault",), "symptom": ("hang",)}, {"kind": ("how-to",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "thirds", "n_raters", "decided_by", "wanted"),
+    [
+        ((FAULT, FAULT), 0, 2, None, "unanimous"),
+        ((FAULT,), 0, 1, None, "single"),
+        ((FAULT, FAULT, SKIP), 0, 3, None, "unanimous"),
+        ((FAULT, QUESTION, FAULT), 1, 2, "third_rater", "third_rater"),
+        ((FAULT, SKIP, FAULT), 1, 2, None, "third_rater"),
+        ((FAULT, FAULT, FAULT), 1, 2, None, "unanimous"),
+        ((SKIP, FAULT), 1, 1, None, "third_rater"),
+        ((FAULT, FAULT, QUESTION), 0, 3, "majority", "majority"),
+        ((FAULT, FAULT, QUESTION), 0, 3, "adjudicator", "adjudicator"),
+        ((FAULT, FAULT), 0, 2, "adjudicator", "unanimous"),
+    ],
+)
+def test_unanimous_and_single_are_of_the_planned_raters_alone(given, thirds, n_raters, decided_by, wanted) -> None:
+    said = answers(*given)
+    said = [*said[: len(said) - thirds], *(replace(each, is_third=True) for each in said[len(said) - thirds :])]
+    decisions = {(1, "kind"): Decision(1, ("fault",), decided_by)} if decided_by else {}
+    found = verdicts([KIND, SYMPTOM], applies, said, decisions, n_raters)
+    assert [each.method for each in found if each.dimension == "symptom"] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("blind", "wanted"),
+    [
+        ([QUESTION], "not_blind"),
+        ([{**FAULT, "symptom": ("slow",)}], "not_blind"),
+        ([{**FAULT, "note": ("x",)}], "unanimous"),
+        ([], "not_blind"),
+    ],
+)
+def test_what_was_changed_when_others_answers_could_be_read_is_not_unanimous(blind, wanted) -> None:
+    one, other = answers(FAULT, FAULT)
+    found = verdicts([KIND, SYMPTOM], applies, [one, replace(other, blind=blind)], {}, 2)
+    assert [each.method for each in found if each.dimension == "symptom"] == [wanted]
+
+
+@pytest.mark.parametrize(("given", "wanted"), [((FAULT,), "relabel_single"), ((FAULT, FAULT), "relabel")])
+def test_labels_of_relabeling_answers_say_so(given, wanted) -> None:
+    found = verdicts([KIND, SYMPTOM], applies, answers(*given), {}, len(given), is_relabel=True)
+    assert {each.method for each in found} == {wanted}
 
 
 def test_a_question_that_all_raters_of_a_sheet_left_blank_is_no_disagreement() -> None:

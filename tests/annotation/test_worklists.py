@@ -104,7 +104,7 @@ def test_what_was_agreed_and_is_not_asked_stays_and_the_answer_of_the_one_concer
         (1, 1, "distributed"): [True],
     }
     judged, carried = found[1, 1, "symptom"], found[1, 1, "fixes"]
-    assert (judged.round, judged.raters, judged.method) == (2, ["R1"], "single")
+    assert (judged.round, judged.raters, judged.method) == (2, ["R1"], "relabel_single")
     assert (judged.original_values, judged.original_version) == (["early"], 2)
     assert (carried.round, carried.raters, carried.method) == (1, ["R1", "R2"], "unanimous")
     assert (carried.original_values, carried.original_version, carried.taxonomy_version) == (["code"], 1, 2)
@@ -321,7 +321,7 @@ def test_who_is_not_asked_again_goes_on_counting_with_their_earlier_answer(study
         for verdict in each.verdicts
     }
     assert found["1", "symptom"] == ("open", "differ", None, None)
-    assert found["2", "symptom"] == ("agreed", None, ("slow",), "unanimous")
+    assert found["2", "symptom"] == ("agreed", None, ("slow",), "relabel")
     assert has_open_disagreements(get_round(make.owner_seat(study), 2))
 
 

@@ -3,7 +3,7 @@
 What one dimension comes to hangs on the answers to it, on those to the dimensions that decide whether it applies, and
 on how many parts and skips there are; who gave them and which words stand in a free answer does not matter. So a
 million items have a few thousand sets, and there is one definition of a label. Worklists and items whose bugs were
-matched, or that were decided to have a part less, are judged item by item.
+matched, that were decided to have a part less, or with an answer that was not given blind, are judged item by item.
 """
 
 from collections.abc import Sequence, Sized
@@ -171,7 +171,8 @@ class Judge:
             (nothing, nothing), (nothing, nothing), np.zeros(n, dtype=bool),
         )  # fmt: skip
         if len(one_by_one) < n:
-            found = self._together(stretch)
+            found, not_blind = self._together(stretch)
+            one_by_one = np.union1d(one_by_one, not_blind)
         if len(one_by_one):
             found.which[:, stretch.rows_of(one_by_one)] = NOTHING
             for each in round_verdicts(self.round, items=one_by_one.tolist()):
@@ -184,7 +185,8 @@ class Judge:
         """The items that are judged one by one: all of a worklist, else those that hang on more than one dimension."""
         return stretch.items if self.is_worklist else np.intersect1d(stretch.items, self.apart)
 
-    def _together(self, stretch: Stretch) -> Judged:
+    def _together(self, stretch: Stretch) -> tuple[Judged, np.ndarray]:
+        """What the items come to by their sets, and the items with a planned answer that was not given blind."""
         n = len(stretch.items)
         answers = stretch.answers()
         raters = self.raters.places_of(answers["rater"])
@@ -192,6 +194,7 @@ class Judge:
         answers, raters = answers[counts], raters[counts]
         rows = stretch.rows_of(answers["item"])
         is_done = np.isin(answers["state"], FINISHED) & (answers["current"] >= 0)
+        not_blind = answers["item"][is_done & (answers["slot"] >= 0) & (answers["blind"] != answers["current"])]
         complete = self._complete(stretch, answers, rows, is_done & (answers["slot"] >= 0))
 
         # The answers of each item in the order of their raters' codes: what counts is their rank and not whose.
@@ -201,7 +204,8 @@ class Judge:
         n_answers = np.bincount(rows, minlength=n)
         ranks = np.arange(len(rows)) - np.repeat(np.cumsum(n_answers) - n_answers, n_answers)
         groups, who = sets_of(n_answers, raters)
-        bases = self._bases(stretch, complete, n_answers, current)
+        is_third = answers["slot"][order] < 0
+        bases = self._bases(stretch, complete, n_answers, current, is_third)
 
         if self.is_own.sum() == sum(each.kind in ("number", "text") for each in self.tree.dimensions):
             self.values.forget_free()
@@ -223,7 +227,8 @@ class Judge:
         decided = place_of(owners[len(ratings) :], decisions["part"], decisions["dimension"])
         order = np.argsort(decided, kind="stable")
         times = (decided[order], decisions["at"].astype(np.int64)[order])
-        return Judged(which, who, [tuple(each.tolist()) for each in groups], times, own, complete)
+        judged = Judged(which, who, [tuple(each.tolist()) for each in groups], times, own, complete)
+        return judged, not_blind[stretch.rows_of(not_blind) >= 0]
 
     def _complete(self, stretch: Stretch, answers: np.ndarray, rows: np.ndarray, is_planned: np.ndarray) -> np.ndarray:
         """Of each item whether those who were planned are done with it."""
@@ -234,8 +239,15 @@ class Judge:
         has_all = np.bincount(rows[is_planned], minlength=n) >= stretch.n_raters
         return np.asarray(has_all & (np.bincount(rows[waits], minlength=n) == 0))
 
-    def _bases(self, stretch: Stretch, complete: np.ndarray, n_answers: np.ndarray, current: np.ndarray) -> np.ndarray:
-        """Of each item the number of what is not said of a dimension: how many raters, how many parts, who skipped."""
+    def _bases(
+        self,
+        stretch: Stretch,
+        complete: np.ndarray,
+        n_answers: np.ndarray,
+        current: np.ndarray,
+        is_third: np.ndarray,
+    ) -> np.ndarray:
+        """Of each item the number of what is not said of a dimension: how many raters and parts, skips, thirds."""
         n_parts, is_skip = np.ones(len(current), dtype=np.int64), np.zeros(len(current), dtype=np.int64)
         if len(self.odd):
             at = _found(self.odd["annotation"], current, is_sorted=True)
@@ -246,7 +258,7 @@ class Judge:
         is_head = np.zeros(len(tokens), dtype=bool)
         is_head[starts] = True
         tokens[is_head] = stretch.n_raters * 2 + complete
-        tokens[~is_head] = n_parts * 2 + is_skip
+        tokens[~is_head] = n_parts * 4 + is_skip * 2 + is_third
         different, which = sets_of(n_answers + 1, tokens)
         return self.bases.of(different)[which]
 
@@ -308,12 +320,12 @@ class Judge:
                     decided.setdefault((part, key), (METHODS[a - 1], []))[1].extend(words)
         said = []
         for rank, token in enumerate(parts_of):
-            n_parts, is_skip = token // 2, bool(token % 2)
+            n_parts, is_skip, is_third = token // 4, bool(token // 2 % 2), bool(token % 2)
             parts: list[dict[str, Given]] = [{} for _ in range(0 if is_skip else n_parts)]
             for (who, part, key), values in given.items():
                 if who == rank and part <= len(parts):
                     parts[part - 1][key] = tuple(sorted(values, key=str))
-            said.append(Answer(f"{rank:05}", parts, "skipped" if is_skip else ""))
+            said.append(Answer(f"{rank:05}", parts, "skipped" if is_skip else "", is_third=is_third))
         decisions = {
             place: Decision(0, tuple(sorted(values, key=str)), method, decided_at=DECIDED)
             for place, (method, values) in decided.items()
