@@ -10,7 +10,7 @@ from annotation.queries.telling import told_version
 
 REFUSED = "The file could not be asked for."
 LONGEST = 200
-REVISIONS, SHAPES = ("blind", "current"), ("long", "wide")
+REVISIONS, SHAPES = ("blind", "first", "current"), ("long", "wide")
 
 Options = dict[str, Any]
 

@@ -1327,7 +1327,9 @@ def rounds_that_count(data, wanted=None):
         round_ = data.rounds[number]
         if row.training == "true" or (round_.kind == "screening" if wanted is None else number != wanted):
             continue
-        rank = 2 if round_.state == "closed" else 0 if round_.kind == "relabel" else 1
+        rank = 2 if round_.state == "closed" else 1
+        if round_.kind == "relabel":
+            rank = 0 if round_.state == "open" else 2
         best[item] = max(best.get(item, (-1, -1)), (rank, number))
     return sorted((number, item) for item, (_, number) in best.items())
 

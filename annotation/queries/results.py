@@ -55,7 +55,7 @@ class LabelRow:
 
 @dataclass(frozen=True)
 class RatingRow:
-    """What one rater gave on one dimension of a part; `revision` is blind or current, versions are as in LabelRow."""
+    """What one rater gave on one dimension of a part; `revision` is blind (first in a worklist) or current."""
 
     item: str
     part: int
@@ -204,18 +204,23 @@ def _named(item: Item) -> tuple[str | None, int | None]:
 def settled_here(round_: Round, rounds: Sequence[Round]) -> QuerySet[Any, Any]:
     """Items of a round for which none of the other rounds comes first: closed before not closed, then newest.
 
-    A worklist that is not closed comes last: what it rests on still stands.
+    A worklist comes last while it is open, for what it rests on still stands, and counts as closed from then on: where
+    nothing came in the place of what stood before, that stands in it, too.
     """
 
     def rank(prefix: str) -> Case:
+        relabel = {f"{prefix}kind": Round.Kind.RELABEL}
         return Case(
             When(**{f"{prefix}state": Round.State.CLOSED}, then=Value(2)),
-            When(**{f"{prefix}kind": Round.Kind.RELABEL}, then=Value(0)),
+            When(**relabel, **{f"{prefix}state": Round.State.RESOLVING}, then=Value(2)),
+            When(**relabel, then=Value(0)),
             default=Value(1),
             output_field=_INT,
         )
 
-    own = 2 if round_.state == Round.State.CLOSED else 0 if round_.kind == Round.Kind.RELABEL else 1
+    own = 2 if round_.state == Round.State.CLOSED else 1
+    if round_.kind == Round.Kind.RELABEL:
+        own = 2 if round_.state in Round.OVER else 0
     better = (
         RoundItem.objects.counting()
         .filter(item=OuterRef("item"), round__in=[each.pk for each in rounds])
@@ -289,7 +294,7 @@ def ratings(
                     for code, blind, current in sorted(
                         by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
                     )
-                    for name, annotation in _revisions(blind, current, revision)
+                    for name, annotation in _revisions(round_, blind, current, revision)
                     for part, memo, seconds in said[annotation]
                     for key, given_values in values.get((annotation, part), {}).items()
                     if dimension is None or key == dimension
@@ -301,9 +306,14 @@ def ratings(
                 break
 
 
-def _revisions(blind: int | None, current: int, wanted: str | None) -> list[tuple[str, int]]:
+def first_revision(round_: Round) -> str:
+    """What the first answer that counts is called: blind, but not where raters saw what was agreed before."""
+    return "first" if round_.kind == Round.Kind.RELABEL else "blind"
+
+
+def _revisions(round_: Round, blind: int | None, current: int, wanted: str | None) -> list[tuple[str, int]]:
     """The revisions of an answer that are listed: the blind one, and the current one where it is another or wanted."""
-    found = [("blind", blind)] if blind is not None else []
+    found = [(first_revision(round_), blind)] if blind is not None else []
     if wanted == "current" or current != blind:
         found.append(("current", current))
     return [(name, each) for name, each in found if wanted in (None, name)]

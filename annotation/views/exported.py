@@ -50,7 +50,7 @@ FILES = {
             "values": "as above; PENDING where a category was proposed",
             "memo": "what the rater noted",
             "seconds": "spent with the page in sight",
-            "revision": "blind or current",
+            "revision": "blind, or first in a relabeling round, whose raters see earlier labels; or current",
             "taxonomy_version": "the version in whose terms the values are",
             "original_values": "as the rater gave them",
             "original_version": "the version they were given under",

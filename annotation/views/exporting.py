@@ -101,7 +101,12 @@ def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[
         "dimension": [("", "all of them"), *dimensions.items()],
         "version": [("", "as the study stands"), *((str(each.number), f"version {each.number}") for each in versions)],
         "raters": [("", "all of them"), *((each.code or "", each.code or "") for each in raters)],
-        "revision": [("", "blind, and current where changed"), ("blind", "blind"), ("current", "current")],
+        "revision": [
+            ("", "blind or first, and current where changed"),
+            ("blind", "blind"),
+            ("first", "first (relabeling rounds)"),
+            ("current", "current"),
+        ],
         "shape": [("", "long: a row for each label"), ("wide", "wide: a row for each part, and rater")],
     }
     return {

@@ -12,6 +12,7 @@ from annotation.actions.resolving import resolve
 from annotation.errors import Conflict, WrongState
 from annotation.exports import rows
 from annotation.models import Item, Round, Study
+from annotation.queries.batches.ratings import rating_batches
 from annotation.queries.items import item_rounds
 from annotation.queries.resolving import queue_of
 from annotation.queries.results import disagreements, resolvable_rounds
@@ -194,15 +195,51 @@ def test_what_was_open_before_and_is_not_asked_is_no_disagreement_of_the_worklis
     assert not has_open_disagreements(Round.objects.get(pk=worklist.pk))
 
 
-def test_a_worklist_that_is_not_closed_wins_over_nothing(study: Study) -> None:
-    labelled(study, (FAULT, FAULT), close=False)
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_worklist_counts_as_soon_as_its_raters_are_done_and_not_before(study: Study, is_closed: bool) -> None:
+    labelled(study, (FAULT, FAULT), (FAULT, FAULT), (FAULT, FAULT), close=is_closed)
     make.next_version(study, SPLIT)
-    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
-    assert labels(study)[1, 1, "symptom"].round == 1
-    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
-    assert labels(study)[1, 1, "symptom"].values == ["hang"]
-    close(worklist)
-    assert labels(study)[1, 1, "symptom"].values == ["early"]
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol\n3 symptom bob")
+    for number in (1, 2):
+        make.submit(worklist, "bob", number, {**FAULT, "symptom": ["early"], "fixes": []})
+        other = "early" if number == 1 else "late"
+        make.submit(worklist, "carol", number, {**FAULT, "symptom": [other], "fixes": []})
+    assert labels(study, version=1)[1, 1, "symptom"].values == ["hang"] and labels(study)[1, 1, "symptom"].round == 1
+    make.submit(worklist, "bob", 3, skip="cannot tell")
+    worklist.refresh_from_db()
+    assert worklist.state == Round.State.RESOLVING
+    found = labels(study)
+    assert (found[1, 1, "symptom"].values, found[1, 1, "symptom"].method) == (["early"], "relabel")
+    for number in (2, 3):
+        row = found[number, 1, "symptom"]
+        assert (row.round, row.original_values, row.method) == (1, ["hang"], "unanimous")
+    close(worklist, leave_open=True)
+    assert {place: row.values for place, row in labels(study).items()} == {
+        place: row.values for place, row in found.items()
+    }
+
+
+def test_answers_of_a_worklist_are_not_called_blind(study: Study) -> None:
+    labelled(study, (FAULT, FAULT), (FAULT, FAULT))
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob")
+    for name in ("bob", "carol"):
+        make.submit(worklist, name, 1, {**FAULT, "symptom": ["early"], "fixes": []})
+    make.submit(worklist, "bob", 2, {**FAULT, "symptom": ["late"], "fixes": []})
+    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["late"], "fixes": []}, key="again")
+    worklist.refresh_from_db()
+    for revision, wanted in (
+        (None, {(1, "blind"), (2, "first"), (2, "current")}),
+        ("blind", {(1, "blind")}),
+        ("first", {(2, "first")}),
+        ("current", {(1, "current"), (2, "current")}),
+    ):
+        seat = make.owner_seat(study)
+        listed = [row for _, here in rows.ratings(seat, revision=revision) for row in here]
+        assert {(row.round, row.revision) for row in listed} == wanted
+        read = list(Round.objects.filter(study=study).select_related("taxonomy_version").order_by("number"))
+        batches = [row for _, batch in rating_batches(read, revision=revision) for row in batch.to_pylist()]
+        assert {(row["round"], row["revision"]) for row in batches} == wanted
 
 
 def test_what_nobody_answered_anew_keeps_its_old_label_with_the_reason(study: Study) -> None:

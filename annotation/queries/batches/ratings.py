@@ -15,12 +15,12 @@ from annotation.queries.batches.labels import Batches
 from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches, within
 from annotation.queries.batches.words import Column, listed, of_words
 from annotation.queries.binary import read_binary
+from annotation.queries.results import first_revision
 from annotation.queries.telling import Telling
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
 BLIND, CURRENT = range(2)
-REVISIONS = ("blind", "current")
 _SAID = """
     SELECT x.id::bigint, coalesce(x.seconds, -1)::int, (x.memo <> '' OR x.part_memos <> '{{}}')::int
     FROM annotation_annotation x WHERE x.id {}"""
@@ -78,6 +78,7 @@ class _Kept:
         self.tree = published_version(round_.taxonomy_version_id)
         self.only = self.tree.by_key.get(dimension or "")
         self.is_narrowed, self.revision = dimension is not None, revision
+        self.first = first_revision(round_)
         self.dimensions = [each.id for each in self.tree.dimensions]
         positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
         self.positions = np.argsort(np.argsort(positions, kind="stable"))
@@ -130,7 +131,7 @@ class _Kept:
         answers, raters = answers[is_wanted], raters[is_wanted]
         rows = stretch.rows_of(answers["item"])
         blind, current = answers["blind"], answers["current"]
-        has_blind = (blind >= 0) & (self.revision != "current")
+        has_blind = (blind >= 0) & (self.revision in (None, self.first))
         has_current = np.full(len(current), self.revision == "current")
         if self.revision is None:
             has_current = current != blind
@@ -187,7 +188,7 @@ class _Kept:
             "values": self.told.taken(told),
             "memo": _memos(noting, annotations, parts),
             "seconds": pa.array(seconds.astype(np.int32), mask=seconds < 0),
-            "revision": of_words(REVISIONS, revisions),
+            "revision": of_words((self.first, "current"), revisions),
             "taxonomy_version": same(self.telling.version.number),
             "original_values": self.given.taken(told),
             "original_version": same(self.round.taxonomy_version.number),
