@@ -244,7 +244,7 @@ def label_histories(rounds: Sequence[ItemInRound], standing: TaxonomyVersion | N
         links = [f"{', '.join(said.words)} ({_place(each.round)})" for each, _, said in answers]
         last, line, said = answers[-1]
         if standing is not None and label_version(last.round, standing) == standing != last.round.taxonomy_version:
-            links += _moved_on(last.round, standing, key, said.values or ())
+            links += _moved_on(last.round, standing, key, said.values or (), _answered_again(rounds, last.round, code))
         if len(links) > 1:
             found.append(LabelHistory(part_number, line.title, position, code, links))
     return found
@@ -254,14 +254,28 @@ def _place(round_: Round) -> str:
     return f"round {round_.number}, version {round_.taxonomy_version.number}"
 
 
-def _moved_on(round_: Round, standing: TaxonomyVersion, key: str, values: Values) -> list[str]:
+def _answered_again(rounds: Sequence[ItemInRound], since: Round, code: str) -> int | None:
+    """The number of a later worklist in which a rater answered the item, where its answers may be seen."""
+    later = [each for each in rounds if each.round.kind == Round.Kind.RELABEL and each.round.number > since.number]
+    for each in later:
+        if any(rater.code == code and rater.state == Assignment.State.SUBMITTED for rater in each.raters):
+            return each.round.number
+    return None
+
+
+def _moved_on(
+    round_: Round, standing: TaxonomyVersion, key: str, values: Values, answered_again: int | None
+) -> list[str]:
     """What a plan made of an answer: nothing where it reads the same as before."""
     passed = way(round_, standing)
     followed = passed.values(key, values, free=[PENDING]) if passed else None
     if followed is None:
         return []
     if isinstance(followed, Blocked):
-        return [f"{followed.words}; not answered anew"]
+        again = (
+            "not answered anew" if answered_again is None else f"in round {answered_again} no answer to this question"
+        )
+        return [f"{followed.words}; {again}"]
     tree, old = published_version(standing.pk), published_version(round_.taxonomy_version_id)
     words = value_words(tree.by_key[key], followed)
     return [] if words == value_words(old.by_key[key], values) else [f"{', '.join(words)} (version {standing.number})"]

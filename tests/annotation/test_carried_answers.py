@@ -247,6 +247,19 @@ def test_the_answer_of_an_undone_worklist_under_the_same_version_comes_first(stu
     assert "symptom" not in labels(carried(again, "carol", 1))
 
 
+def test_a_plan_run_again_marks_what_its_raters_gave_even_where_no_agreed_label_asks_for_it(study: Study) -> None:
+    answer(study, 1)
+    undone = move_on(study, "item asked raters\n1 kind bob,carol")
+    first = before(carried(undone, "bob", 1), "symptom")
+    given = {"kind": ["fault"], "symptom": ["late-hang"], "fixes": [], "distributed": True, "stage": ["training"]}
+    make.submit(undone, "bob", 1, given)
+    Round.objects.filter(pk=undone.pk).update(state=Round.State.UNDONE)
+    found = carried(make.worklist(study, 2, "item asked raters\n1 kind bob,carol"), "bob", 1)
+    told = before(found, "symptom")
+    assert labels(found) == given and (told.reason, told.values) == ("split", first.values)
+    assert told.words == f"{first.words} In round 2, before its plan was undone, you said Failure › Late hang."
+
+
 def test_an_undone_worklist_under_another_version_counts_no_more(study: Study) -> None:
     answer(study, 1)
     undone = move_on(study, "item asked raters\n1 symptom,stage bob,carol")

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -80,10 +80,10 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
     """The earlier answer of the rater on the item of a worklist, followed into its version `tree`; else None.
 
     The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
-    version. Where the rater has none, they stand in for raters who can't sign in: what all of those gave alike is the
-    answer to begin with. A stand-in with an answer of their own begins with that and sees the others'. What can't be
-    followed is left blank. No query for other rounds, at most eight for a worklist, and those of versions that were
-    not read before in this process.
+    version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
+    what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
+    and sees the others'. What can't be followed is left blank. No query for other rounds, at most eight for a worklist,
+    and those of versions that were not read before in this process.
     """
     round_ = assignment.round
     if assignment.pk is None or round_.kind != Round.Kind.RELABEL:
@@ -91,22 +91,29 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
     places = RoundItem.objects.filter(round=round_, item=assignment.item_id)
     given, stand_ins = places.values_list("asked", "round__made_by__stand_ins").first() or (None, None)
     asked = None if given is None else frozenset((part, key) for part, key in given)
-    earlier = _earlier(assignment, is_stand_in=assignment.rater_id in (stand_ins or ()))
-    submitted = [each for each in earlier if each.state == Assignment.State.SUBMITTED]
+    earlier, firsts = _earlier(assignment, is_stand_in=assignment.rater_id in (stand_ins or ()))
+    every = [*earlier, *firsts.values()]
+    submitted = [each for each in every if each.state == Assignment.State.SUBMITTED]
     orders = _orders(submitted)
     said = _said(submitted, orders)
-    settled = _Settled(earlier, tree, said)
-    answers = [
-        _Answer(each, assignment, tree, said[each.pk], asked, settled, orders.get(each.pk, ())) for each in earlier
-    ]
+    settled = _Settled(every, tree, said)
+    known = {
+        each.pk: _Answer(each, assignment, tree, said[each.pk], asked, settled, orders.get(each.pk, ()))
+        for each in every
+    }
+    answers = [known[each.pk] for each in earlier]
     if not answers:
         return Carried(None, ())
     draft = answers[0].draft if answers[0].is_own else reduce(_alike, [each.draft for each in answers])
-    return Carried(draft, tuple(before for each in answers for before in each.before))
+    first_of = {pk: known[first.pk] for pk, first in firsts.items()}
+    return Carried(draft, tuple(before for each in answers for before in each.marked(first_of.get(each.earlier.pk))))
 
 
-def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
-    """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query."""
+def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignment], dict[int, Assignment]]:
+    """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query.
+
+    By the id of one of an undone worklist also the rater's assignment before it.
+    """
     round_ = assignment.round
     is_over = Q(round__state__in=Round.OVER)
     is_undone = Q(round__state=Round.State.UNDONE, round__taxonomy_version=round_.taxonomy_version_id)
@@ -118,13 +125,20 @@ def _earlier(assignment: Assignment, *, is_stand_in: bool) -> list[Assignment]:
         .annotate(is_matched=Exists(PartMatch.objects.filter(annotation=OuterRef("current"))))
     )
     newest: dict[int, Assignment] = {}
+    standing: dict[int, Assignment] = {}
     for row in sorted(rows, key=lambda each: (each.round.state == Round.State.UNDONE, each.round.number)):
         newest[row.rater_id] = row
+        if row.round.state != Round.State.UNDONE:
+            standing[row.rater_id] = row
+    firsts = {
+        row.pk: standing[rater]
+        for rater, row in newest.items()
+        if row.round.state == Round.State.UNDONE and rater in standing
+    }
     own = newest.pop(assignment.rater_id, None)
     absent = sorted((row for row in newest.values() if is_absent(row.rater)), key=lambda row: str(row.rater))
-    if own is None:
-        return absent
-    return [own, *absent] if is_stand_in else [own]
+    found = absent if own is None else [own, *absent] if is_stand_in else [own]
+    return found, {each.pk: firsts[each.pk] for each in found if each.pk in firsts}
 
 
 def _orders(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
@@ -253,6 +267,28 @@ class _Answer:
             if (before := self._before(number, dimension, part[dimension.key])) is not None
         ]
 
+    def marked(self, first: "_Answer | None") -> list[Before]:
+        """The places of `before`; with the answer before an undone worklist also those that are asked because of it."""
+        here = self.before
+        if first is None:
+            return here
+        places = {(each.part, each.dimension) for each in here}
+        more = [
+            replace(each, words=f"{each.words} {self._when_undone(each)}")
+            for each in first.before
+            if (each.part, each.dimension) not in places
+        ]
+        order = {key: number for number, key in enumerate(self.tree.by_key)}
+        return sorted([*here, *more], key=lambda each: (each.part, order[each.dimension]))
+
+    def _when_undone(self, before: Before) -> str:
+        old = self.old_tree.by_key.get(before.dimension)
+        given = self.parts[before.part - 1]["labels"].get(before.dimension) if before.part <= len(self.parts) else None
+        return self._undone_words(_old_values(old, given) if old else ())
+
+    def _undone_words(self, values: Sequence[OldValue]) -> str:
+        return f"In round {self.earlier.round.number}, before its plan was undone, {self._has_said(values)}."
+
     def _before(self, part: int, dimension: TreeDimension, told: _Told) -> Before | None:
         is_asked = self.asked is None or (part, dimension.key) in self.asked
         reason, words = told.reason, told.words
@@ -264,7 +300,7 @@ class _Answer:
         if not reason:
             reason, words = "again", f"{self._began(values)}; it is asked again."
             if self.earlier.round.state == Round.State.UNDONE:
-                words = f"In round {self.earlier.round.number}, before its plan was undone, {self._has_said(values)}."
+                words = self._undone_words(values)
         return Before(
             part=part,
             dimension=dimension.key,
