@@ -22,6 +22,8 @@ from annotation.queries.plans import listing
 from annotation.queries.plans.ground import ground_of
 from annotation.queries.plans.needs import affected
 from annotation.queries.plans.preview import preview_of
+from annotation.queries.plans.standing import standing_plan
+from annotation.queries.plans.without_value import n_without_value
 
 
 class PlanShape(serializers.Serializer[Any]):
@@ -36,10 +38,20 @@ class PlanShape(serializers.Serializer[Any]):
     dimensions = serializers.ListField(child=serializers.DictField(), help_text="Newly required ones.")
     pending = serializers.DictField(help_text="Labels PENDING by what was answered to the proposal.")
     recheck = serializers.ListField(child=serializers.DictField(), help_text="Redefined categories, chosen or not.")
+    agreed = serializers.DictField(
+        allow_null=True,
+        help_text="Agreed `labels` that the plan takes along, and how many are `unmapped`: they have no value in its "
+        "version without an answer. Null for a plan that an earlier release ran.",
+    )
     worklist = serializers.DictField()
     warnings = serializers.ListField(child=serializers.CharField())
     why_not_run = serializers.CharField(allow_null=True)
     why_not_undo = serializers.CharField(allow_null=True)
+    labels_without_value = serializers.IntegerField(
+        allow_null=True,
+        help_text="Agreed labels that have no value in the plan's version: rows of `labels` with `unmapped`. Null "
+        "unless the study's labels stand by this plan, and for who reads only their own answers.",
+    )
     error = serializers.CharField(allow_null=True, help_text="Why the last run failed.")
 
 
@@ -72,12 +84,13 @@ class RunBody(serializers.Serializer[Any]):
 
 def require_all_answers(seat: Seat) -> None:
     """Raises Forbidden for who reads only their own answers."""
-    if not seat.user.is_staff:
+    if not listing.reads_all(seat):
         seat.require(OWNER, ADJUDICATOR, READER)
 
 
-def plan_answer(plan: Plan) -> dict[str, Any]:
+def plan_answer(plan: Plan, seat: Seat) -> dict[str, Any]:
     """A plan: what it would do now where it was not run yet, else what it did."""
+    is_standing = plan.state == Plan.State.DONE and plan == standing_plan(seat.study)
     told = plan.preview if plan.preview else preview_of(plan).as_document()
     why_not_run, why_not_undo = listing.why_not_run(plan), listing.why_not_undo(plan)
     worklist = plan.worklist
@@ -86,6 +99,7 @@ def plan_answer(plan: Plan) -> dict[str, Any]:
         "number": plan.number,
         "state": plan.state,
         **told,
+        "agreed": told.get("agreed"),
         "worklist": {
             **told["worklist"],
             "round": worklist.number if worklist else None,
@@ -99,6 +113,7 @@ def plan_answer(plan: Plan) -> dict[str, Any]:
         "undone_at": plan.undone_at,
         "why_not_run": why_not_run or None,
         "why_not_undo": why_not_undo or None,
+        "labels_without_value": n_without_value(seat, plan) if is_standing and listing.reads_all(seat) else None,
         "error": plan.error or None,
     }
 
@@ -138,8 +153,9 @@ class Plans(APIView):
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:
         body = body_of(request)
-        plan = actions.preview_plan(seat=seat_of(request, slug), to=body.get("to"), recheck=body.get("recheck"))
-        return Response(plan_answer(plan), status=201)
+        seat = seat_of(request, slug)
+        plan = actions.preview_plan(seat=seat, to=body.get("to"), recheck=body.get("recheck"))
+        return Response(plan_answer(plan, seat), status=201)
 
 
 class OnePlan(APIView):
@@ -151,7 +167,7 @@ class OnePlan(APIView):
     def get(self, request: Request, slug: str, plan_id: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        found = plan_answer(get_plan(seat, plan_id))
+        found = plan_answer(get_plan(seat, plan_id), seat)
         note_results(seat, "plan", REST)
         return Response(found)
 
@@ -212,7 +228,7 @@ class RunPlan(APIView):
             recheck=body.get("recheck"),
             stand_ins=body.get("stand_ins") or (),
         )
-        return Response(plan_answer(plan), status=202)
+        return Response(plan_answer(plan, seat), status=202)
 
 
 class UndoPlan(APIView):
@@ -223,4 +239,4 @@ class UndoPlan(APIView):
     @extend_schema(request=None, responses=PlanShape)
     def post(self, request: Request, slug: str, plan_id: str) -> Response:
         seat = seat_of(request, slug)
-        return Response(plan_answer(actions.undo_plan(seat=seat, plan=get_plan(seat, plan_id))))
+        return Response(plan_answer(actions.undo_plan(seat=seat, plan=get_plan(seat, plan_id)), seat))

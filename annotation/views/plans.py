@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.actions import plans as actions
 from annotation.actions import reading
+from annotation.deciding import value_words
 from annotation.errors import Blind, ConcordError, Conflict, Forbidden
 from annotation.fates import ASKED
 from annotation.forms import PlanForm, explain
@@ -24,7 +25,8 @@ from annotation.queries.plans import listing
 from annotation.queries.plans.ground import ground_of
 from annotation.queries.plans.needs import PAGE, affected, is_absent, items_labelled
 from annotation.queries.plans.preview import preview_of
-from annotation.queries.plans.standing import owned_studies, stands_at, versions_ahead
+from annotation.queries.plans.standing import owned_studies, standing_plan, stands_at, versions_ahead
+from annotation.queries.plans.without_value import without_value
 from annotation.queries.studies import RoundLine, members_of, round_lines
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of, study_page
@@ -32,6 +34,7 @@ from taxonomy.access import get_version
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
+LOST_SHOWN = 200
 HAPPENS = {
     "split": "split",
     "retired": "retired",
@@ -115,6 +118,18 @@ class AffectedLine:
     @property
     def title(self) -> str:
         return self.item.snapshot.title if self.item.snapshot else ""
+
+
+@dataclass(frozen=True)
+class LostLabel:
+    """An agreed label without a value in the newest version, in words."""
+
+    item_id: int
+    item: str
+    part: int
+    title: str
+    value: str
+    why: str
 
 
 @login_required
@@ -222,7 +237,28 @@ def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, A
         "worklist": lines[0] if lines else None,
         "why_not": why_not,
         "is_at_work": found.state in Plan.AT_WORK,
-    }
+    } | _without_value(seat, found, tree)
+
+
+def _without_value(seat: Seat, found: Plan, tree: VersionTree) -> dict[str, Any]:
+    """The labels without a value in the version at which they stand, for those who read all labels."""
+    if found.state != Plan.State.DONE or found != standing_plan(seat.study) or not listing.reads_all(seat):
+        return {}
+    lost = without_value(seat, found)
+    lines = []
+    for each in lost[:LOST_SHOWN]:
+        old = published_version(each.version_id).by_key[each.dimension]
+        lines.append(
+            LostLabel(
+                each.item_id,
+                each.item,
+                each.part,
+                tree.by_key[each.dimension].title,
+                value_words(old, each.values),
+                each.why,
+            )
+        )
+    return {"lost": lines, "n_lost": len(lost), "has_lost": True}
 
 
 def _changes(

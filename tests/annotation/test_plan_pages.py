@@ -8,12 +8,15 @@ from django.test import Client
 
 from accounts.models import User
 from annotation import moving
+from annotation.access import get_item, get_round
 from annotation.actions import plans as actions
 from annotation.actions import rounds
+from annotation.actions.resolving import resolve
 from annotation.models import Plan, Round, Study
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -194,6 +197,37 @@ def test_a_plan_that_was_run_says_what_it_did_and_links_its_worklist(study: Stud
     assert "The labels stand at version 2: 4 followed by themselves, 1 item went to a worklist." in text
     assert 'href="/studies/study/rounds/2/"' in response.content.decode()
     assert "acme/rocket#2" in words(visitor("rea").get(HERE + "1/items/"))
+
+
+def test_labels_without_a_value_are_counted_before_a_plan_runs_and_listed_until_none_is_left(study: Study) -> None:
+    """Item 4 is rated hang by one of two and agreed to be slow: an item of the worklist, and no agreed label of it."""
+    more = make.rate(make.open_round(study, 2, first=4, taxonomy_version=1), "item bob carol\n4 hang slow\n5 hang hang")
+    seat = make.seat(study, "ada")
+    decide = {"part": 1, "dimension": "symptom", "rationale": "so"}
+    resolve(seat=seat, round_=more, item=get_item(seat, "acme/rocket#4"), values=["slow"], **decide)
+    preview(study)
+    olga, script = visitor("olga"), Script("olga")
+    assert "2 of 5 agreed labels need an answer" in words(olga.get(HERE + "1/"))
+    run(study)
+    (plan,) = script.send("GET", "studies/study/plans/").json()["results"]
+    told = script.send("GET", f"studies/study/plans/{plan['id']}/").json()
+    assert (told["agreed"], told["labels_without_value"]) == ({"labels": 5, "unmapped": 2}, 2)
+    assert told["worklist"]["items"] == 3
+    worklist = get_round(make.owner_seat(study), 3)
+    for name in ("bob", "carol"):
+        make.submit(worklist, name, 2, {"symptom": ["early-hang"]})
+        make.submit(worklist, name, 5, {"symptom": ["early-hang" if name == "bob" else "late-hang"]})
+    make.submit(worklist, "bob", 4, {"symptom": ["late-hang"]})
+    text = words(olga.get(HERE + "1/"))
+    assert "Labels without a value in version 2 1" in text
+    assert "acme/rocket#5 Symptom Hang split in version 2 into early-hang, late-hang" in text
+    assert "1 agreed label has no value in version 2" in words(olga.get("/studies/study/"))
+    close = olga.get("/studies/study/rounds/3/").content.decode()
+    assert "1 label has no value in version 2" in close
+    assert "Labels without a value" not in words(visitor("bob").get(HERE + "1/"))
+    resolve(seat=seat, round_=get_round(seat, 3), item=get_item(seat, "acme/rocket#5"), values=["late-hang"], **decide)
+    assert "Labels without a value in version 2 Every agreed label has one." in words(olga.get(HERE + "1/"))
+    assert "no value" not in words(olga.get("/studies/study/"))
 
 
 def test_undoing_is_offered_until_the_next_round_opens_and_then_the_reason_stands_there(study: Study) -> None:

@@ -2,6 +2,7 @@
 
 from django.db.models import QuerySet
 
+from annotation.access import ADJUDICATOR, OWNER, READER, Seat
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, Study
 from annotation.queries.plans.needs import PAGE
 
@@ -10,6 +11,11 @@ def plans(study: Study) -> QuerySet[Plan]:
     """All plans of a study, the newest first, with their versions and people."""
     rows = Plan.objects.filter(study=study).order_by("-number")
     return rows.select_related("from_version", "to_version", "worklist", "created_by", "run_by", "undone_by")
+
+
+def reads_all(seat: Seat) -> bool:
+    """Whether somebody reads more than their own answers."""
+    return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR, READER)
 
 
 def plan_of(round_: Round) -> Plan | None:
