@@ -108,6 +108,7 @@ class Origin:
     raters: tuple[str, ...]
     values: Values
     label: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)

@@ -123,12 +123,15 @@ class Chunk:
                 continue
             read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
             read_of[member.pk] = read
+            place = (self.label, key, rater)
             answer = NewAnswer(
                 item,
                 member,
                 read,
                 answers_digest([part.values for part in read.parts]),
                 standing.get((item.pk, member.pk)),
+                is_beside=place in self.sheet.beside,
+                is_unblinded=place in self.sheet.never_blind,
             )
             self._judge(answer, rows)
         return list(read_of.values())

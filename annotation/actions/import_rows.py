@@ -48,6 +48,10 @@ class NewAnswer:
     assignment: Assignment | None = None
     is_later: bool = False
     """Given after discussion: the blind answer stays."""
+    is_beside: bool = False
+    """Given by a third or a model rater, who holds no place of the item."""
+    is_unblinded: bool = False
+    """By a third rater who could read the answers before."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class _Place:
     is_blind: bool
     slot: int | None = None
     position: int = 0
+    is_unblinded: bool = False
 
 
 _VALUES = ("category_id", "proposal_id", "boolean", "number", "text")
@@ -92,6 +97,7 @@ class RoundWriter:
     _slots: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     _places: dict[int, RoundItem] = field(default_factory=dict)
     _raters: dict[int, RoundRater] = field(default_factory=dict)
+    _of_round: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
@@ -131,7 +137,7 @@ class RoundWriter:
         """Gives every item a place in the round, and a slot more for each new rater of it."""
         n_new: dict[int, int] = defaultdict(int)
         for answer in answers:
-            if not _holds_a_slot(answer):
+            if _takes_a_slot(answer):
                 n_new[answer.item.pk] += 1
         standing = {
             row.item_id: row for row in RoundItem.objects.filter(round=self.round_, item__in=[i.pk for i in items])
@@ -159,20 +165,23 @@ class RoundWriter:
         for answer in answers:
             row = self._rater(answer.rater)
             assignment = answer.assignment
-            is_blind = answer.rater.pk not in never_blind and not answer.is_later
-            if not _holds_a_slot(answer):
+            is_blind = answer.rater.pk not in never_blind and not answer.is_later and not answer.is_unblinded
+            slot = None
+            if _takes_a_slot(answer):
                 self._slots[answer.item.pk] += 1
+                slot = self._slots[answer.item.pk]
+            if slot is not None or answer.rater.is_machine:
+                self._of_round.add(answer.rater.pk)
             if assignment is None:
                 row.n_assigned += 1
                 row.n_finished += 1
-                place = _Place(next(numbers), is_blind, slot=self._slots[answer.item.pk], position=row.n_assigned)
-                found.append(place)
+                found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, answer.is_unblinded))
                 continue
             if assignment.state not in Assignment.FINISHED:
                 is_back = assignment.state == Assignment.State.WITHDRAWN
                 row.n_assigned += is_back
                 row.n_finished += 1
-                assignment.slot = self._slots[answer.item.pk] if is_back else assignment.slot
+                assignment.slot = slot if is_back else assignment.slot
                 assignment.state = Assignment.State.SUBMITTED
                 assignment.lease_until = None
                 assignment.save(update_fields=["slot", "state", "lease_until"])
@@ -199,10 +208,11 @@ class RoundWriter:
         )
         copy(
             "annotation_assignment",
-            ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id"],
+            ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id",
+             "unblinded"],
             (
                 (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot, "submitted",
-                 place.position, number, number if place.is_blind else None)
+                 place.position, number, number if place.is_blind else None, place.is_unblinded)
                 for number, place, answer in zip(annotations, places, answers, strict=True)
                 if answer.assignment is None
             ),
@@ -302,9 +312,9 @@ class RoundWriter:
         self.n_decided += len(decisions) - n_blank
 
     def finish(self) -> None:
-        """Writes how much each rater was given and has done."""
+        """Writes how much each rater was given and has done; who was asked as a third rater alone is none of these."""
         rows = list(self._raters.values())
-        RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.n_assigned])
+        RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.rater_id in self._of_round])
         there = [row for row in rows if row.pk is not None]
         RoundRater.objects.bulk_update(there, ["n_assigned", "n_finished", "unblinded"])
         if there:  # as the database does where an assignment comes to point to an answer
@@ -313,6 +323,7 @@ class RoundWriter:
                 cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.pk] * len(raters), raters])
 
 
-def _holds_a_slot(answer: NewAnswer) -> bool:
-    """Whether the rater was given the item before and has it still."""
-    return answer.assignment is not None and answer.assignment.state != Assignment.State.WITHDRAWN
+def _takes_a_slot(answer: NewAnswer) -> bool:
+    """Whether the item needs a slot more: not where the rater was given it before and has it still, or holds none."""
+    is_there = answer.assignment is not None and answer.assignment.state != Assignment.State.WITHDRAWN
+    return not is_there and not answer.is_beside

@@ -18,6 +18,7 @@ from annotation.actions.attributes import keep_attributes
 from annotation.actions.import_chunks import Chunk
 from annotation.actions.import_rows import RoundWriter
 from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
+from annotation.actions.machines import LONGEST
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
@@ -38,6 +39,7 @@ from annotation.queries.imports import (
 from annotation.queries.planner import TABLES, tell_planner
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader
+from annotation.sheets.gathering import MODEL
 from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
 from annotation.sheets.questions import BLANKS, DUPLICATES, Question, scales
 from annotation.sheets.rounds import is_trial, number_rounds
@@ -48,6 +50,11 @@ from taxonomy.queries import newest_published, published_version
 Progress = Callable[[int, int], None]
 """Told how many answers of how many items are stored."""
 CODE = re.compile(r"R[1-9]\d{0,4}")
+APART: Mapping[str, str] = {
+    Round.Kind.RELABEL: "a relabeling round, which only a migration makes",
+    Round.Kind.SCREENING: "a screening round, which has questions of its own",
+}
+"""Kinds of rounds of a file whose ratings no import takes, and why."""
 
 
 @dataclass(frozen=True)
@@ -418,6 +425,7 @@ class _Import:
         found = members_by_name(self.study)
         missing = [rater for rater in self.sheet.raters if rater not in found]
         users = self._accounts(missing)
+        models = {rater for (_, _, rater), role in self.sheet.beside.items() if role == MODEL}
         taken = {member.code for member in found.values() if member.code}
         wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
         number = 1
@@ -425,6 +433,9 @@ class _Import:
             member = found.get(rater) or Membership(
                 study=self.study, user=users.get(rater), name="" if rater in users else spelling, roles=[]
             )
+            if member.pk is None and rater in models:
+                member.user, member.name = None, spelling
+                member.kind, member.machine_name = Membership.Kind.MACHINE, spelling[: LONGEST["name"]]
             if not member.code:
                 member.code = rater.upper() if rater.upper() in wanted else ""
                 while not member.code:
@@ -512,15 +523,19 @@ class _Import:
         found = Round.objects.select_for_update().filter(study=self.study, number=number).first()
         if found is not None:
             return found, False  # Locked: its raters wait, so that nobody's place or count is lost.
-        per_item = Counter(item for each, item, _ in self.sheet.answers if each == label)
+        planned = [place for place in self.sheet.answers if place not in self.sheet.beside]
+        per_item = Counter(item for each, item, _ in planned if each == label)
         most = max(per_item.values(), default=1)
         now = timezone.now()
         name = self.sheet.round_labels.get(label, label)
+        kind = Round.Kind.PILOT if is_trial(name) else Round.Kind.MAIN
+        if self.sheet.round_kinds.get(label) in (Round.Kind.PILOT, Round.Kind.MAIN):
+            kind = Round.Kind(self.sheet.round_kinds[label])
         made = Round.objects.create(
             study=self.study,
             number=number,
             label=name,
-            kind=Round.Kind.PILOT if is_trial(name) else Round.Kind.MAIN,
+            kind=kind,
             taxonomy_version=self._version_of(label),
             raters_per_item=most,
             double_share=sum(n == most for n in per_item.values()) / len(per_item) if per_item and most > 1 else 1.0,
@@ -541,6 +556,9 @@ class _Import:
     def _import_round(self, label: str, number: int) -> bool:
         """Whether the round is to stay: a new one of which everything was refused is not."""
         round_, is_new = self._round(label, number)
+        if is_new:
+            self._refuse_apart(label, number)
+        self._refuse_other_kinds(label)
         keys = [item for each, item in self.sheet.part_labels if each == label and item in self.sheet.items]
         if round_.state == Round.State.DRAFT:
             for key in keys:
@@ -585,6 +603,29 @@ class _Import:
             self._move_on(round_, is_new)
         self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(keys)))
         return True
+
+    def _refuse_apart(self, label: str, number: int) -> None:
+        """Refuses the ratings of a round that no import makes; what was agreed there can be imported."""
+        why = APART.get(self.sheet.round_kinds.get(label, ""))
+        for place in [place for place in self.sheet.answers if place[0] == label] if why else ():
+            for row in (*self.sheet.answers.pop(place), *self.sheet.later.pop(place, ())):
+                self.sheet.refuse(row, f"Round {number} of the file is {why}. Import its agreed labels instead.")
+            self.answers.pop(place[:2], None)
+            self.later.pop(place[:2], None)
+
+    def _refuse_other_kinds(self, label: str) -> None:
+        """Refuses what a file has as a person's in the name of a model rater of the study, and the other way round."""
+        for place, role in self.sheet.beside.items():
+            if place[0] != label or place not in self.sheet.answers:
+                continue
+            member = self.members[place[2]]
+            if member.is_machine == (role == MODEL):
+                continue
+            here, there = ("a model rater", "a person") if member.is_machine else ("a person", "a model rater")
+            for row in self.sheet.answers[place]:
+                self.sheet.refuse(row, f"{member} is {here} in this study and {there} in the file.")
+            for rows in (self.answers, self.later):
+                rows[place[:2]] = [each for each in rows.get(place[:2], ()) if each[0] != place[2]]
 
     def _raters_of(self, label: str, keys: Sequence[str]) -> list[Membership]:
         return list(

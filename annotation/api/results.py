@@ -302,6 +302,7 @@ class ResolutionShape(serializers.Serializer[Any]):
     reported_as = serializers.CharField()
     meeting = MeetingShape(allow_null=True)
     rationale = serializers.CharField()
+    decider = serializers.ChoiceField(results.DECIDERS, help_text="A rule of the study, a person, or an import.")
     decided_by = serializers.CharField()
     decided_at = serializers.DateTimeField()
 
@@ -451,6 +452,7 @@ def resolution_answers(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "reported_as": told[row.pk],
             "meeting": meeting_answer(meetings[row.pk]) if row.pk in meetings else None,
             "rationale": row.rationale,
+            "decider": results.decider_of(row),
             "decided_by": row.decided_by.told_name if row.decided_by else "",
             "decided_at": row.created_at,
         }

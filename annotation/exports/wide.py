@@ -16,9 +16,10 @@ PLACE: Mapping[str, pa.DataType] = {
     "part": pa.int32(),
     "round": pa.int32(),
     "round_label": REPEATED,
+    "round_kind": REPEATED,
     "taxonomy_version": pa.int32(),
 }
-RATED = ("item", "part", "round", "round_label", "rater")
+RATED = ("item", "part", "round", "round_label", "round_kind", "rater", "role")
 NOTED = ("memo", "seconds", "revision", "taxonomy_version")
 TAKEN = frozenset({*PLACE, *COLUMNS["ratings"]})
 KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
@@ -66,7 +67,8 @@ def _labels(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
         newest = np.zeros(n, dtype=np.int32)
         np.maximum.at(newest, rows, batch[name].to_numpy())
         columns[name] = pa.array(newest)
-    columns["round_label"] = _label(batch, rows, columns["round"])
+    for name in ("round_label", "round_kind"):
+        columns[name] = _of_newest(name, batch, rows, columns["round"])
     columns = {name: columns[name] for name in PLACE}
     methods: dict[str, Any] = {}
     for key, kind, mine in _apart(batch, dimensions):
@@ -106,13 +108,13 @@ def _apart(batch: pa.RecordBatch, dimensions: Dimensions) -> Iterator[tuple[str,
         yield key, kind, mine
 
 
-def _label(batch: pa.RecordBatch, rows: np.ndarray, newest: pa.Array) -> pa.DictionaryArray:
-    """Of each wide row the label of its newest round."""
-    labels, n = batch["round_label"], len(newest)
+def _of_newest(name: str, batch: pa.RecordBatch, rows: np.ndarray, newest: pa.Array) -> pa.DictionaryArray:
+    """Of each wide row what a column has for its newest round."""
+    words, n = batch[name], len(newest)
     indices = np.zeros(n, dtype=np.int32)
     is_newest = batch["round"].to_numpy() == newest.to_numpy()[rows]
-    indices[rows[is_newest]] = labels.indices.to_numpy()[is_newest]
-    return pa.DictionaryArray.from_arrays(pa.array(indices), labels.dictionary)
+    indices[rows[is_newest]] = words.indices.to_numpy()[is_newest]
+    return pa.DictionaryArray.from_arrays(pa.array(indices), words.dictionary)
 
 
 def _at(column: Any, mine: np.ndarray, rows: np.ndarray, n: int) -> pa.Array:

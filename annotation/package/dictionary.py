@@ -340,6 +340,13 @@ def _resolutions(dimension: Column) -> Table:
             Column("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
             Column("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
             Column("rationale", "string", "Why."),
+            Column(
+                "decider",
+                "string",
+                "Who decided: a rule of the study, a person, or an import.",
+                _words("rule", "person", "import"),
+                is_required=True,
+            ),
             Column("decided_by", "string", "A rater's code, or what stands for somebody else."),
             Column("decided_at", "datetime", "When."),
             Column("no_part", "boolean", "The part was resolved as one that does not exist, on every dimension."),

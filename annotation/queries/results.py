@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 
 from annotation.access import Seat
 from annotation.consensus import Values, Verdict
-from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from annotation.queries.plans.standing import label_version
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import (
@@ -42,6 +42,7 @@ class LabelRow:
     part: int
     round: int
     round_label: str
+    round_kind: str
     dimension: str
     values: list[str | bool | float] | None
     method: str
@@ -55,13 +56,18 @@ class LabelRow:
 
 @dataclass(frozen=True)
 class RatingRow:
-    """What one rater gave on one dimension of a part; `revision` is blind (first in a worklist) or current."""
+    """What one rater gave on one dimension of a part; `revision` is blind (first in a worklist) or current.
+
+    `role` is one of ROLES.
+    """
 
     item: str
     part: int
     round: int
     round_label: str
+    round_kind: str
     rater: str
+    role: str
     dimension: str
     values: list[str | bool | float] | None
     memo: str
@@ -89,9 +95,29 @@ class ResolutionRow:
     meeting_held_on: str | None
     meeting_participants: list[str]
     rationale: str
+    decider: str
     decided_by: str
     decided_at: datetime
     no_part: bool
+
+
+ROLES = RATER, THIRD, RELABEL, MODEL = ("rater", "third", "relabel", "model")
+"""Whoever holds a place of the item, in a relabeling round, too; people and model raters who answered beside it."""
+DECIDERS = RULE, PERSON, IMPORT = ("rule", "person", "import")
+
+
+def role_of(round_: Round, slot: int | None, kind: str) -> str:
+    """In which role an answer was given: agreement counts those of the role `rater` alone."""
+    if slot is None:
+        return THIRD if kind == Membership.Kind.PERSON else MODEL
+    return RELABEL if round_.kind == Round.Kind.RELABEL else RATER
+
+
+def decider_of(made: Resolution) -> str:
+    """Whether a rule of the study decided, or a person, or the decision came with an import."""
+    if made.method == Resolution.Method.IMPORTED:
+        return IMPORT
+    return PERSON if made.decided_by_id else RULE
 
 
 def labels(
@@ -137,6 +163,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
                 part=verdict.part,
                 round=origin.round if origin else round_.number,
                 round_label=origin.label if origin else round_.label,
+                round_kind=origin.kind if origin else round_.kind,
                 dimension=verdict.dimension,
                 values=None if isinstance(found, str) else list(found),
                 method=verdict.method or "",
@@ -266,11 +293,15 @@ def ratings(
             )
             if own is not None and (not own_round_ids or round_.pk in own_round_ids):
                 given = given.filter(rater__user=own.user)
-            by_item: dict[int, list[tuple[str, int | None, int]]] = {}
-            for item_id, code, blind, current in given.values_list("item_id", "rater__code", "blind_id", "current_id"):
+            by_item: dict[int, list[tuple[str, str, int | None, int]]] = {}
+            for item_id, code, slot, kind, blind, current in given.values_list(
+                "item_id", "rater__code", "slot", "rater__kind", "blind_id", "current_id"
+            ):
                 assert current is not None
-                by_item.setdefault(item_id, []).append((code or "", blind, current))
-            wanted = {pk for answers in by_item.values() for answer in answers for pk in answer[1:] if pk is not None}
+                by_item.setdefault(item_id, []).append((code or "", role_of(round_, slot, kind), blind, current))
+            wanted = {
+                pk for answers in by_item.values() for *_, blind, current in answers for pk in (blind, current) if pk
+            }
             said = _said(wanted)
             values = read_values(tree, list(wanted))
             for place in chunk:
@@ -280,7 +311,9 @@ def ratings(
                         part=part,
                         round=round_.number,
                         round_label=round_.label,
+                        round_kind=round_.kind,
                         rater=code,
+                        role=role,
                         dimension=key,
                         values=None if isinstance(told, str) else list(told),
                         memo=memo,
@@ -291,7 +324,7 @@ def ratings(
                         original_version=own_version.number,
                         unmapped=told if isinstance(told, str) else None,
                     )
-                    for code, blind, current in sorted(
+                    for code, role, blind, current in sorted(
                         by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
                     )
                     for name, annotation in _revisions(round_, blind, current, revision)
@@ -451,6 +484,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     meeting_held_on=met.held_on.isoformat() if met else None,
                     meeting_participants=list(met.participants) if met else [],
                     rationale=row.rationale,
+                    decider=decider_of(row),
                     decided_by=row.decided_by.told_name if row.decided_by else "",
                     decided_at=row.created_at,
                     no_part=row.no_part,

@@ -14,7 +14,9 @@ OWN = {
     "part": "part",
     "round": "round",
     "round_label": "round_label",
+    "round_kind": "round_kind",
     "rater": "rater",
+    "role": "role",
     "dimension": "dimension",
     "values": "value",
     "memo": "memo",
@@ -23,6 +25,8 @@ OWN = {
     "taxonomy_version": "version",
 }
 """Columns of files of Concord (ratings and labels, long and wide), and what they hold."""
+LATER = ("round_kind", "role")
+"""Columns that older wide files lack, so that one of these names alone is a dimension there."""
 OWN_FINAL = "final"
 NAMES = {"part": ("part", "unit")}
 POSITION = re.compile(r"#([1-9]\d{0,3})")
@@ -34,8 +38,8 @@ class SheetRow:
     """A row with a name for everything; `values` are pairs of dimension and text, as they were typed.
 
     `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
-    answers. `sheet` is its sheet's name where there are several. Files of Concord also have the label of the round, the
-    revision (blind or current), and the number of the taxonomy version.
+    answers. `sheet` is its sheet's name where there are several. Files of Concord also have label and kind of the
+    round, the role of the rater, the revision (blind or current), and the number of the taxonomy version.
     """
 
     line: int
@@ -50,6 +54,8 @@ class SheetRow:
     attributes: tuple[tuple[str, str], ...] = ()
     is_list: bool = False
     round_label: str | None = None
+    round_kind: str = ""
+    role: str = ""
     revision: str = ""
     version: str = ""
 
@@ -101,6 +107,8 @@ class Layout:
             ),
             is_list=self.is_list,
             round_label=cell("round_label") if self.is_own else None,
+            round_kind=cell("round_kind"),
+            role=cell("role"),
             revision=cell("revision"),
             version=cell("version"),
         )
@@ -118,7 +126,8 @@ def own_roles(columns: Sequence[str]) -> list[str]:
         return [OWN.get(name, "") for name in columns]
     answers = {name for name in columns if f"{name}.method" in named}
     if {"rater", "revision"} <= named:
-        answers = {name for name in columns if name not in OWN}
+        known = OWN.keys() if named.issuperset(LATER) else OWN.keys() - set(LATER)
+        answers = {name for name in columns if name not in known}
     return ["answer" if name in answers else OWN.get(name, "") for name in columns] if answers else []
 
 

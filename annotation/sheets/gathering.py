@@ -15,6 +15,8 @@ IDENTIFIER_MAX = 500
 RATER_MAX = 150
 ROUND_LABEL_MAX = 200
 EXCERPT_MAX = 200
+BESIDE = THIRD, MODEL = ("third", "model")
+"""Roles of those who hold no place of the item, as files of Concord name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,14 @@ class Gathered:
     """What raters changed after discussion, where a file of Concord has it beside their blind answers."""
     unblinded: set[tuple[str, str]] = field(default_factory=set)
     """Round and rater of whom a file of Concord has no blind answer."""
+    beside: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    """The answers that a file of Concord says were given beside the planned raters: by a third or a model rater."""
+    never_blind: set[tuple[str, str, str]] = field(default_factory=set)
+    """Those of them of which the file has no blind answer."""
     round_labels: dict[str, str] = field(default_factory=dict)
     """What a file of Concord says its rounds are called, and under which version they were labeled, by number."""
     versions: dict[str, int] = field(default_factory=dict)
+    round_kinds: dict[str, str] = field(default_factory=dict)
     named: dict[str, ItemName] = field(default_factory=dict)
     """Items that have attributes, those without answers too."""
     _told: set[tuple[str, str, str]] = field(default_factory=set)
@@ -153,9 +160,11 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         is_final = bool(final) and rater == final
         if row.round_label is not None:
             sheet.round_labels[round_] = row.round_label
+        if row.round_kind:
+            sheet.round_kinds[round_] = row.round_kind.casefold()
         if number := whole(row.version):
             sheet.versions[round_] = number
-        revision = row.revision.casefold()
+        revision, role = row.revision.casefold(), row.role.casefold()
         row = _lighter(row, round_, item, rater, part, kept, with_blanks=is_final)
         if is_final:
             sheet.finals.setdefault((round_, item), []).append(row)
@@ -163,6 +172,8 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
             sheet.raters.setdefault(rater, row.rater)
             answers = sheet.later if revision == "current" else sheet.answers
             answers.setdefault((round_, item, rater), []).append(row)
+            if role in BESIDE:
+                sheet.beside[round_, item, rater] = role
     _place_later(sheet)
     if "" in sheet.rounds and len(sheet.rounds) > 1:
         _refuse_without_round(sheet)
@@ -171,10 +182,12 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
 
 def _place_later(sheet: Gathered) -> None:
     """A rater without any blind answer in a round was not blind there; what they gave is their answer."""
-    blind = {(round_, rater) for round_, _, rater in sheet.answers}
+    blind = {(place[0], place[2]) for place in sheet.answers if place not in sheet.beside}
     for place in [place for place in sheet.later if place not in sheet.answers]:
         sheet.answers[place] = sheet.later.pop(place)
-        if (place[0], place[2]) not in blind:
+        if place in sheet.beside:
+            sheet.never_blind.add(place)
+        elif (place[0], place[2]) not in blind:
             sheet.unblinded.add((place[0], place[2]))
 
 

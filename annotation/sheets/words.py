@@ -20,6 +20,8 @@ ROLE_WORDS = {
     "memo": "memo",
     "attribute": "attribute of the item",
     "round_label": "the label of the round",
+    "round_kind": "the kind of the round",
+    "role": "the role of the rater",
     "revision": "blind or current",
     "version": "the taxonomy version",
 }

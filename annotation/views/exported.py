@@ -24,6 +24,7 @@ FILES = {
             "part": "1 … where an issue holds several",
             "round": "the round it was agreed in",
             "round_label": "what the sheet that it came from calls that round",
+            "round_kind": "pilot, main, screening or relabel",
             "dimension": "key",
             "values": "keys of categories, true or false, a number, a text",
             "method": "unanimous or single: planned raters, blind; else what it rests on: third_rater, majority, "
@@ -45,7 +46,10 @@ FILES = {
             "part": "1 …",
             "round": "number",
             "round_label": "as above",
+            "round_kind": "as above",
             "rater": "code: R1, R2 …",
+            "role": "rater: one of the item’s planned raters, whom agreement compares; third: a third rater; relabel: "
+            "one who relabeled; model: a model rater",
             "dimension": "key",
             "values": "as above; PENDING where a category was proposed",
             "memo": "what the rater noted",
@@ -74,7 +78,8 @@ FILES = {
             "meeting_held_on": "day of the meeting that was stated; none: no meeting",
             "meeting_participants": "who took part in it, as stated; raters by code",
             "rationale": "why",
-            "decided_by": "user name",
+            "decider": "rule, person or import",
+            "decided_by": "user name; empty where a rule decided",
             "decided_at": "when",
             "no_part": "true: the part was resolved as one that does not exist, on every dimension",
         },

@@ -55,7 +55,8 @@ class _Templates:
     def forget(self) -> None:
         self.part: list[int] = []
         self.number: list[int] = []
-        self.label, self.dimension, self.values, self.method = Column(), Column(), Column(), Column()
+        self.label, self.kind = Column(), Column()
+        self.dimension, self.values, self.method = Column(), Column(), Column()
         self.version: list[int] = []
         self.raters = Column()
         self.original_values = Column()
@@ -89,6 +90,7 @@ class _Templates:
         self.part.append(row.part)
         self.number.append(row.round)
         self.label.add(row.round_label)
+        self.kind.add(row.round_kind)
         self.dimension.add(row.dimension)
         self.values.add(None if is_own else listed(row.values))
         self.method.add(row.method)
@@ -147,6 +149,7 @@ def _batch(
         "part": pa.array(parts, pa.int32()),
         "round": ints(templates.number, pa.int32()),
         "round_label": templates.label.taken(at),
+        "round_kind": templates.kind.taken(at),
         "dimension": templates.dimension.taken(at),
         "values": values,
         "method": templates.method.taken(at),

@@ -15,7 +15,7 @@ from annotation.queries.batches.labels import Batches
 from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches, within
 from annotation.queries.batches.words import Column, listed, of_words
 from annotation.queries.binary import read_binary
-from annotation.queries.results import first_revision
+from annotation.queries.results import MODEL, RATER, RELABEL, ROLES, THIRD, first_revision
 from annotation.queries.telling import Telling
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -94,9 +94,11 @@ class _Kept:
         """The rows of a stretch of the round."""
         if max(len(self.known), len(self.values.words)) > KEPT_MOST:
             self._forget()
-        annotations, rows, raters, revisions = self._listed(stretch, without)
+        annotations, rows, raters, roles, revisions = self._listed(stretch, without)
         order = np.argsort(annotations)
-        annotations, rows, raters, revisions = (each[order] for each in (annotations, rows, raters, revisions))
+        annotations, rows, raters, roles, revisions = (
+            each[order] for each in (annotations, rows, raters, roles, revisions)
+        )
 
         ratings = stretch.ratings(self.values, self.dimensions, has_free=self.has_free)
         if self.is_narrowed:
@@ -119,10 +121,10 @@ class _Kept:
         among = ((rows[at] << 13 | parts) << 9 | self.positions[dimensions]) << 14 | raters[at]
         order = np.argsort(among << 1 | revisions[at])
         at, parts, told = at[order], parts[order], told[order]
-        return self._batch(stretch, annotations[at], rows[at], raters[at], revisions[at], parts, told)
+        return self._batch(stretch, annotations[at], rows[at], raters[at], roles[at], revisions[at], parts, told)
 
     def _listed(self, stretch: Stretch, without: Collection[int]) -> tuple[np.ndarray, ...]:
-        """The annotations whose ratings are listed: of which row, by whom, blind or current."""
+        """The annotations whose ratings are listed: of which row, by whom, in which role, blind or current."""
         answers = stretch.answers()
         raters = self.raters.places_of(answers["rater"])
         is_wanted = (answers["current"] >= 0) & self.chosen[raters]
@@ -130,6 +132,7 @@ class _Kept:
             is_wanted &= ~np.isin(answers["item"], np.array(sorted(without), dtype=np.int64))
         answers, raters = answers[is_wanted], raters[is_wanted]
         rows = stretch.rows_of(answers["item"])
+        roles = self._roles(answers["slot"], raters)
         blind, current = answers["blind"], answers["current"]
         has_blind = (blind >= 0) & (self.revision in (None, self.first))
         has_current = np.full(len(current), self.revision == "current")
@@ -139,8 +142,15 @@ class _Kept:
             np.concatenate([blind[has_blind], current[has_current]]),
             np.concatenate([rows[has_blind], rows[has_current]]),
             np.concatenate([raters[has_blind], raters[has_current]]),
+            np.concatenate([roles[has_blind], roles[has_current]]),
             np.concatenate([np.full(has_blind.sum(), BLIND), np.full(has_current.sum(), CURRENT)]),
         )
+
+    def _roles(self, slots: np.ndarray, raters: np.ndarray) -> np.ndarray:
+        """Of each answer the place of its role among ROLES, as `results.role_of` has it."""
+        holding = RELABEL if self.round.kind == Round.Kind.RELABEL else RATER
+        beside = np.where(self.raters.is_person[raters], ROLES.index(THIRD), ROLES.index(MODEL))
+        return np.where(slots >= 0, ROLES.index(holding), beside)
 
     def _told(self, tokens: np.ndarray) -> int:
         """What a set of values on a dimension is in terms of the version; told where it is met for the first time."""
@@ -163,6 +173,7 @@ class _Kept:
         annotations: np.ndarray,
         rows: np.ndarray,
         raters: np.ndarray,
+        roles: np.ndarray,
         revisions: np.ndarray,
         parts: np.ndarray,
         told: np.ndarray,
@@ -183,7 +194,9 @@ class _Kept:
             "part": pa.array(parts.astype(np.int32)),
             "round": same(self.round.number),
             "round_label": of_words([self.round.label], np.zeros(n, dtype=np.int64)),
+            "round_kind": of_words([self.round.kind], np.zeros(n, dtype=np.int64)),
             "rater": of_words(self.raters.codes, raters),
+            "role": of_words(ROLES, roles),
             "dimension": self.keys.taken(told),
             "values": self.told.taken(told),
             "memo": _memos(noting, annotations, parts),

@@ -112,6 +112,7 @@ def _carried(round_: Round, route: Route | None, tree: VersionTree, verdict: Ver
         raters=tuple(rating.rater for rating in verdict.ratings if rating.values is not None),
         values=verdict.values or (),
         label=round_.label,
+        kind=round_.kind,
     )
     ratings = _followed_ratings(route, tree, verdict)
     decision = verdict.decision and replace(verdict.decision, values=values or ())
