@@ -174,6 +174,15 @@ class ConfusedPairShape(ConfusedShape):
     undefined = serializers.CharField(allow_null=True, help_text="Why there is no gain.")
 
 
+class CoverageShape(serializers.Serializer[Any]):
+    """How many items of the rounds are compared at all; training items are none of them."""
+
+    items = serializers.IntegerField(help_text="Each counted once over the rounds.")
+    labeled = serializers.IntegerField(help_text="By a rater at least.")
+    double = serializers.IntegerField(help_text="By two raters at least in one round.")
+    planned_for_one = serializers.IntegerField(help_text="Planned for one rater in every round; a sheet has no plan.")
+
+
 class AgreementShape(serializers.Serializer[Any]):
     """Agreement on one dimension."""
 
@@ -187,6 +196,7 @@ class AgreementShape(serializers.Serializer[Any]):
     raters = serializers.IntegerField()
     ratings = serializers.IntegerField()
     left_out = serializers.IntegerField()
+    coverage = CoverageShape()
     categories = serializers.IntegerField()
     coefficients = CoefficientShape(many=True)
     by_category = CategoryAgreementShape(many=True)

@@ -40,6 +40,7 @@ CI_METHODS = {
     "several rounds being one cluster",
 }
 WAYS = {
+    "planned_for_one": "only one rater was planned for the item",
     "meeting": "discussed in meetings, as reported in Concord",
     "discussion": "discussed in writing",
     "adjudicator": "by the adjudicator",

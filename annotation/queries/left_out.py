@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection
 
+from annotation.queries.coverage import planned_for_one
 from annotation.queries.patterns import (
     HAS_PART,
     PatternRow,
@@ -21,6 +22,7 @@ from taxonomy.tree import TreeDimension, VersionTree
 
 BECAUSE = {
     "one_sided": "only one label counts there",
+    "planned_for_one": "planned for one rater",
     "skipped": "the other rater skipped it",
     "not_asked": "it did not apply for the other rater",
     "other_raters": "rated by others than these two",
@@ -124,4 +126,9 @@ def _why_alone(
         asked = was_asked(tree, dimension, params)
         there = f"x.skip_reason = '' AND b.rater_id <> ALL(u.raters) AND {HAS_PART}"
         found += f" WHEN cardinality(u.raters) < 2 AND EXISTS ({others} AND {there} AND NOT {asked}) THEN 'not_asked'"
+    params.append(round_id)
+    one = (
+        f"SELECT FROM annotation_rounditem p WHERE p.round_id = %s AND p.item_id = u.item_id AND {planned_for_one('p')}"
+    )
+    found += f" WHEN cardinality(u.raters) < 2 AND EXISTS ({one}) THEN 'planned_for_one'"
     return found + " WHEN cardinality(u.raters) < 2 THEN 'one_sided'"

@@ -240,7 +240,7 @@ def _one_of(assignment: str, members: Sequence[int]) -> str:
     return f"{assignment}.rater_id = ANY(ARRAY[{','.join(str(int(pk)) for pk in members)}]::bigint[])"
 
 
-def _in_slice(round_id: int, part: Slice, params: list[Any]) -> list[str]:
+def in_slice(round_id: int, part: Slice, params: list[Any]) -> list[str]:
     """Conditions on a rating's item: repository, stratum, and not hidden; their parameters are appended."""
     found = []
     if hidden := [item for where, item in part.without if where == round_id]:
@@ -290,7 +290,7 @@ def given_sql(
     else:
         agreed_part, beside = _AGREED_PART, _BESIDE.format(pointer=pointer)
         where.append(counts("a", part))
-    where += _in_slice(round_id, part, params)
+    where += in_slice(round_id, part, params)
     if among is not None:
         where.append(f"r.item_id IN ({among[0]})")
         params += among[1]

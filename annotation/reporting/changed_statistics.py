@@ -10,7 +10,7 @@ from annotation.models import Round
 
 SINGLE_SINCE = datetime(2026, 11, 25, tzinfo=UTC)
 """From here on items with one rating do not enlarge standard errors, and intervals are computed by other methods."""
-SINGLE_REASONS = frozenset({"one_sided", "skipped", "not_asked"})
+SINGLE_REASONS = frozenset({"one_sided", "planned_for_one", "skipped", "not_asked"})
 SINGLE_COEFFICIENTS = frozenset(
     {"percent_agreement", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1", "gwet_ac2"}
 )

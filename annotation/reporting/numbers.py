@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from annotation.access import Seat
 from annotation.agreement import one_coefficient, share_reaching, summary
 from annotation.models import Round
+from annotation.queries.coverage import Coverage, coverage
 from annotation.queries.left_out import BECAUSE
 from annotation.queries.patterns import Slice
 from annotation.registration import DEFAULT, has_coefficients, primary_of
@@ -24,6 +25,7 @@ from annotation.reporting.across import (
     rater_codes,
     weights_for,
 )
+from annotation.reporting.kept import kept
 from annotation.reporting.raters import with_raters
 from annotation.reporting.slices import ask
 
@@ -40,7 +42,22 @@ def agreement(
     """
     codes = rater_codes(seat)
     found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
-    return [entry(each, codes, asked, round_number=round_number) for each in found]
+    entries = [entry(each, codes, asked, round_number=round_number) for each in found]
+    return _covered(rounds, found, asked, entries)
+
+
+def coverage_of(rounds: Sequence[Round], found: Sequence[Across], asked: Asked) -> Coverage:
+    """How many items of these rounds are compared at all; kept until answers come to count otherwise."""
+    if not found or asked.slice.stratum:
+        return coverage(rounds, asked.slice)
+    return kept("coverage", rounds, found[0].standing, asked.slice, lambda: coverage(rounds, asked.slice))
+
+
+def _covered(
+    rounds: Sequence[Round], found: Sequence[Across], asked: Asked, entries: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    covered = asdict(coverage_of(rounds, found, asked))
+    return [{**each, "coverage": covered} for each in entries]
 
 
 def agreement_and_raters(
@@ -50,7 +67,7 @@ def agreement_and_raters(
     codes = rater_codes(seat)
     found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
     entries = [entry(each, codes, asked, round_number=round_number) for each in found]
-    return with_raters(rounds, found, codes, asked, entries)
+    return with_raters(rounds, found, codes, asked, _covered(rounds, found, asked, entries))
 
 
 def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:

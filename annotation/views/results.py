@@ -23,7 +23,7 @@ from annotation.registration import has_coefficients
 from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
 from annotation.reporting.changed_statistics import changed_errors
 from annotation.reporting.machines import against_machines
-from annotation.reporting.numbers import report
+from annotation.reporting.numbers import coverage_of, report
 from annotation.reporting.planned import WIDTH, planned, width_of
 from annotation.reporting.raters import with_raters
 from annotation.reporting.slices import ask, choices
@@ -163,6 +163,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         versions=versions if len(versions) > 1 or asked.version else [],
         astray=[each for each in chosen if way(each, asked.version) is None],
         dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in reports],
+        coverage=coverage_of(chosen, found, asked),
         sections=sections,
         drawn=[
             (each, section_charts(each, links), beside(told, each.key, links))

@@ -133,5 +133,5 @@ def test_reasons_cost_one_query_however_many_are_left_out(study: Study) -> None:
     for number, n_more in ((1, 2), (2, 1)):  # parts of one item; and the items of units that all agree on
         rounds = visible_rounds(seat, number)
         asked = ask(seat, {"dimension": "symptom", "level": "root"})
-        with assert_queries(4 + n_more):  # raters, what counts, patterns, reasons
+        with assert_queries(5 + n_more):  # raters, what counts, patterns, reasons, coverage
             agreement(seat, rounds, asked, round_number=number)

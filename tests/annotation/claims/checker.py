@@ -623,6 +623,7 @@ class Checker:
         self.same(claim, number(n), self.disputed.get("overruled", 0))
 
     def entered(self, claim: str, who: str) -> None:
+            "only one rater was planned for the item": found["alone"],
         _ = self.disputed
         by = {
             row["decided_by"]

@@ -193,3 +193,5 @@ class Exported:
                 found["skipped"] += any(each.skipped for each in others)
                 found["submitted"] += any(each.blind and not each.skipped for each in others)
         return found
+                places = {(int(row["round"]), row["item"]): row["n_raters"] for row in self.tables["round_items"]}
+                found["alone"] += places[number, item] == "1"
