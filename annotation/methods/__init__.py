@@ -4,13 +4,30 @@ Pure: `Facts` are gathered by `annotation.reporting.methods`, for pages, REST, t
 """
 
 from .checklist import STANDARD, Check, checklist, checklist_as_document, checklist_as_markdown, n_answered
-from .facts import OVERRULED, Decided, Dimension, Drawn, Facts, Gate, Number, Wave
+from .facts import (
+    JOINED,
+    LEFT,
+    OVERRULED,
+    REJOINED,
+    Decided,
+    Dimension,
+    Drawn,
+    Facts,
+    Gate,
+    Migrated,
+    Number,
+    Turnover,
+    Wave,
+)
 from .paragraph import as_latex, as_markdown, as_text, paragraph, whole_markdown
 from .sentences import Sentence
 from .table import Row, escaped, head_of, latex, markdown_table, rows, under_heads
 
 __all__ = [
+    "JOINED",
+    "LEFT",
     "OVERRULED",
+    "REJOINED",
     "STANDARD",
     "Check",
     "Decided",
@@ -18,9 +35,11 @@ __all__ = [
     "Drawn",
     "Facts",
     "Gate",
+    "Migrated",
     "Number",
     "Row",
     "Sentence",
+    "Turnover",
     "Wave",
     "as_latex",
     "as_markdown",

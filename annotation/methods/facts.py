@@ -208,6 +208,33 @@ class Drawn:
     per_stratum: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True)
+class Turnover:
+    """That a rater left an open round, and what became of their assignments; or joined it, or came back.
+
+    `given` are the codes of those who took assignments over with how many; `n_waiting` is how many waited for someone.
+    """
+
+    what: str
+    round: int
+    rater: str
+    n_unfinished: int = 0
+    given: Sequence[tuple[str, int]] = ()
+    n_waiting: int = 0
+
+
+LEFT, JOINED, REJOINED = "left", "joined", "rejoined"
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """To which version of the taxonomy the agreed labels were migrated, and how many of them have no value there."""
+
+    version: int
+    n_labels: int
+    n_without: int
+
+
 IMPORTED, OVERRULED = "imported", "overruled"
 """Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
 
@@ -233,7 +260,9 @@ class Facts:
     the set that are not finished, or that its reader may not see yet. `third` are codes of third raters with how many
     items each labeled, and `relabeled` are number, version and labeled items of relabeling rounds. `n_disputed` are
     disagreements of all rounds that are no longer open (None: not known), of which `n_unresolved` were left in closed
-    ones. `n_training` are items with known labels that a person labeled.
+    ones. `n_training` are items with known labels that a person labeled. `by_rater` are the codes of raters with how
+    many items each labeled, and `turnover` is who left or joined an open round. A third rater was asked for
+    `n_third_asked` items of rounds, for `n_third_by_hand` of them by a person alone.
     """
 
     study: str
@@ -266,6 +295,11 @@ class Facts:
     headline_waiting: Sequence[int] = ()
     headline_hidden: Sequence[int] = ()
     n_training: int = 0
+    by_rater: Sequence[tuple[str, int]] = ()
+    turnover: Sequence[Turnover] = ()
+    n_third_asked: int = 0
+    n_third_by_hand: int = 0
+    migrated: Migrated | None = None
 
     @property
     def no_headline(self) -> str:

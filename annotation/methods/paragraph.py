@@ -76,7 +76,11 @@ def _taxonomy(facts: Facts) -> Iterable[Sentence]:
 def _raters(facts: Facts) -> Iterable[Sentence]:
     if facts.labeled:
         yield sentences.labeled(facts.raters, facts.n_items, facts.labeled)
+        if len(facts.by_rater) > 1:
+            yield sentences.by_rater(facts.by_rater)
         yield sentences.double_coded(facts.n_double, facts.n_items)
+        if facts.n_third_asked:
+            yield sentences.third_asked(facts.n_third_asked, facts.n_third_by_hand)
         if facts.third:
             yield sentences.third(facts.third)
     else:
@@ -84,6 +88,7 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
     if facts.machines:
         yield sentences.model_raters(facts.machines)
     yield from _hidden(facts)
+    yield from (sentences.turnover(each) for each in facts.turnover)
     yield from (sentences.outstanding(wave) for wave in facts.waves if wave.is_open)
     if n := sum(wave.n_skipped for wave in facts.waves):
         yield sentences.skipped(n)
@@ -177,4 +182,6 @@ def _versions(facts: Facts) -> Iterable[Sentence]:
     if len(facts.by_version) > 1:
         yield sentences.versions(facts.by_version)
     yield from (sentences.relabeled(*each) for each in facts.relabeled)
+    if facts.migrated is not None and facts.migrated.n_labels:
+        yield sentences.migrated(facts.migrated)
     yield from (sentences.gate(wave.number, wave.gate) for wave in facts.waves if wave.gate)

@@ -11,7 +11,24 @@ from datetime import date
 from accounts.wording import counted, listed
 from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
 
-from .facts import Decided, Dimension, Drawn, Facts, Gate, Number, Wave, bound, day, decimals, numbered, share
+from .facts import (
+    JOINED,
+    LEFT,
+    Decided,
+    Dimension,
+    Drawn,
+    Facts,
+    Gate,
+    Migrated,
+    Number,
+    Turnover,
+    Wave,
+    bound,
+    day,
+    decimals,
+    numbered,
+    share,
+)
 
 # fmt: off
 ONES = (
@@ -23,6 +40,7 @@ TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 ROUND_KINDS = {"pilot": "pilot round", "main": "main round"}
 EXCLUDED = {
     "one_sided": "only one label on the dimension counts before discussion",
+    "planned_for_one": "only one rater was planned for the item",
     "skipped": "another rater skipped the item",
     "not_asked": "the dimension did not apply for another rater",
     "other_raters": "other raters labeled the unit",
@@ -40,7 +58,6 @@ CI_METHODS = {
     "several rounds being one cluster",
 }
 WAYS = {
-    "planned_for_one": "only one rater was planned for the item",
     "meeting": "discussed in meetings, as reported in Concord",
     "discussion": "discussed in writing",
     "adjudicator": "by the adjudicator",
@@ -176,6 +193,34 @@ def labeled(raters: Sequence[str], n_items: int, waves: Sequence[Wave]) -> Sente
     )
 
 
+MOST_NAMED = 8
+
+
+def by_rater(those: Sequence[tuple[str, int]]) -> Sentence:
+    """How many items each rater labeled; of many raters the fewest and the most."""
+    if len(those) > MOST_NAMED:
+        least, most = min(n for _, n in those), max(n for _, n in those)
+        return Sentence(f"Each rater labeled {least:,} to {most:,} items.")
+    return Sentence(f"By rater, the numbers of items labeled were {listed([f'{n:,} ({code})' for code, n in those])}.")
+
+
+def turnover(each: Turnover) -> Sentence:
+    """Who left an open round, with what became of their assignments, or came into it."""
+    if each.what != LEFT:
+        joined = "joined round {} after it had opened" if each.what == JOINED else "rejoined round {}"
+        return Sentence(f"{each.rater} {joined.format(each.round)}.")
+    left = counted(each.n_unfinished, "unfinished assignment") if each.n_unfinished else "no unfinished assignment"
+    n_given = sum(n for _, n in each.given)
+    became = []
+    if n_given:
+        to = ", ".join(f"{code} {n:,}" for code, n in each.given)
+        became.append(f"{n_given:,} {was(n_given)} reassigned ({to})")
+    if each.n_waiting:
+        became.append(f"{each.n_waiting:,} waited for another rater")
+    of = f", of which {' and '.join(became)}" if became else ""
+    return Sentence(f"{each.rater} left round {each.round} with {left}{of}.")
+
+
 def no_labels() -> Sentence:
     return missing("who labeled what; there are no labels yet")
 
@@ -196,6 +241,29 @@ def third(those: Sequence[tuple[str, int]]) -> Sentence:
     return Sentence(
         f"As {'a third rater' if len(those) == 1 else 'third raters'}, {told}; agreement excludes these labels."
     )
+
+
+def third_asked(n: int, n_by_hand: int) -> Sentence:
+    """For how many items third raters were asked, and whether the study's rule or a person asked."""
+    if not n_by_hand:
+        how = "by the study’s rule for items on which raters disagree"
+    elif n_by_hand == n:
+        how = "by the adjudicator or the owner"
+    else:
+        how = (
+            f"for {n - n_by_hand:,} by the study’s rule for items on which raters disagree, and for {n_by_hand:,} by "
+            "the adjudicator or the owner"
+        )
+    return Sentence(f"A third rater was asked for {counted(n, 'item')}, {how}.")
+
+
+def migrated(each: Migrated) -> Sentence:
+    """In terms of which version the agreed labels are, and how many of them have no value there."""
+    of = f"The {counted(each.n_labels, 'agreed label')} {was(each.n_labels)} migrated to version {each.version}"
+    without = f"{each.n_without:,} of them {'has' if each.n_without == 1 else 'have'} no value in that version"
+    if not each.n_without:
+        without = "none of them lacks a value in that version"
+    return Sentence(f"{of} of the taxonomy; {without}.")
 
 
 def relabeled(number: int, version: int, n_items: int) -> Sentence:

@@ -14,24 +14,31 @@ from annotation.agreement import SCALED_KINDS
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.consensus import PENDING
 from annotation.methods import (
+    JOINED,
+    LEFT,
     OVERRULED,
+    REJOINED,
     Decided,
     Dimension,
     Drawn,
     Facts,
     Gate,
+    Migrated,
     Number,
+    Turnover,
     Wave,
     as_text,
     checklist_as_document,
     latex,
     paragraph,
 )
-from annotation.models import Assignment, Membership, Proposal, Rating, Resolution, Round, RoundItem, Sample
+from annotation.models import Assignment, AuditEvent, Membership, Proposal, Rating, Resolution, Round, RoundItem, Sample
+from annotation.queries.batches.labels import label_batches
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.patterns import DOES_NOT_APPLY
+from annotation.queries.plans.standing import standing_version
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
 from annotation.queries.verdicts import ARBITERS, code_order, newest_of_each_place, round_verdicts
@@ -53,7 +60,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, sixteen more,
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-one more,
     and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -79,7 +86,11 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
+        by_rater=_by_rater(seat, rounds),
+        turnover=_turnover(seat, rounds),
         third=_third(seat, rounds),
+        **_third_asked(seat, rounds),
+        migrated=_migrated(seat),
         relabeled=_relabeled(seat),
         decided=decided,
         n_disputed=n_disputed,
@@ -137,6 +148,65 @@ def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
     )
     rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
     return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+
+
+def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """For how many items of rounds third raters were asked in Concord, and how many of these a person alone asked for.
+
+    Two queries.
+    """
+    asked = Assignment.objects.filter(seat.not_withheld(), ARBITERS, round__in=rounds)
+    asked = asked.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
+    places = Counter(asked.order_by().values_list("round__number", "item__identifier"))
+    if not places:
+        return {}
+    lines = AuditEvent.objects.filter(study=seat.study, verb="third rater asked").values_list("detail", flat=True)
+    by_hand = Counter((detail.get("round"), detail.get("item")) for detail in lines)
+    alone = sum(by_hand[place] >= n for place, n in places.items())
+    return {"n_third_asked": len(places), "n_third_by_hand": alone}
+
+
+def _by_rater(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
+    """Raters by code with how many items each labeled, once over all rounds; one query."""
+    rows = _labeled(seat, rounds).values_list("rater__code").annotate(n=Count("item", distinct=True))
+    return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+
+
+def _turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
+    """Who left or joined these rounds while they were open, as the audit log has it; one query."""
+    numbers = [each.number for each in rounds]
+    verbs = ("rater withdrawn", "rater added")
+    lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, detail__round__in=numbers).order_by("pk")
+    found, gone = [], set()
+    for verb, detail in lines.values_list("verb", "detail"):
+        place = (detail["round"], detail["rater"])
+        if verb == "rater added":
+            found.append(Turnover(REJOINED if place in gone else JOINED, *place))
+            continue
+        gone.add(place)
+        given = sorted(detail.get("given", {}).items(), key=lambda each: code_order(each[0]))
+        found.append(Turnover(LEFT, *place, detail.get("withdrawn", 0), given, detail.get("waiting", 0)))
+    return found
+
+
+def _migrated(seat: Seat) -> Migrated | None:
+    """The version that a plan moved the labels to, how many there are, and how many have no value; None without one.
+
+    Cost: nothing where no plan did, else the reading of all labels.
+    """
+    version = standing_version(seat.study)
+    if version is None:
+        return None
+    rounds = seat.study.rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    rounds = rounds.exclude(kind=Round.Kind.SCREENING).exclude(pk__in=seat.hidden_round_ids)
+    seen = list(rounds.select_related("taxonomy_version").order_by("number"))
+    numbers = {each.pk: each.number for each in seen}
+    hidden = [(numbers[round_id], item) for round_id, item in seat.withheld if round_id in numbers]
+    n_labels = n_without = 0
+    for _, batch in label_batches(seen, standing=version, hidden=hidden):
+        n_labels += batch.num_rows
+        n_without += batch["values"].null_count
+    return Migrated(version.number, n_labels, n_without)
 
 
 def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:

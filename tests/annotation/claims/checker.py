@@ -213,6 +213,9 @@ class Checker:
                 self.same(f"units excluded from {rows.dimensions[key]['title']}", said, table.n_single)
         wanted = {"labeled", "headline"} if rows.submitted() else set()
         wanted |= {"third"} if self.third_labels else set()
+        wanted |= {"third asked"} if self.third_asked_for[0] else set()
+        wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
+        self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
         wanted |= {"unresolved"} if is_resolved and self.n_left else set()
         for what in sorted(wanted):
@@ -313,6 +316,83 @@ class Checker:
         found = self.third_labels
         told = {code: number(n) for code, n in re.findall(r"(R\d+) labeled ([\d,]+) items?", who)}
         self.same(claim, told, {code: len(items) for code, items in found.items()})
+
+    def by_rater(self, claim: str, each: str | None, least: str | None, most: str | None) -> None:
+        self.seen["by rater"] = [claim]
+        found: dict[str, set[str]] = {}
+        for _, item, rater in self.rows.submitted():
+            found.setdefault(rater, set()).add(item)
+        sizes = {rater: len(items) for rater, items in found.items()}
+        if each is None:
+            self.same(claim, (number(least or ""), number(most or "")), (min(sizes.values()), max(sizes.values())))
+        else:
+            told = re.findall(r"([\d,]+) \((R\d+)\)", each)
+            self.same(claim, {code: number(n) for n, code in told}, sizes)
+
+    @property
+    def turnovers(self) -> list[tuple[str, int, str, int, dict[str, int], int]]:
+        """Who left or joined a round, by the audit log: what, round, rater, unfinished, given to whom, waiting."""
+        found, gone = [], set()
+        for line in reversed(self.rows.audit):
+            detail = line["detail"]
+            if line["what"] not in ("rater withdrawn", "rater added") or detail["round"] not in self.rows.rounds:
+                continue
+            place = (detail["round"], detail["rater"])
+            if line["what"] == "rater withdrawn":
+                gone.add(place)
+                found.append(("left", *place, detail["withdrawn"], detail["given"], detail["waiting"]))
+            else:
+                found.append(("rejoined" if place in gone else "joined", *place, 0, {}, 0))
+        return found
+
+    def left(
+        self, claim: str, code: str, of: str, n: str, whole: str | None, given: str | None, n_: str | None
+    ) -> None:
+        to = {who: number(each) for who, each in re.findall(r"(R\d+) ([\d,]+)", given or "")}
+        self.same(claim, sum(to.values()), number(whole) if whole else 0)
+        told = ("left", int(of), code, 0 if n == "no" else number(n), to, number(n_) if n_ else 0)
+        self.seen.setdefault("turnover", []).append(told)
+
+    def joined(self, claim: str, code: str, again: str, of: str) -> None:
+        self.seen.setdefault("turnover", []).append((f"{again}joined", int(of), code, 0, {}, 0))
+
+    @property
+    def third_asked_for(self) -> tuple[int, int]:
+        """The items for which third raters were asked, and those for which people alone asked."""
+        places = Counter(
+            (row["round"], row["item"])
+            for row in {(each["round"], each["item"], each["rater"]): each for each in self.third_answers}.values()
+        )
+        asked = Counter(
+            (str(line["detail"]["round"]), line["detail"]["item"])
+            for line in self.rows.audit
+            if line["what"] == "third rater asked"
+        )
+        return len(places), sum(asked[place] >= n for place, n in places.items())
+
+    @property
+    def third_answers(self) -> list[Mapping[str, str]]:
+        rows = self.rows.tables["answers"]
+        return [
+            row for row in rows
+            if row["role"] == "third_rater" and int(row["round"]) in set(self.rows.rounds) - set(self.sheets)
+        ]  # fmt: skip
+
+    def third_asked(self, claim: str, n: str, how: str) -> None:
+        self.seen["third asked"] = [claim]
+        whole, by_hand = self.third_asked_for
+        rule, people = "by the study’s rule for items on which raters disagree", "by the adjudicator or the owner"
+        both = f"for {whole - by_hand:,} {rule}, and for {by_hand:,} {people}"
+        self.same(claim, number(n), whole)
+        self.same(claim, how, rule if not by_hand else people if by_hand == whole else both)
+
+    def migrated(self, claim: str, n: str, version: str, without: str) -> None:
+        rows = self.rows.tables["labels"]
+        told = [row for row in rows if not row["unmapped"]]
+        self.same(claim, number(n), len(rows))
+        self.same(claim, version, str(max(int(row["taxonomy_version"]) for row in rows)))
+        lacking = len(rows) - len(told)
+        self.same(claim, number(without.partition(" ")[0]) if without[0].isdigit() else 0, lacking)
 
     def relabeled(self, claim: str, n: str, of: str, version: str) -> None:
         row = next(each for each in self.rows.tables["rounds"] if each["round"] == of)
@@ -543,6 +623,7 @@ class Checker:
         found = self.rows.excluded(key, self.rows.headline)
         most = {
             "only one label on the dimension counts before discussion": found["all"],
+            "only one rater was planned for the item": found["alone"],
             "another rater skipped the item": found["skipped"],
             "the dimension did not apply for another rater": found["submitted"],
         }[why]
@@ -623,7 +704,6 @@ class Checker:
         self.same(claim, number(n), self.disputed.get("overruled", 0))
 
     def entered(self, claim: str, who: str) -> None:
-            "only one rater was planned for the item": found["alone"],
         _ = self.disputed
         by = {
             row["decided_by"]
@@ -1178,6 +1258,11 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
     (r"Within a round, two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
+    (r"(?:By rater, the numbers of items labeled were (.*?\))|Each rater labeled ([\d,]+) to ([\d,]+) items)\.", Checker.by_rater),
+    (r"(R\d+) left round (\d+) with (no|[\d,]+) unfinished assignments?(?:, of which (?:([\d,]+) (?:was|were) reassigned \((.*?)\))?(?: and )?(?:([\d,]+) waited for another rater)?)?\.", Checker.left),
+    (r"(R\d+) (re)?joined round (\d+)(?: after it had opened)?\.", lambda self, claim, code, again, of: self.joined(claim, code, again or "", of)),
+    (r"A third rater was asked for ([\d,]+) items?, ([^.]*)\.", Checker.third_asked),
+    (r"The ([\d,]+) agreed labels? (?:was|were) migrated to version (\d+) of the taxonomy; (none|[\d,]+) of them (?:lacks a value|has no value|have no value) in that version\.", Checker.migrated),
     (r"As (?:a third rater|third raters), ([^;]*); agreement excludes these labels\.", Checker.third),
     (rf"(?:In total, )?{COUNT} items? (?:was|were) relabeled in round (\d+) under version (\d+) of the taxonomy; agreement excludes these labels\.", Checker.relabeled),
     (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),

@@ -107,7 +107,8 @@ class Exported:
     def dimensions(self) -> dict[str, Mapping[str, str]]:
         """The questions of the newest version by key, in their order."""
         rows = [row for row in self.tables["dimensions"] if row["taxonomy"] == self.study["taxonomy"]]
-        newest = max(int(row["taxonomy_version"]) for row in rows)
+        used = max((int(row["taxonomy_version"]) for row in self.rounds.values()), default=0)
+        newest = used or max(int(row["taxonomy_version"]) for row in rows)
         return {row["dimension"]: row for row in rows if int(row["taxonomy_version"]) == newest}
 
     @cached_property
@@ -118,9 +119,12 @@ class Exported:
         return next((key for key, row in self.dimensions.items() if row["title"] == title), None)
 
     def newest_categories(self, key: str) -> list[Mapping[str, str]]:
-        """Those that can be chosen, in order."""
+        """Those that can be chosen in the newest version of a round that counts, in order."""
         rows = [row for row in self.tables["categories"] if row["dimension"] == key and row["selectable"] == "true"]
-        newest = max((int(row["taxonomy_version"]) for row in rows), default=0)
+        used = max((int(row["taxonomy_version"]) for row in self.rounds.values()), default=0)
+        newest = max(
+            (number for row in rows if (number := int(row["taxonomy_version"])) <= (used or number)), default=0
+        )
         return [row for row in rows if int(row["taxonomy_version"]) == newest]
 
     def categories(self, key: str) -> list[str]:
@@ -190,8 +194,8 @@ class Exported:
                     for (round_, of, rater), each in self.answers.items()
                     if (round_, of) == (number, item) and rater not in given
                 ]
+                places = {(int(row["round"]), row["item"]): row["n_raters"] for row in self.tables["round_items"]}
+                found["alone"] += places[number, item] == "1"
                 found["skipped"] += any(each.skipped for each in others)
                 found["submitted"] += any(each.blind and not each.skipped for each in others)
         return found
-                places = {(int(row["round"]), row["item"]): row["n_raters"] for row in self.tables["round_items"]}
-                found["alone"] += places[number, item] == "1"

@@ -14,17 +14,24 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation import moving
+from annotation.access import get_round
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
+from annotation.actions.giving import add_rater, withdraw_rater
 from annotation.actions.headline import fix_headline
 from annotation.actions.imports import import_ratings
+from annotation.actions.plans import preview_plan, run_plan
+from annotation.actions.rules import ask_third_rater
 from annotation.actions.studies import change_study, register_primary
 from annotation.exports import package as exports_package
 from annotation.methods import Facts
-from annotation.models import Study
+from annotation.models import Assignment, Study
+from annotation.queries.verdicts import round_verdicts
 from annotation.reporting import package as reporting_package
 from annotation.reporting.methods import methods
+from annotation.ruling import rule_round
 from tests import builders as make
 from tests.annotation.claims.rows import Exported
 from tests.annotation.packages import EVERYTHING, labelled, package
@@ -130,6 +137,45 @@ def everything_study() -> Study:
             seat=make.owner_seat(study), title=f"Counts of {key}", kind="counts", question={"dimension": [key]}
         )
     return study
+
+
+SPLIT = make.SYMPTOMS.replace(
+    "- {key: hang, name: Hang}",
+    "- {key: early, name: Early, was: [hang]}\n      - {key: late, name: Late, was: [hang]}",
+)
+
+
+def staffed_study() -> Study:
+    """Raters who leave, come and come back, items planned for one, third raters by rule and by hand, and a split."""
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    seat = make.owner_seat(study)
+    change_study(seat=seat, changes={"third_rater": True})
+    made = make.open_round(study, 12, raters=RATERS, raters_per_item=2, double_share=0.75, quotas={"dave": 7})
+    withdraw_rater(seat=seat, number=1, rater="R2")
+    add_rater(seat=seat, number=1, user="erin", quota=1)
+    add_rater(seat=seat, number=1, user="carol")
+    for turn, each in enumerate(made.assignments.exclude(state="withdrawn").order_by("pk")):
+        make.submit(made, each.rater.user.username, issue_of(each), {"symptom": [("hang", "crash")[turn % 2]]})
+    disputed = [each.round_item.item for each in round_verdicts(get_round(seat, 1), disputed_only=True)]
+    ask_third_rater(seat=make.seat(study, "ada"), round_=get_round(seat, 1), item=disputed[0])
+    rule_round(made.pk)
+    for each in made.assignments.filter(slot=None):
+        make.submit(made, each.rater.user.username, issue_of(each), {"symptom": ["hang"]})
+    rule_round(made.pk)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, SPLIT)
+    seat = make.owner_seat(study)
+    plan = run_plan(seat=seat, plan=preview_plan(seat=seat, to=2))
+    moving.work(plan.pk)
+    relabeling = get_round(make.owner_seat(study), 2)
+    first = relabeling.assignments.order_by("pk").first()
+    assert first is not None
+    make.submit(relabeling, first.rater.user.username, issue_of(first), {"symptom": ["early"]})
+    return study
+
+
+def issue_of(assignment: Assignment) -> int:
+    return int(assignment.item.identifier.rpartition("#")[2])
 
 
 ASSOCIATED: list[tuple[str, dict[str, list[str]]]] = [

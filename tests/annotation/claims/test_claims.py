@@ -19,7 +19,14 @@ from tests.annotation.claims.analyses import Analyses
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
 from tests.annotation.claims.rows import Exported
-from tests.annotation.claims.studies import Made, associated_study, everything_study, exported, random_study
+from tests.annotation.claims.studies import (
+    Made,
+    associated_study,
+    everything_study,
+    exported,
+    random_study,
+    staffed_study,
+)
 
 checklist_module = import_module("annotation.methods.checklist")
 pytestmark = pytest.mark.django_db
@@ -65,6 +72,35 @@ def test_every_claim_about_a_study_from_a_sheet_is_borne_out() -> None:
     assert Checker(made.rows).readme(made.readme) == []
     independent = replace(made.facts, waves=[replace(each, n_from_sheets=0) for each in made.facts.waves])
     assert complaints(made.rows, independent)
+
+
+LIES_OF_PEOPLE: list[tuple[str, Callable[[Any], Any]]] = [
+    ("by_rater.0", lambda each: (each[0], each[1] + 1)),
+    ("turnover", lambda each: each[:-1]),
+    ("turnover.0.n_waiting", lambda n: n + 1),
+    ("turnover.0.rater", lambda code: "R3"),
+    ("turnover.0.given", lambda given: [("R1", 99)]),
+    ("turnover.1.what", lambda what: "rejoined"),
+    ("turnover.2.what", lambda what: "joined"),
+    ("n_third_asked", lambda n: n - 1),
+    ("n_third_by_hand", lambda n: 0),
+    ("migrated.n_without", lambda n: n - 1),
+    ("migrated.version", lambda n: 1),
+    ("migrated", lambda each: replace(each, n_labels=each.n_labels + 1)),
+    ("dimensions.0.left_out.0", lambda each: (each[0], each[1] + 9)),
+]
+
+
+@pytest.mark.slow
+def test_who_left_who_was_asked_and_what_was_migrated_is_borne_out_and_lies_about_it_are_caught() -> None:
+    made = exported(staffed_study(), resamples=10)
+    text = as_text(paragraph(made.facts))
+    for words in ("R2 left round 1 with", "R4 joined round 1", "R2 rejoined round 1", "waited for another rater",
+                  "planned for the item", "A third rater was asked for", "no value in that version"):  # fmt: skip
+        assert words in text, text
+    assert complaints(made.rows, made.facts) == []
+    for path, change in LIES_OF_PEOPLE:
+        assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
 
 
 @pytest.fixture(scope="module")
