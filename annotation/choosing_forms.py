@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from annotation.forms import LARGEST_SEED, words
+from annotation.models import Sample
 from ingest.filters import STRATA
 
 
@@ -143,13 +144,13 @@ class SampleForm(forms.Form):
         *("exclude_sample", "without_bots"),
     )
 
-    def __init__(self, *given: Any, samples: Sequence[int] = (), **more: Any) -> None:
+    def __init__(self, *given: Any, samples: Sequence[Sample] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         chosen: Any = self.fields["exclude_sample"]
         chosen.choices = [
             ("", "may be drawn again"),
             *([("all", "not if in a sample")] if samples else []),
-            *((str(number), f"not if in sample {number}") for number in samples),
+            *((str(each.pk), f"not if in sample {each.number}") for each in samples),
         ]
         if "count" in self.data or self.data.get("size_by") == "margin":
             self.fields["size"].required = False
@@ -232,8 +233,8 @@ class ItemFilter(forms.Form):
 
     sample = forms.TypedChoiceField(label="Sample", required=False, coerce=int, empty_value=None)
 
-    def __init__(self, *given: Any, numbers: Sequence[int], samples: Sequence[int] = (), **more: Any) -> None:
+    def __init__(self, *given: Any, numbers: Sequence[int], samples: Sequence[Sample] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         fields: Any = self.fields
         fields["round"].choices = [("", "all rounds"), *((number, f"Round {number}") for number in numbers)]
-        fields["sample"].choices = [("", "any or none"), *((number, f"Sample {number}") for number in samples)]
+        fields["sample"].choices = [("", "any or none"), *((each.pk, str(each)) for each in samples)]

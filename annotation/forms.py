@@ -407,7 +407,7 @@ class RoundForm(forms.Form):
         fields["sample"].choices = [
             (
                 line.sample.pk,
-                f"Sample {line.sample.pk}: {line.sample.size} issues, {line.n_unused} unused"
+                f"{line.sample}: {line.sample.size} issues, {line.n_unused} unused"
                 + (f", {line.n_out} screened out" if line.n_out else "")
                 + (f", {line.n_to_screen} in no round yet" if line.n_to_screen != line.n_unused else ""),
             )

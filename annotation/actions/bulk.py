@@ -60,7 +60,7 @@ def require_prepared(study: Study) -> None:
     job = job_at_work(study)
     if job is None:
         return
-    what = f"Sample {job.sample_id}" if job.sample_id else f"Round {job.round.number if job.round else ''}"
+    what = str(job.sample) if job.sample else f"Round {job.round.number if job.round else ''}"
     raise Conflict(
         f"{what} is being prepared: {job.n_done:,} of {job.n_total:,} are done. Wait until it is ready.",
         code="preparing",
@@ -72,7 +72,7 @@ def require_whole(row: Round | Sample) -> None:
     job = job_of(row)
     if job is not None and job.state == BulkJob.State.FAILED and job.kind != BulkJob.Kind.OPENING:
         what, instead = (
-            (f"Sample {row.pk}", "Draw another one.")
+            (str(row), "Draw another one.")
             if isinstance(row, Sample)
             else (f"Round {row.number}", "Remove its draft and create it again.")
         )

@@ -110,7 +110,7 @@ def draw_sample(
     sample = Sample.objects.select_related("study").defer("frame").get(pk=made.pk)
     said: dict[str, object] = {"selection": selection} if selection else {}
     said |= {"size": sample.size, "seed": sample.seed}
-    record(study=study, user=seat.user, verb="sample drawn", sample=sample.pk, **said)
+    record(study=study, user=seat.user, verb="sample drawn", sample=sample.pk, number=sample.number, **said)
     if is_large(sample.size):
         start_job(study=study, user=seat.user, kind=BulkJob.Kind.SAMPLE, n_total=sample.size, sample=sample)
     else:
@@ -130,13 +130,13 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
     require_at_work(study)
     if (round_ := Round.objects.filter(sample=sample).order_by("number").first()) is not None:
         raise Conflict(
-            f"Round {round_.number} uses sample {sample.pk}, so it can't be discarded.", code="sample_in_use"
+            f"Round {round_.number} uses sample {sample.number}, so it can't be discarded.", code="sample_in_use"
         )
     if (job := job_of(sample)) is not None and job.is_at_work:
         require_prepared(study)
     if (later := drawn_without(sample)) is not None:
         raise Conflict(
-            f"Sample {later.pk} was drawn without the issues of sample {sample.pk}, so it can't be discarded.",
+            f"Sample {later.number} was drawn without the issues of sample {sample.number}, so it can't be discarded.",
             code="sample_in_use",
         )
     with connection.cursor() as cursor:
@@ -146,6 +146,7 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
         user=seat.user,
         verb="sample discarded",
         sample=sample.pk,
+        number=sample.number,
         size=sample.size,
         seed=sample.seed,
         filter=sample.filter,

@@ -41,6 +41,7 @@ class SampleShape(serializers.Serializer[Any]):
     """A drawn sample; `issues` in seeded order only where it was just drawn."""
 
     id = serializers.CharField()
+    number = serializers.IntegerField(help_text="Within its study.")
     filter = serializers.DictField()
     counts = serializers.ListField(child=serializers.DictField())
     n_frame = serializers.IntegerField(allow_null=True)

@@ -22,7 +22,7 @@ def frame_file(seat: Seat, sample: Sample, format: str) -> StreamingHttpResponse
         raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(FRAME_FORMATS)}.")
     rows = frame_rows(seat, sample)
     answer = StreamingHttpResponse(write("frame", format, rows), content_type=CONTENT_TYPES[format])
-    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.pk}-frame.{format}"'
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.number}-frame.{format}"'
     return answer
 
 
@@ -38,5 +38,5 @@ def flow_file(seat: Seat, sample: Sample, format: str) -> HttpResponse:
         rows = chain([("step", "n", "kind")], ((line.step, line.n, line.kind) for line in lines))
         SafeCsv(text).rows(rows)
         answer = HttpResponse(text.getvalue(), content_type=CONTENT_TYPES["csv"])
-    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.pk}-flow.{format}"'
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.number}-flow.{format}"'
     return answer

@@ -227,7 +227,7 @@ class _Package:
         ]
 
     def _write_tables(self) -> None:
-        study, numbers = self.seat.study, {each.pk: each.pk for each in self.samples}
+        study, numbers = self.seat.study, {each.pk: each.number or 0 for each in self.samples}
         simple: list[tuple[str, Iterable[Row]]] = [
             ("rounds", queries.round_rows(study, self.rounds, numbers)),
             ("raters", self.raters),
@@ -348,7 +348,7 @@ class _Package:
 
     def _write_samples(self) -> None:
         for each in self.samples:
-            number = each.pk
+            number = each.number or 0
             told = queries.sample_document(each, [vars(line) for line in flow(each)])
             self._add(
                 f"sample/sample-{number}.json",

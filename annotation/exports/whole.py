@@ -63,8 +63,8 @@ def require_whole(seat: Seat) -> None:
     for sample in Sample.objects.filter(study=seat.study).exclude(created_by=seat.user).order_by("pk"):
         if Snapshot.objects.filter(pk__in=sample.frame).exclude(pk__in=readable).exists():
             raise Forbidden(
-                f"The frame of sample {sample.pk} holds issues of a private repository that you may not see; ask who "
-                "drew it to export the study."
+                f"The frame of sample {sample.number} holds issues of a private repository that you may not see; ask "
+                "who drew it to export the study."
             )
 
 

@@ -295,6 +295,10 @@ class Sample(models.Model):
     counts = models.JSONField(default=list, blank=True, help_text="How many issues were left after each step.")
     frame = ArrayField(
         models.BigIntegerField(), default=list, blank=True,
+    number = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Within its study, from 1; the database gives it."
+    )
+
         help_text="The snapshots of the frame's issues when it was drawn, in the order that the seed drew from.",
     )  # fmt: skip
     n_frame = models.PositiveIntegerField(null=True, blank=True, help_text="Issues in the frame.")
@@ -329,8 +333,12 @@ class SampleIssue(models.Model):
 
     sample = models.ForeignKey(  # found by the constraints' indexes
         Sample, on_delete=models.PROTECT, related_name="drawn", db_index=False
+            models.UniqueConstraint(fields=["study", "number"], name="a_sample_number_is_used_once_in_a_study"),
     )
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, related_name="+")
+    def __str__(self) -> str:
+        return f"Sample {self.number}"
+
     position = models.PositiveIntegerField()
     stratum = models.CharField(max_length=200, blank=True)
 

@@ -185,12 +185,13 @@ def _further(study: Study, conditions: object) -> list[filters.Step]:
     if given == "all":
         return [filters.Step("not in a sample of the study", ~Q(Exists(drawn.filter(issue=OuterRef("pk")))))]
     numbers = [row_number(each) for each in (given if isinstance(given, list | tuple) else [given])]
-    known = set(Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).values_list("pk", flat=True))
+    rows = Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).order_by("number")
+    known = dict(rows.values_list("pk", "number"))
     if missing := [n for n in numbers if n not in known]:
         sentence = f"The study has no sample {missing[0]}." if missing[0] else "Write a sample’s number, or all."
         raise Invalid("The filter could not be read.", fields={"filter.exclude_sample": [sentence]})
     without = Q(Exists(drawn.filter(issue=OuterRef("pk"), sample__in=sorted(known))))
-    return [filters.Step(f"not in sample {', '.join(map(str, sorted(known)))}", ~without)]
+    return [filters.Step(f"not in sample {', '.join(map(str, known.values()))}", ~without)]
 
 
 def counts_as_document(counts: Sequence[filters.Count]) -> list[dict[str, Any]]:
@@ -374,7 +375,7 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     """
     ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
     if not ids:
-        raise Conflict(f"Sample {sample.pk} was drawn before frames were kept; draw another one.")
+        raise Conflict(f"{sample} was drawn before frames were kept; draw another one.")
     if Snapshot.objects.filter(pk__in=ids).exclude(pk__in=readable_states(seat).values("pk")).exists():
         raise Forbidden("This frame holds issues of a private repository that you may not see; ask who drew it.")
     return _frame_rows(sample, ids)

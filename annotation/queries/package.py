@@ -407,7 +407,7 @@ def _place(category: Category | None) -> Row | None:
 def sample_document(sample: Sample, flow: Sequence[Row]) -> Row:
     """A sample as it was drawn, and what became of it."""
     return {
-        "sample": sample.pk,
+        "sample": sample.number,
         "filter": sample.filter,
         "counts": sample.counts,
         "n_frame": sample.n_frame,

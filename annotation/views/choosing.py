@@ -46,7 +46,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     lines = queries.sample_lines(seat.study)
     started = selection(request.GET["selection"]) if request.GET.get("selection") else None
     initial = SampleForm.initial_of(started.filter if started else _only_repository(seat))
-    form = SampleForm(given, initial=initial, samples=[line.sample.pk for line in lines])
+    form = SampleForm(given, initial=initial, samples=[line.sample for line in lines])
     status, drafted = 0, None
     if given is not None:
         seat.require(OWNER)
@@ -57,7 +57,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
                 else:
                     sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
                     if job_of(sample) is None:
-                        messages.success(request, f"Sample {sample.pk} is drawn: {sample.size} issues.")
+                        messages.success(request, f"{sample} is drawn: {sample.size} issues.")
                     return redirect(f"{request.path}?sample={sample.pk}")
         except ConcordError as error:
             _explain(form, error)
@@ -104,10 +104,9 @@ def frame(request: HttpRequest, slug: str) -> HttpResponse:
     """
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
-    numbers = queries.samples_of(seat.study).values_list("pk", flat=True)
     given = request.POST.copy()
     given["count"] = "1"
-    form = SampleForm(given, samples=list(numbers))
+    form = SampleForm(given, samples=list(queries.samples_of(seat.study)))
     drafted = None
     if form.is_valid():
         try:
@@ -168,9 +167,10 @@ def screen_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def discard_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Deletes a sample that no round uses."""
     seat = get_seat(me(request), slug)
+    sample = get_sample(seat, pk)
     try:
-        actions.discard_sample(seat=seat, sample=get_sample(seat, pk))
-        messages.success(request, f"Sample {pk} was discarded. The audit log keeps its filter and seed.")
+        actions.discard_sample(seat=seat, sample=sample)
+        messages.success(request, f"{sample} was discarded. The audit log keeps its filter and seed.")
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("samples", slug)
@@ -185,7 +185,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
     """
     seat = reading_seat(request, slug)
     rounds = list(seat.study.rounds.order_by("number"))
-    drawn = list(queries.samples_of(seat.study).values_list("pk", flat=True))
+    drawn = list(queries.samples_of(seat.study))
     form = ItemFilter(request.GET, numbers=[each.number for each in rounds], samples=drawn)
     form.is_valid()
     chosen = form.cleaned_data

@@ -145,7 +145,7 @@ def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
     third = choosing.draw_sample(seat=seat, size=16, filter=BOTH | {"exclude_sample": "all"})
     drawn = [set(sample.drawn.values_list("issue", flat=True)) for sample in (first, second, third)]
     assert len(drawn[0] | drawn[1] | drawn[2]) == 36
-    assert second.counts[-1] == {"step": f"not in sample {first.pk}", "n": 26}
+    assert second.counts[-1] == {"step": f"not in sample {first.number}", "n": 26}
     with pytest.raises(Invalid):
         choosing.draw_sample(seat=seat, size=1, filter=BOTH | {"exclude_sample": [first.pk, second.pk, third.pk]})
     studies.create_study(user=make.user("olga"), slug="two", title="Two", taxonomy="symptoms")

@@ -508,16 +508,18 @@ def test_a_package_has_the_frame_of_each_sample_from_which_anyone_draws_it_again
     folder = unpacked(package(seat), tmp_path)
     readme = (folder / "README.md").read_text(encoding="utf-8")
     for sample in samples:
-        rows = list(csv.DictReader((folder / f"sample/sample-{sample.pk}-frame.csv").open(encoding="utf-8")))
+        rows = list(csv.DictReader((folder / f"sample/sample-{sample.number}-frame.csv").open(encoding="utf-8")))
         assert len(rows) == sample.n_frame > sample.size
         places = [(row["repository"], int(row["number"])) for row in rows]
         assert places == sorted(places)
-        means = f"all issues that sample {sample.pk} could have drawn, by repository and number, and the place of each"
-        assert f"| `sample/sample-{sample.pk}-frame.csv` | {means} in the draw |" in readme
+        means = (
+            f"all issues that sample {sample.number} could have drawn, by repository and number, and the place of each"
+        )
+        assert f"| `sample/sample-{sample.number}-frame.csv` | {means} in the draw |" in readme
     assert '`rng = random.Random(f"sample {seed}")`' in readme
     assert f"made with Concord {settings.CONCORD_VERSION} ({settings.CONCORD_COMMIT})." in readme
     status, said = recompute(folder)
-    assert status == 0 and f"sample/sample-{samples[0].pk}-frame.csv: 2 of 2 values agree" in said, said
+    assert status == 0 and f"sample/sample-{samples[0].number}-frame.csv: 2 of 2 values agree" in said, said
     path = folder / f"sample/sample-{samples[2].pk}.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"seed": 2', '"seed": 3'), encoding="utf-8")
     status, said = recompute(folder)
@@ -534,4 +536,4 @@ def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:
     with quickly():
         assert not any(name.startswith("sample/") for name in files_of(package(make.owner_seat(study))))
         BulkJob.objects.filter(pk=job.pk).update(state="done")
-        assert f"sample/sample-{sample.pk}-frame.csv" in files_of(package(make.owner_seat(study)))
+        assert f"sample/sample-{sample.number}-frame.csv" in files_of(package(make.owner_seat(study)))
