@@ -246,7 +246,7 @@ def ask_third_raters(
     of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
     unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
     if by_hand is None:
-        members = [each for each in members if each.pk not in unblinded]
+        members = [each for each in members if each.pk not in unblinded and not each.is_away]
     load = _loads(round_)
     ranked = [
         Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))

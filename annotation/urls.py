@@ -108,6 +108,7 @@ urlpatterns = [
     path(STUDY + "leave/", leaving.leave, name="leave_study"),
     path(STUDY + "members/invite/", invitations.invite, name="invite"),
     path(STUDY + "members/invitations/<int:pk>/withdraw/", invitations.withdraw, name="withdraw_invitation"),
+    path(STUDY + "away/", leaving.away, name="away"),
     path(STUDY + "members/<int:pk>/remove/", leaving.remove_member, name="remove_member"),
     path(STUDY + "members/<int:pk>/password-link/", password_links.password_link, name="password_link"),
     path(STUDY + "members/<int:pk>/withdraw/", giving.withdraw_from_study, name="withdraw_from_study"),

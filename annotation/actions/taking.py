@@ -10,7 +10,7 @@ from accounts.compiled import Compiled
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.bulk import require_prepared
 from annotation.actions.rounds import finish_if_done
-from annotation.errors import Forbidden
+from annotation.errors import Conflict, Forbidden
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from annotation.queries.giving import has_everything, has_left, n_taken
 from annotation.queries.labelling import ITEM_TO_READ, has_part_in, peek, waiting_assignment
@@ -21,11 +21,14 @@ LEASE = timedelta(hours=2)
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
     """The assignment to work on now, or None; asked again, the same one until it is submitted or skipped.
 
-    In a pool this takes or renews a lease. `after` looks ahead of that assignment and takes none; then the assignment
-    handed back may be one that does not exist yet (without an id).
+    Somebody who is away gets None until they return (`require_here` says so). In a pool this takes or renews a lease.
+    `after` looks ahead of that assignment and takes none; then the assignment handed back may be one that does not
+    exist yet (without an id).
     """
     seat.require(RATER)
     assert seat.membership is not None
+    if seat.membership.is_away and has_part_in(round_, seat.membership):
+        return None
     if round_.state == Round.State.RESOLVING and (found := waiting_assignment(round_, seat.membership)):
         return found
     if round_.state != Round.State.OPEN:
@@ -52,6 +55,18 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
             )
         finish_if_done(round_.pk)
     return found
+
+
+def require_here(seat: Seat) -> None:
+    """Raises Conflict for a rater who is away, with the day of their return."""
+    member = seat.membership
+    if member is not None and member.is_away:
+        assert member.away_until is not None
+        raise Conflict(
+            f"You are away until {member.away_until:%-d %B %Y}, so you get no items. What you were assigned is kept "
+            "for you. End your absence to go on now.",
+            code="away",
+        )
 
 
 def _renew(assignment: Assignment) -> bool:

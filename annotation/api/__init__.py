@@ -30,6 +30,7 @@ urlpatterns = [
     path("studies/", studies.Studies.as_view(), name="api_studies"),
     path(STUDY, studies.OneStudy.as_view(), name="api_study"),
     path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
+    path(STUDY + "away/", studies.Absence.as_view(), name="api_absence"),
     path(STUDY + "invitations/", inviting.Invitations.as_view(), name="api_invitations"),
     path(
         STUDY + "invitations/<int:pk>/withdraw/", inviting.WithdrawInvitation.as_view(), name="api_withdraw_invitation"

@@ -1,7 +1,7 @@
 """The raters of a round over REST: who takes how many, who leaves, who comes."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -18,7 +18,7 @@ from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.queries.giving import Leaving, ThirdRater, asked_meanwhile, leaving, third_raters
-from annotation.queries.studies import last_days
+from annotation.queries.studies import double_coded, last_days, leases
 
 
 class RoundRaterShape(serializers.Serializer[Any]):
@@ -42,6 +42,16 @@ class RoundRaterShape(serializers.Serializer[Any]):
         "others, and where all are imported.",
     )
     left_at = serializers.DateTimeField(allow_null=True)
+    away_until = serializers.DateField(
+        allow_null=True, help_text="The day of their return, for owners and themselves; before it they get no items."
+    )
+    lease_until = serializers.DateTimeField(
+        allow_null=True, help_text="In a pool, until when they hold an item at the latest, to the full hour."
+    )
+    n_double = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many of the items assigned have another rater, too; null where all items have all raters.",
+    )
     unblinded = serializers.BooleanField(
         help_text="They could read answers of the round before they rated, so theirs never count as before discussion."
     )
@@ -79,12 +89,17 @@ def rater_answer(
     meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None,
     days: Mapping[int, date] | None = None,
     third: Mapping[int, ThirdRater] | None = None,
+    until: Mapping[int, datetime] | None = None,
+    double: Mapping[int, tuple[int, int]] | None = None,
 ) -> dict[str, Any]:
     """A rater of a round; what concerns all raters of the round is read where it is not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
     meanwhile = asked_meanwhile([row.round]) if meanwhile is None else meanwhile
     if may_know and days is None:
         days = last_days(row.round)
+    until = leases(row.round) if until is None else until
+    double = double_coded(row.round) if double is None else double
+    is_own = seat.membership is not None and seat.membership.pk == row.rater_id
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
     is_shown = row.round_id not in seat.hidden_round_ids
     if third is None:
@@ -101,6 +116,9 @@ def rater_answer(
         "n_third_finished": (asked.n_finished if asked else 0) if is_shown else None,
         "last_day": days.get(row.rater_id) if may_know and days else None,
         "left_at": row.left_at,
+        "away_until": row.rater.away_until if row.rater.is_away and (may_know or is_own) else None,
+        "lease_until": until.get(row.rater_id),
+        "n_double": double.get(row.rater_id, (0, 0))[0] if double else None,
         "unblinded": row.unblinded,
     }
 
@@ -134,6 +152,7 @@ class RoundRaters(APIView):
         days = last_days(round_) if seat.has_role(OWNER) or seat.user.is_staff else {}
         of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
         members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
+        until, double = leases(round_), double_coded(round_)
 
         def shown(member: Membership) -> dict[str, Any]:
             row = of_round.get(member.pk)
@@ -141,7 +160,7 @@ class RoundRaters(APIView):
                 asked = third[member.pk]
                 row = RoundRater(n_assigned=asked.n_total, n_finished=asked.n_finished)
             row.round, row.rater = round_, member
-            return rater_answer(seat, row, meanwhile, days, third)
+            return rater_answer(seat, row, meanwhile, days, third, until, double)
 
         return paged(self, request, members, shown)
 

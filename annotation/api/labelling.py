@@ -14,7 +14,7 @@ from accounts.models import ApiToken
 from annotation.access import Seat, get_round
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.own_invitations import accept_by_next
-from annotation.actions.taking import take_next
+from annotation.actions.taking import require_here, take_next
 from annotation.api.reading import body_of, caller, seat_of
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
@@ -106,7 +106,8 @@ class AnnotationShape(serializers.Serializer[Any]):
 class Next(APIView):
     """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none.
 
-    Whoever was invited as a rater accepts by the first one that they ask for with a token.
+    409 `away` for a rater who is away. Whoever was invited as a rater accepts by the first one that they ask for with a
+    token.
     """
 
     permission_classes = [scope("rate", read="rate")]
@@ -122,6 +123,7 @@ class Next(APIView):
             accept_by_next(user=caller(request), slug=slug, number=number)
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
+        require_here(seat)
         found = take_next(seat=seat, round_=round_, after=request.query_params.get("after") or None)
         return Response(status=204) if found is None else Response(next_answer(seat, round_, found))
 

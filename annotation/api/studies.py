@@ -20,6 +20,7 @@ from annotation.actions import life
 from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
+from annotation.actions.absence import set_away
 from annotation.actions.drafts import remove_draft
 from annotation.actions.headline import fix_headline
 from annotation.actions.primary import newest_dimensions
@@ -251,6 +252,9 @@ class MemberShape(serializers.Serializer[Any]):
     code = serializers.CharField(allow_null=True)
     kind = serializers.CharField()
     machine = MachineShape(allow_null=True)
+    away_until = serializers.DateField(
+        allow_null=True, help_text="The day of their return, for owners and themselves; before it they get no items."
+    )
 
 
 class Reason(serializers.Serializer[Any]):
@@ -428,7 +432,28 @@ def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
         "code": member.code,
         "kind": member.kind,
         "machine": machine_answer(member) if member.is_machine else None,
+        "away_until": member.away_until if may_know and member.is_away else None,
     }
+
+
+class AbsenceBody(serializers.Serializer[Any]):
+    """Until when a rater is away."""
+
+    until = serializers.DateField(allow_null=True, help_text="The day of the return (UTC); null ends the absence.")
+    user = serializers.CharField(required=False, help_text="User name or code, for owners; without it oneself.")
+
+
+class Absence(APIView):
+    """A rater is away until a day: until then they get no items, and what they have is kept for them."""
+
+    permission_classes = [scope("rate")]
+
+    @extend_schema(request=AbsenceBody, responses={200: MemberShape})
+    def post(self, request: Request, slug: str) -> Response:
+        """Raters set their own absence, owners anybody's; the same again changes nothing."""
+        seat, body = seat_of(request, slug), body_of(request)
+        made = set_away(seat=seat, until=body.get("until", False), user=body.get("user"))
+        return Response(member_answer(seat, made))
 
 
 def machine_answer(member: Membership) -> dict[str, str]:

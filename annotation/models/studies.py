@@ -121,6 +121,9 @@ class Membership(models.Model):
         help_text="Who left or was removed: then `user` is empty, so no door finds a way in.",
     )  # fmt: skip
     left_at = models.DateTimeField(null=True, blank=True)
+    away_until = models.DateField(
+        null=True, blank=True, help_text="The day (UTC) of their return; before it they get no items."
+    )
     could_read_until = models.DateTimeField(
         null=True, blank=True, editable=False,
         help_text="When they last lost a role that reads the answers of open rounds; the database sets it.",
@@ -171,6 +174,11 @@ class Membership(models.Model):
     @property
     def is_machine(self) -> bool:
         return self.kind == self.Kind.MACHINE
+
+    @property
+    def is_away(self) -> bool:
+        """Whether they get no items now."""
+        return self.away_until is not None and timezone.now().date() < self.away_until
 
     @property
     def display_name(self) -> str:
@@ -287,6 +295,10 @@ class Sample(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="samples")
 
+    number = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Within its study, from 1; the database gives it."
+    )
+
     class Allocation(models.TextChoices):
         PROPORTIONAL = "proportional", "in proportion to the strata"
         EQUAL = "equal", "equally many of each stratum"
@@ -295,10 +307,6 @@ class Sample(models.Model):
     counts = models.JSONField(default=list, blank=True, help_text="How many issues were left after each step.")
     frame = ArrayField(
         models.BigIntegerField(), default=list, blank=True,
-    number = models.PositiveIntegerField(
-        null=True, editable=False, help_text="Within its study, from 1; the database gives it."
-    )
-
         help_text="The snapshots of the frame's issues when it was drawn, in the order that the seed drew from.",
     )  # fmt: skip
     n_frame = models.PositiveIntegerField(null=True, blank=True, help_text="Issues in the frame.")
@@ -325,7 +333,11 @@ class Sample(models.Model):
                 condition=~Q(idempotency_key=""),
                 name="an_idempotency_key_makes_one_sample",
             ),
+            models.UniqueConstraint(fields=["study", "number"], name="a_sample_number_is_used_once_in_a_study"),
         ]
+
+    def __str__(self) -> str:
+        return f"Sample {self.number}"
 
 
 class SampleIssue(models.Model):
@@ -333,12 +345,8 @@ class SampleIssue(models.Model):
 
     sample = models.ForeignKey(  # found by the constraints' indexes
         Sample, on_delete=models.PROTECT, related_name="drawn", db_index=False
-            models.UniqueConstraint(fields=["study", "number"], name="a_sample_number_is_used_once_in_a_study"),
     )
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, related_name="+")
-    def __str__(self) -> str:
-        return f"Sample {self.number}"
-
     position = models.PositiveIntegerField()
     stratum = models.CharField(max_length=200, blank=True)
 

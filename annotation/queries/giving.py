@@ -127,11 +127,14 @@ def has_everything(round_: Round, machine: Membership) -> bool:
 
 
 def takers(round_: Round) -> list[RoundRater]:
-    """The raters of a round who may be given items: people who rate in the study or were invited to; one query."""
+    """The raters of a round who may be given items: people who rate in the study or were invited to, and are not away.
+
+    One query.
+    """
     rows = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
     here = Q(rater__user__isnull=False) | Q(rater__invitation_key__isnull=False)
     rows = rows.filter(here, rater__roles__contains=[RATER])
-    return list(rows.select_related("rater__user").order_by("pk"))
+    return [each for each in rows.select_related("rater__user").order_by("pk") if not each.rater.is_away]
 
 
 def room_of(raters: Iterable[RoundRater], taken: Mapping[int, int]) -> dict[int, int | None]:

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.db.models import (
@@ -21,6 +21,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER, Seat
@@ -59,6 +60,14 @@ class RaterLine:
     left_at: datetime | None = None
     unblinded: bool = False
     last_day: date | None = None
+    lease_until: datetime | None = None
+    n_double: int | None = None
+    n_held: int = 0
+
+    @property
+    def double_share(self) -> float | None:
+        """Of the items that they were assigned, how many have another rater, too; None where that is not known."""
+        return self.n_double / self.n_held if self.n_double is not None and self.n_held else None
 
     @property
     def n_left(self) -> int:
@@ -166,6 +175,49 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
     ]
 
 
+def leases(round_: Round) -> dict[int, datetime]:
+    """Until when raters of an open pool hold an item at most, by the membership's id; one query, none elsewhere.
+
+    The full hour and not the minute: a lease is renewed when its rater asks for items, which would tell an owner who
+    rates, too, how long each answer took.
+    """
+    if round_.mode != Round.Mode.POOL or round_.state != Round.State.OPEN:
+        return {}
+    held = Assignment.objects.filter(round=round_, state=Assignment.State.LEASED, lease_until__gt=timezone.now())
+    ends = held.order_by().values_list("rater").annotate(until=Max("lease_until"))
+    hour = timedelta(hours=1)
+    return {rater: until.replace(minute=0, second=0, microsecond=0) + hour for rater, until in ends}
+
+
+def double_coded(round_: Round) -> dict[int, tuple[int, int]]:
+    """How many items each rater of a round has that another rater has, too, and how many in all, by membership's id.
+
+    Training items are none of them. One query, none where every item has all raters.
+    """
+    if round_.double_share >= 1 or round_.raters_per_item < 2:
+        return {}
+    place = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
+    given = Assignment.objects.filter(Exists(place), round=round_, slot__isnull=False)
+    given = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("rater")
+    is_double = Exists(place.filter(n_raters__gt=1))
+    return {rater: (n, n_all) for rater, n, n_all in given.annotate(n=Count("pk", filter=is_double), n_all=Count("pk"))}
+
+
+def with_shares(line: RoundLine) -> RoundLine:
+    """A round with the leases of its raters and their shares of double-coded items; two queries at most."""
+    until, double = leases(line.round), double_coded(line.round)
+    raters = [
+        replace(
+            each,
+            lease_until=until.get(each.rater.pk),
+            n_double=double.get(each.rater.pk, (0, 0))[0] if double else None,
+            n_held=double.get(each.rater.pk, (0, 0))[1],
+        )
+        for each in line.raters
+    ]
+    return replace(line, raters=raters)
+
+
 def last_days(round_: Round) -> dict[int, date]:
     """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
 
@@ -208,6 +260,7 @@ class Waiting:
     n_finished: int
     n_left: int | None
     is_third: bool = False
+    away_until: date | None = None
 
     @property
     def n_total(self) -> int | None:
@@ -226,7 +279,7 @@ def waiting_for(user: User) -> list[Waiting]:
     rows = (
         RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
         .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL, left_at=None) & Exists(free) & below_quota())
-        .select_related("round__study")
+        .select_related("round__study", "rater")
         .order_by("round__opened_at", "pk")
     )
     return [
@@ -234,6 +287,7 @@ def waiting_for(user: User) -> list[Waiting]:
             row.round,
             row.n_finished,
             None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
+            row.rater.away_until if row.rater.is_away else None,
         )
         for row in rows
     ]

@@ -96,7 +96,7 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Round: frozenset({"ruled_until", "rules_error", "idempotency_key", "request_digest"}),
     Annotation: frozenset({"request_digest"}),
     Membership: frozenset(
-        {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited"}
+        {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited", "away_until"}
     ),
 }
 """Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server

@@ -5,14 +5,15 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.confirming import confirmation_of
 from accounts.errors import TooMany
 from accounts.forms import CloseForm, explain
 from annotation.access import OWNER, Seat, get_member_at, get_seat
 from annotation.actions import leaving as actions
-from annotation.errors import ConcordError, Conflict, Forbidden
+from annotation.actions.absence import set_away
+from annotation.errors import ConcordError, Conflict, Forbidden, Invalid
 from annotation.models import Membership
 from annotation.queries.leaving import leaves, offers_of
 from annotation.views.study_page import me, study_page
@@ -50,6 +51,22 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if member.user is None and not member.is_invited:
         raise Conflict(f"{member.display_name} has no access to this study.")
     return _page(request, seat, member, is_own=False)
+
+
+@login_required
+@require_POST
+def away(request: HttpRequest, slug: str) -> HttpResponse:
+    """Pauses one's own assignments until a day, or, for an owner, those of a rater; without a day it ends the pause."""
+    seat = get_seat(me(request), slug)
+    try:
+        member = set_away(seat=seat, until=request.POST.get("until", ""), user=request.POST.get("user", ""))
+    except Invalid as error:
+        messages.error(request, " ".join(sentence for each in error.fields.values() for sentence in each))
+    else:
+        who = "You are" if member.pk == (seat.membership and seat.membership.pk) else f"{member} is"
+        until = f"away until {member.away_until:%-d %B %Y}" if member.away_until else "back"
+        messages.success(request, f"{who} {until}.")
+    return redirect("members", slug)
 
 
 def _page(request: HttpRequest, seat: Seat, member: Membership, *, is_own: bool) -> HttpResponse:

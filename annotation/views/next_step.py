@@ -33,7 +33,7 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
     lines = [line for line in lines if line.round.state != Round.State.UNDONE]
     for line in reversed(lines):
         if own := _own(seat, line):
-            return _label(line.round, own, slug)
+            return _away(own, slug) if own.rater.is_away else _label(line.round, own, slug)
         if n := sum(pk == line.round.pk for pk, _ in seat.arbitrated):
             return _third(line.round, n, slug)
     if seat.has_role(OWNER, ADJUDICATOR):
@@ -62,6 +62,11 @@ def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
         return None
     is_pool = line.round.mode == Round.Mode.POOL
     return own if own.n_left or (is_pool and line.n_left and own.may_take_more) else None
+
+
+def _away(own: RaterLine, slug: str) -> Step:
+    words = f"You are away until {own.rater.away_until:%-d %B %Y}"
+    return Step(words, "End your absence", reverse("members", args=[slug]), "What you were assigned is kept for you.")
 
 
 def _label(round_: Round, own: RaterLine, slug: str) -> Step:

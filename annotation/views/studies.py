@@ -414,6 +414,7 @@ def _round_page(
 ) -> HttpResponse:
     with_days = round_.state != Round.State.DRAFT and (seat.has_role(OWNER) or seat.user.is_staff)
     (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), with_raters=True, with_days=with_days)
+    line = queries.with_shares(line)
     decides = may_decide(seat, round_)
     is_resolving = round_.state == Round.State.RESOLVING
     own = next((each for each in line.raters if seat.membership and each.rater.pk == seat.membership.pk), None)
@@ -468,6 +469,7 @@ def _raters(seat: Seat, round_: Round, line: queries.RoundLine) -> dict[str, Any
         "may_change": is_owner and round_.kind != Round.Kind.RELABEL and (is_open or round_.state == Round.State.DRAFT),
         "may_withdraw": is_owner and is_open,
         "may_add": may_add,
+        "has_shares": any(each.n_double is not None for each in line.raters),
         "has_quotas": any(each.quota is not None for each in line.raters),
         "stuck": stuck(round_) if line.n_free else None,
         "candidates": candidates(round_) if may_add else [],

@@ -250,6 +250,7 @@ OPEN = {"invitation": ["invitations/nonsense/"]}
 
 OF_STUDY = {
     "leave_study": in_study("leave/"),
+    "away": in_study("away/"),
     "invite": in_study("members/invite/"),
     "withdraw_invitation": in_study("members/invitations/{invitation}/withdraw/"),
     "remove_member": in_study("members/{member bob}/remove/"),
@@ -383,6 +384,7 @@ ROWS = (*FORMATS, *AT_ROUNDS, *(f"{at}&format=csv" for at in AT_ROUNDS))
 API_OF_STUDY = {
     "api_study": in_study(""),
     "api_members": in_study("members/"),
+    "api_absence": in_study("away/"),
     "api_invitations": in_study("invitations/"),
     "api_withdraw_invitation": in_study("invitations/{invitation}/withdraw/"),
     "api_samples": in_study("samples/"),
