@@ -157,7 +157,7 @@ class Ratings(APIView):
             DIMENSION,
             VERSION,
             FORMAT,
-            OpenApiParameter("revision", str, enum=["blind", "first", "current"]),
+            OpenApiParameter("revision", str, enum=list(REVISIONS)),
             OpenApiParameter(
                 "shape", str, enum=list(SHAPES), description="Of a file: wide has a row for each part and rater."
             ),

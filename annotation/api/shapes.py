@@ -21,6 +21,7 @@ ALWAYS = {
     "method",
     "memo",
     "raters",
+    "training",
     "revision",
     "taxonomy_version",
 }
@@ -55,6 +56,8 @@ def _field(column: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, A
     if pa.types.is_list(kind):
         child: Any = serializers.CharField() if pa.types.is_string(kind.value_type) else serializers.DictField()
         return serializers.ListField(child=child, **options)
+    if pa.types.is_boolean(kind):
+        return serializers.BooleanField(**options)
     if pa.types.is_integer(kind):
         return serializers.IntegerField(**options)
     if pa.types.is_timestamp(kind):

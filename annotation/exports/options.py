@@ -6,11 +6,12 @@ from typing import Any
 from annotation.access import Seat, get_round
 from annotation.errors import Invalid
 from annotation.queries.imports import number_of_label
+from annotation.queries.results import REVISIONS
 from annotation.queries.telling import told_version
 
 REFUSED = "The file could not be asked for."
 LONGEST = 200
-REVISIONS, SHAPES = ("blind", "first", "current"), ("long", "wide")
+SHAPES = ("long", "wide")
 
 Options = dict[str, Any]
 

@@ -20,7 +20,7 @@ PLACE: Mapping[str, pa.DataType] = {
     "taxonomy_version": pa.int32(),
 }
 RATED = ("item", "part", "round", "round_label", "round_kind", "rater", "role")
-NOTED = ("memo", "seconds", "revision", "taxonomy_version")
+NOTED = ("memo", "seconds", "training", "revision", "taxonomy_version")
 TAKEN = frozenset({*PLACE, *COLUMNS["ratings"]})
 KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
 
@@ -32,7 +32,8 @@ def wide_columns(what: str, dimensions: Dimensions) -> dict[str, pa.DataType]:
     """The columns of wide labels or ratings.
 
     Of labels: the place, a value of each dimension, and by which method each was agreed. Of ratings: the place with the
-    rater, a value of each dimension as text (PENDING is no number and no mark), memo, seconds and revision.
+    rater, a value of each dimension as text (PENDING is no number and no mark), memo, seconds, whether the item is for
+    training, and revision.
     """
     if what == "ratings":
         columns = COLUMNS["ratings"]

@@ -57,6 +57,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "values": pa.list_(pa.string()),
         "memo": pa.string(),
         "seconds": pa.int32(),
+        "training": pa.bool_(),
         "revision": REPEATED,
         "taxonomy_version": pa.int32(),
         "original_values": pa.list_(pa.string()),
@@ -227,6 +228,8 @@ def cell(value: Any, *, is_set: bool = False) -> str | int | float:
     """A value as one cell, before it is defused; a value of a number dimension stays a number, no value a set."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return word(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Sequence) and value and isinstance(value[0], Mapping):

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import JSONObject, Length
 
 from annotation.consensus import PENDING
-from annotation.models import Assignment, Evidence, Rating, Round
+from annotation.models import Assignment, Evidence, Rating, Round, RoundItem
 from annotation.queries.matching import matches_of
 from ingest.models import Comment, Snapshot, SnapshotComment
 from taxonomy.tree import VersionTree
@@ -137,14 +137,21 @@ def evidence_rows(
     own_round_ids: frozenset[int] = frozenset(),
     after: int = 0,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Quote by quote, by key: of blind and current revisions; read in chunks of a thousand, each one query.
+    """Quote by quote, by key: of blind and current revisions, of training items of first and current ones.
+
+    They are read in chunks of a thousand, each one query.
 
     With `own` only that user's in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
     given = Assignment.objects.filter(pk=OuterRef("rating__annotation__assignment"))
     rows = Evidence.objects.filter(rating__round__in=[round_.pk for round_ in rounds])
+    training = RoundItem.objects.filter(round=OuterRef("rating__round"), item=OuterRef("rating__item"))
+    training = training.filter(known__isnull=False)
     rows = rows.annotate(
         revision=Case(
+            When(Q(rating__annotation__revision=1) & Exists(training), then=Value("first")),
+            When(Exists(training) & ~Q(rating__annotation=Subquery(given.values("current")[:1])), then=Value("")),
+            When(Exists(training), then=Value("current")),
             When(rating__annotation=Subquery(given.values("blind")[:1]), then=Value("blind")),
             When(rating__annotation=Subquery(given.values("current")[:1]), then=Value("current")),
             default=Value(""),

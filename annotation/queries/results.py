@@ -54,12 +54,13 @@ class LabelRow:
     unmapped: str | None
 
 
+BLIND, CURRENT, FIRST = REVISIONS = ("blind", "current", "first")
+"""Of a rater's answer: the last before they could see others', the newest, and the first to a training item."""
+
+
 @dataclass(frozen=True)
 class RatingRow:
-    """What one rater gave on one dimension of a part; `revision` is blind (first in a worklist) or current.
-
-    `role` is one of ROLES.
-    """
+    """What one rater gave on one dimension of a part; `revision` is one of REVISIONS, `role` one of ROLES."""
 
     item: str
     part: int
@@ -72,6 +73,7 @@ class RatingRow:
     values: list[str | bool | float] | None
     memo: str
     seconds: int | None
+    training: bool
     revision: str
     taxonomy_version: int
     original_values: list[str | bool | float]
@@ -273,6 +275,8 @@ def ratings(
 ) -> Iterator[tuple[Place, list[RatingRow]]]:
     """Item by item what raters gave, the blind revision, and the current one where it is another.
 
+    Of a training item the first answer, given before its feedback, takes the place of the blind revision.
+
     With `version` in its terms, else as given. With `revision` all of that one. With `own` only that person's ratings
     in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
@@ -293,14 +297,16 @@ def ratings(
             )
             if own is not None and (not own_round_ids or round_.pk in own_round_ids):
                 given = given.filter(rater__user=own.user)
+            first = _first_answers(round_, [place.item_id for place in chunk if place.known is not None])
             by_item: dict[int, list[tuple[str, str, int | None, int]]] = {}
-            for item_id, code, slot, kind, blind, current in given.values_list(
-                "item_id", "rater__code", "slot", "rater__kind", "blind_id", "current_id"
+            for pk, item_id, code, slot, kind, blind, current in given.values_list(
+                "pk", "item_id", "rater__code", "slot", "rater__kind", "blind_id", "current_id"
             ):
                 assert current is not None
-                by_item.setdefault(item_id, []).append((code or "", role_of(round_, slot, kind), blind, current))
+                answer = (code or "", role_of(round_, slot, kind), first.get(pk, blind), current)
+                by_item.setdefault(item_id, []).append(answer)
             wanted = {
-                pk for answers in by_item.values() for *_, blind, current in answers for pk in (blind, current) if pk
+                pk for answers in by_item.values() for *_, before, current in answers for pk in (before, current) if pk
             }
             said = _said(wanted)
             values = read_values(tree, list(wanted))
@@ -318,16 +324,19 @@ def ratings(
                         values=None if isinstance(told, str) else list(told),
                         memo=memo,
                         seconds=seconds,
+                        training=place.known is not None,
                         revision=name,
                         taxonomy_version=telling.version.number,
                         original_values=list(given_values),
                         original_version=own_version.number,
                         unmapped=told if isinstance(told, str) else None,
                     )
-                    for code, role, blind, current in sorted(
+                    for code, role, before, current in sorted(
                         by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
                     )
-                    for name, annotation in _revisions(round_, blind, current, revision)
+                    for name, annotation in _revisions(
+                        before_revision(round_, place.known is not None), before, current, revision
+                    )
                     for part, memo, seconds in said[annotation]
                     for key, given_values in values.get((annotation, part), {}).items()
                     if dimension is None or key == dimension
@@ -339,17 +348,31 @@ def ratings(
                 break
 
 
-def first_revision(round_: Round) -> str:
-    """What the first answer that counts is called: blind, but not where raters saw what was agreed before."""
-    return "first" if round_.kind == Round.Kind.RELABEL else "blind"
+def before_revision(round_: Round, is_training: bool = False) -> str:
+    """What the answer before the current one is called.
+
+    It is the first, not a blind one, to a training item and in a relabeling round, whose raters see earlier labels.
+    """
+    return FIRST if is_training or round_.kind == Round.Kind.RELABEL else BLIND
 
 
-def _revisions(round_: Round, blind: int | None, current: int, wanted: str | None) -> list[tuple[str, int]]:
-    """The revisions of an answer that are listed: the blind one, and the current one where it is another or wanted."""
-    found = [(first_revision(round_), blind)] if blind is not None else []
-    if wanted == "current" or current != blind:
-        found.append(("current", current))
-    return [(name, each) for name, each in found if wanted in (None, name)]
+def _first_answers(round_: Round, training: Collection[int]) -> dict[int, int]:
+    """Assignment id → the first answer to a training item; one query where some of the items are."""
+    if not training:
+        return {}
+    first = Annotation.objects.filter(assignment__round=round_, assignment__item__in=list(training), revision=1)
+    return dict(first.values_list("assignment", "pk"))
+
+
+def _revisions(name: str, before: int | None, current: int, wanted: str | None) -> list[tuple[str, int]]:
+    """The revisions of an answer that are listed: the one `before`, and the current one where it is another or wanted.
+
+    `name` is what the one before is called.
+    """
+    found = [(name, before)] if before is not None else []
+    if wanted == CURRENT or current != before:
+        found.append((CURRENT, current))
+    return [(called, each) for called, each in found if wanted in (None, called)]
 
 
 def _said(annotations: Collection[int]) -> dict[int, list[tuple[int, str, int | None]]]:

@@ -21,6 +21,7 @@ OWN = {
     "values": "value",
     "memo": "memo",
     "seconds": "seconds",
+    "training": "",
     "revision": "revision",
     "taxonomy_version": "version",
 }
@@ -39,7 +40,7 @@ class SheetRow:
 
     `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
     answers. `sheet` is its sheet's name where there are several. Files of Concord also have label and kind of the
-    round, the role of the rater, the revision (blind or current), and the number of the taxonomy version.
+    round, the role of the rater, the revision (blind, current or first), and the number of the taxonomy version.
     """
 
     line: int

@@ -22,7 +22,7 @@ ROLE_WORDS = {
     "round_label": "the label of the round",
     "round_kind": "the kind of the round",
     "role": "the role of the rater",
-    "revision": "blind or current",
+    "revision": "blind, current or first",
     "version": "the taxonomy version",
 }
 

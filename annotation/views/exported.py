@@ -40,7 +40,8 @@ FILES = {
     },
     "ratings": {
         "title": "Ratings",
-        "words": "What each rater gave: the blind answer, and the current one where it was changed in discussion.",
+        "words": "What each rater gave: the blind answer, and the current one where it was changed in discussion. Of "
+        "training items: the first answer, and the current one where it was changed after the feedback.",
         "columns": {
             "item": "as above",
             "part": "1 …",
@@ -54,7 +55,8 @@ FILES = {
             "values": "as above; PENDING where a category was proposed",
             "memo": "what the rater noted",
             "seconds": "spent with the page in sight",
-            "revision": "blind, or first in a relabeling round, whose raters see earlier labels; or current",
+            "training": "whether the item is to train with: its answers count in no result",
+            "revision": "blind; first: of a training item before its feedback, or in a relabeling round; or current",
             "taxonomy_version": "the version in whose terms the values are",
             "original_values": "as the rater gave them",
             "original_version": "the version they were given under",

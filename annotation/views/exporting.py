@@ -104,7 +104,7 @@ def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[
         "revision": [
             ("", "blind or first, and current where changed"),
             ("blind", "blind"),
-            ("first", "first (relabeling rounds)"),
+            ("first", "first (training items, relabeling rounds)"),
             ("current", "current"),
         ],
         "shape": [("", "long: a row for each label"), ("wide", "wide: a row for each part, and rater")],

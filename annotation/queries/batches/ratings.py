@@ -15,12 +15,13 @@ from annotation.queries.batches.labels import Batches
 from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches, within
 from annotation.queries.batches.words import Column, listed, of_words
 from annotation.queries.binary import read_binary
-from annotation.queries.results import MODEL, RATER, RELABEL, ROLES, THIRD, first_revision
+from annotation.queries.results import FIRST as FIRST_ANSWER
+from annotation.queries.results import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
 from annotation.queries.telling import Telling
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
-BLIND, CURRENT = range(2)
+BLIND, CURRENT, FIRST = range(3)
 _SAID = """
     SELECT x.id::bigint, coalesce(x.seconds, -1)::int, (x.memo <> '' OR x.part_memos <> '{{}}')::int
     FROM annotation_annotation x WHERE x.id {}"""
@@ -78,7 +79,6 @@ class _Kept:
         self.tree = published_version(round_.taxonomy_version_id)
         self.only = self.tree.by_key.get(dimension or "")
         self.is_narrowed, self.revision = dimension is not None, revision
-        self.first = first_revision(round_)
         self.dimensions = [each.id for each in self.tree.dimensions]
         positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
         self.positions = np.argsort(np.argsort(positions, kind="stable"))
@@ -119,12 +119,12 @@ class _Kept:
         at, parts, dimensions = places >> 23, (places >> 9) & (1 << 14) - 1, places & LIMITS["dimensions"] - 1
         # All in one number, of 52 bits at most: sorting by five would take five times as long.
         among = ((rows[at] << 13 | parts) << 9 | self.positions[dimensions]) << 14 | raters[at]
-        order = np.argsort(among << 1 | revisions[at])
+        order = np.argsort(among << 1 | (revisions[at] == CURRENT))
         at, parts, told = at[order], parts[order], told[order]
         return self._batch(stretch, annotations[at], rows[at], raters[at], roles[at], revisions[at], parts, told)
 
     def _listed(self, stretch: Stretch, without: Collection[int]) -> tuple[np.ndarray, ...]:
-        """The annotations whose ratings are listed: of which row, by whom, in which role, blind or current."""
+        """The annotations whose ratings are listed: of which row, by whom, in which role, blind, current or first."""
         answers = stretch.answers()
         raters = self.raters.places_of(answers["rater"])
         is_wanted = (answers["current"] >= 0) & self.chosen[raters]
@@ -133,17 +133,22 @@ class _Kept:
         answers, raters = answers[is_wanted], raters[is_wanted]
         rows = stretch.rows_of(answers["item"])
         roles = self._roles(answers["slot"], raters)
-        blind, current = answers["blind"], answers["current"]
-        has_blind = (blind >= 0) & (self.revision in (None, self.first))
-        has_current = np.full(len(current), self.revision == "current")
-        if self.revision is None:
-            has_current = current != blind
+        before, current = answers["blind"].copy(), answers["current"]
+        training = stretch.training[rows]
+        called = np.where(training | (before_revision(self.round) == FIRST_ANSWER), FIRST, BLIND)
+        if training.any():
+            _put_first(before, answers, stretch.first_answers())
+        wanted = None if self.revision is None else REVISIONS.index(self.revision)
+        has_before = (before >= 0) & ((called == wanted) | (wanted is None))
+        has_current = np.full(len(current), wanted == CURRENT)
+        if wanted is None:
+            has_current = current != before
         return (
-            np.concatenate([blind[has_blind], current[has_current]]),
-            np.concatenate([rows[has_blind], rows[has_current]]),
-            np.concatenate([raters[has_blind], raters[has_current]]),
-            np.concatenate([roles[has_blind], roles[has_current]]),
-            np.concatenate([np.full(has_blind.sum(), BLIND), np.full(has_current.sum(), CURRENT)]),
+            np.concatenate([before[has_before], current[has_current]]),
+            np.concatenate([rows[has_before], rows[has_current]]),
+            np.concatenate([raters[has_before], raters[has_current]]),
+            np.concatenate([roles[has_before], roles[has_current]]),
+            np.concatenate([called[has_before], np.full(has_current.sum(), CURRENT)]),
         )
 
     def _roles(self, slots: np.ndarray, raters: np.ndarray) -> np.ndarray:
@@ -201,7 +206,8 @@ class _Kept:
             "values": self.told.taken(told),
             "memo": _memos(noting, annotations, parts),
             "seconds": pa.array(seconds.astype(np.int32), mask=seconds < 0),
-            "revision": of_words((self.first, "current"), revisions),
+            "training": pa.array(stretch.training[rows]),
+            "revision": of_words(REVISIONS, revisions),
             "taxonomy_version": same(self.telling.version.number),
             "original_values": self.given.taken(told),
             "original_version": same(self.round.taxonomy_version.number),
@@ -209,6 +215,15 @@ class _Kept:
         }
         whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in columns.values()]
         return pa.RecordBatch.from_arrays(whole, names=list(columns))
+
+
+def _put_first(before: np.ndarray, answers: np.ndarray, first: np.ndarray) -> None:
+    """Puts the first answers to training items where the blind ones stand."""
+    places = {(item, rater): at for at, (item, rater) in enumerate(zip(answers["item"], answers["rater"], strict=True))}
+    for item, rater, annotation in first:
+        at = places.get((item, rater))
+        if at is not None:
+            before[at] = annotation
 
 
 def _memos(noting: np.ndarray, annotations: np.ndarray, parts: np.ndarray) -> pa.DictionaryArray:

@@ -55,7 +55,12 @@ _FREE_DECISIONS = """
     SELECT d.id, v.number, v.text
     FROM annotation_resolution d JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
     WHERE d.round_id = %s AND d.item_id {} AND (v.number IS NOT NULL OR v.text IS NOT NULL)"""
-_PLACES = "SELECT position::int, item_id::bigint, n_raters::int FROM ({}) AS places"
+_PLACES = """
+    SELECT position::int, item_id::bigint, n_raters::int, (known IS NOT NULL)::int FROM ({}) AS places"""
+_FIRST_ANSWERS = """
+    SELECT a.item_id::bigint, a.rater_id::bigint, n.id::bigint
+    FROM annotation_assignment a JOIN annotation_annotation n ON n.assignment_id = a.id AND n.revision = 1
+    WHERE a.round_id = %s AND a.item_id {}"""
 _CALLED = """
     SELECT i.id, i.identifier, n.repository_id, n.number
     FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
@@ -205,6 +210,21 @@ class Stretch:
         )  # fmt: skip
         return self._ours(rows)
 
+    @property
+    def training(self) -> np.ndarray:
+        """Of each item whether it is one to train with."""
+        found: np.ndarray = self.places["training"] > 0
+        return found
+
+    def first_answers(self) -> np.ndarray:
+        """item, rater and first answer to each training item; one query where there is one."""
+        kinds = {"item": "bigint", "rater": "bigint", "annotation": "bigint"}
+        condition, keys = within(self.items[self.training])
+        rows = read_binary(_FIRST_ANSWERS.format(condition), [self.round.pk, *keys], **kinds)
+        at = self.rows_of(rows["item"])
+        found: np.ndarray = rows[(at >= 0) & self.training[at]]
+        return found
+
     def _ours(self, rows: np.ndarray) -> np.ndarray:
         is_ours = self.rows_of(rows["item"]) >= 0
         return rows if is_ours.all() else rows[is_ours]
@@ -301,8 +321,9 @@ def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, countin
     after = 0
     while True:
         found = rows.filter(position__gt=after).order_by("position")[:ITEMS]
-        sql, params = found.values_list("position", "item_id", "n_raters").query.sql_with_params()
-        places = read_binary(_PLACES.format(sql), params, position="int", item="bigint", n_raters="int")
+        sql, params = found.values_list("position", "item_id", "n_raters", "known").query.sql_with_params()
+        kinds = {"position": "int", "item": "bigint", "n_raters": "int", "training": "int"}
+        places = read_binary(_PLACES.format(sql), params, **kinds)
         if not len(places):
             return
         yield Stretch(round_, places)
