@@ -436,7 +436,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     It is also the wrong state where the round's taxonomy version was retired since the round was made.
 
     With a main round is kept what the last pilot said of it and, where it said to wait, the `reason` to open it all the
-    same. Without one it opens, too, and the round says so.
+    same. Raises Conflict without one.
 
     The first round of a study whose dimensions have no registered coefficient opens only with `unregistered`.
 

@@ -12,7 +12,7 @@ from annotation.access import OWNER, Seat, get_round, row_number
 from annotation.actions.bulk import require_prepared
 from annotation.actions.studies import record
 from annotation.answers import LONGEST_TEXT, read_parts
-from annotation.errors import Invalid, NotFound, WrongState
+from annotation.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.models import Assignment, Item, Round, RoundItem, RoundRater
 from annotation.queries.training import agreed_answers
 from annotation.reporting.gate import gate
@@ -179,8 +179,8 @@ def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable
 def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     """What is kept of the last pilot's advice with a main round that is being opened; None where there is none.
 
-    The reason is kept where the advice is to wait; so is that none was given. Raises Invalid, and Blind
-    for someone who still has to answer as a third rater in that pilot.
+    Where the advice is to wait the round opens with a reason alone, which is kept. Raises Invalid, Conflict without a
+    reason, and Blind for someone who still has to answer as a third rater in that pilot.
     """
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise Invalid(
@@ -191,6 +191,12 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
         return None
     if seat.withheld_in(found.pilot):
         seat.require_nothing_withheld("What the pilot says of the main round")
+    if found.is_wait and not reason.strip():
+        raise Conflict(
+            f"Round {round_.number} was not opened. {found.sentence} To open it all the same, say why (`reason`).",
+            code="against_gate",
+            fields={"reason": ["Say why the round is opened although the pilot speaks against it."]},
+        )
     said = {
         "reason": reason.strip() if found.is_wait else "",
         "by": seat.user.username,

@@ -260,7 +260,9 @@ class MemberShape(serializers.Serializer[Any]):
 class Reason(serializers.Serializer[Any]):
     """Why a main round is opened although the last pilot speaks against it."""
 
-    reason = serializers.CharField(required=False)
+    reason = serializers.CharField(
+        required=False, help_text="Needed where the pilot did not reach its thresholds: else 409 `against_gate`."
+    )
     unregistered = serializers.BooleanField(
         required=False,
         help_text="True opens a study's first round although a dimension has no registered coefficient; else that is "
@@ -569,7 +571,8 @@ class OpenRound(APIView):
 
     A round of more than 20,000 items, or 100,000 assignments, is opened by a job: 202 with its row.
 
-    A main round opens also where the last pilot speaks against it; the answer's `gate` says so, and keeps the reason.
+    A main round that the last pilot speaks against opens with a reason, which `gate` keeps; without one it is 409
+    `against_gate`.
     """
 
     permission_classes = [scope("manage")]

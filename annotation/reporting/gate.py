@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from annotation.access import Seat
 from annotation.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WAIT, advice, verdict
-from annotation.models import Round
+from annotation.models import Assignment, Round, RoundItem
 from annotation.registration import is_registered
 from annotation.reporting.numbers import Headline, of_rounds
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What the newest pilot that is over says of the main round; `lines` holds each dimension with its verdict."""
+    """What the newest pilot (`last_pilot`) says of the main round; `lines` holds each dimension with its verdict."""
 
     pilot: Round
     advice: str
@@ -71,8 +73,18 @@ def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
 
 
 def last_pilot(seat: Seat) -> Round | None:
-    """The newest pilot round of the study under its taxonomy that is over; one query."""
-    rounds = Round.objects.filter(study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
+    """The newest pilot round of the study under its taxonomy that is over and has an item that two raters labeled.
+
+    A pilot of training items alone says nothing of agreement and stands in for none. One query.
+    """
+    place = {"round": OuterRef("round"), "item": OuterRef("item")}
+    labeled = Assignment.objects.filter(state=Assignment.State.SUBMITTED, slot__isnull=False)
+    twice = labeled.filter(
+        ~Exists(RoundItem.objects.filter(known__isnull=False, **place)),
+        Exists(labeled.filter(**place).exclude(rater=OuterRef("rater"))),
+        round=OuterRef("pk"),
+    )
+    rounds = Round.objects.filter(Exists(twice), study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
     rounds = rounds.filter(taxonomy_version__taxonomy=seat.study.taxonomy_id)
     return rounds.select_related("taxonomy_version").order_by("-number").first()
 

@@ -126,18 +126,31 @@ def test_a_pilot_below_its_threshold_is_opened_on_the_page_only_with_a_reason_wh
     assert said["against"][0].startswith("Symptom stood at")
 
 
-def test_over_rest_a_main_round_opens_without_a_reason_and_its_page_says_so() -> None:
+def test_over_rest_a_main_round_opens_against_the_pilot_with_a_reason_alone() -> None:
     study = a_study()
     round_ = drafted(study, APART)
-    answer = Caller("olga").post(f"studies/{study.slug}/rounds/{round_.number}/open/")
-    assert answer.status_code == 200
-    assert (answer.json()["state"], answer.json()["gate"]["advice"], answer.json()["gate"]["reason"]) == (
-        "open",
-        "wait",
-        "",
+    for body in ({}, {"reason": "  "}):
+        answer = Caller("olga").post(f"studies/{study.slug}/rounds/{round_.number}/open/", body)
+        assert (answer.status_code, answer.json()["code"], list(answer.json()["fields"])) == (
+            409,
+            "against_gate",
+            ["reason"],
+        )
+    assert Round.objects.get(pk=round_.pk).state == Round.State.DRAFT
+
+
+def test_a_later_pilot_of_training_items_alone_stands_in_for_no_pilot() -> None:
+    study = a_study()
+    round_ = drafted(study, APART)
+    known = {"acme/rocket#6": {"labels": {"symptom": ["crash"]}}}
+    retry = rounds.create_round(
+        seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, issues=list(known), known=known, kind="pilot"
     )
-    text = page("olga", study, f"rounds/{round_.number}/").content.decode()
-    assert "opened over REST without a reason" in text
+    rounds.open_round(seat=make.owner_seat(study), number=retry.number, unregistered=True)
+    make.submit(retry, "bob", 6, {"symptom": ["crash"]})
+    found = gate(make.owner_seat(study))
+    assert found is not None and (found.pilot.number, found.is_wait) == (1, True)
+    assert round_.number == 2 and retry.number == 3
 
 
 def test_over_rest_a_reason_is_kept_and_one_that_is_no_text_is_refused() -> None:
