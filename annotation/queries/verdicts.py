@@ -204,8 +204,13 @@ def has_open_disagreements(round_: Round, *, items: Collection[int] | None = Non
 
 
 def open_proposals(round_: Round) -> QuerySet[Proposal]:
-    """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided."""
-    open_ones: QuerySet[Proposal] = with_states(Proposal.objects.filter(round=round_)).filter(state=OPEN)
+    """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided.
+
+    Without those on training items, whose right answer is known.
+    """
+    training = RoundItem.objects.filter(round=round_, known__isnull=False).values("item")
+    proposals = Proposal.objects.filter(round=round_).exclude(item__in=training)
+    open_ones: QuerySet[Proposal] = with_states(proposals).filter(state=OPEN)
     return open_ones.select_related("item", "proposed_by", "dimension")
 
 

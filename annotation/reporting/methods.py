@@ -533,7 +533,9 @@ def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    return Proposal.objects.filter(seat.not_withheld(), round__in=rounds, annotation__isnull=False).count()
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    asked = Proposal.objects.filter(seat.not_withheld(), ~Exists(training), round__in=rounds, annotation__isnull=False)
+    return asked.count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

@@ -69,3 +69,12 @@ def test_ratings_mark_training_items_and_keep_the_first_answer_in_json_csv_parqu
         assert [(row["item"], row["values"]) for row in only] == [(row["item"], *row["values"]) for row in page]
         assert {row["revision"] for row in only} == {revision}
     assert len(ratings(study, "&revision=current&dimension=kind")) == 3
+
+
+def test_a_proposal_on_gold_holds_back_no_closing_and_is_in_no_paragraph(study: Study) -> None:
+    round_ = opened(study, ["bob"], 1, known={8: FAULT})
+    make.submit(round_, "bob", 8, {}, proposals={"kind": {"name": "New", "memo": "none fits"}})
+    make.submit(round_, "bob", 1, FAULT)
+    olga = Caller("olga")
+    assert "proposal" not in olga.get(f"studies/{study.slug}/agreement/methods/").json()["paragraph"]
+    assert rounds.close_round(seat=make.owner_seat(study), number=round_.number).state == Round.State.CLOSED

@@ -759,7 +759,7 @@ class Checker:
         those = {
             (row["round"], row["item"], row["rater"], row["revision"], row["part"], row["dimension"], row["proposal"])
             for row in self.rows.tables["ratings"]
-            if row["proposal"]
+            if row["proposal"] and (int(row["round"]), row["item"]) not in self.rows.training
         }
         self.same(claim, number(n), len(those))
 
