@@ -25,11 +25,16 @@ class PartRead:
     evidence: Sequence[Quote] = ()
 
 
-def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]]) -> list[PartRead]:
-    """The parts of a request (`labels`, or `parts` with labels each); what is wrong goes into `fields` by its path."""
+def read_parts(
+    tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]], *, is_partial: bool = False
+) -> list[PartRead]:
+    """The parts of a request (`labels`, or `parts` with labels each); what is wrong goes into `fields` by its path.
+
+    With `is_partial` a dimension that was left out is unknown, and none has to be there.
+    """
     parts = body.get("parts")
     if parts is None:
-        return [read_part(tree, body, fields, "")]
+        return [read_part(tree, body, fields, "", is_partial=is_partial)]
     if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
         fields["parts"] = ['Give a list such as [{"labels": {…}, "memo": ""}, …].']
         return []
@@ -39,11 +44,19 @@ def read_parts(tree: VersionTree, body: Mapping[str, object], fields: dict[str, 
     if len(parts) > MOST_PARTS:
         fields["parts"] = [f"An issue holds at most {MOST_PARTS} parts."]
         return []
-    return [read_part(tree, part, fields, f"parts[{number}].") for number, part in enumerate(parts, start=1)]
+    return [
+        read_part(tree, part, fields, f"parts[{number}].", is_partial=is_partial)
+        for number, part in enumerate(parts, start=1)
+    ]
 
 
 def read_part(
-    tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]], prefix: str = ""
+    tree: VersionTree,
+    body: Mapping[str, object],
+    fields: dict[str, list[str]],
+    prefix: str = "",
+    *,
+    is_partial: bool = False,
 ) -> PartRead:
     """One part: every dimension that applies is read, a required one must be there, others must be left out."""
     labels, asked = body.get("labels", {}), body.get("proposals") or {}
@@ -61,7 +74,7 @@ def read_part(
     for dimension in tree.dimensions:
         path = f"{prefix}{dimension.key}"
         given, proposal = labels.get(dimension.key), asked.get(dimension.key)
-        if not applies(tree, dimension.key, values):
+        if not (_may_apply if is_partial else applies)(tree, dimension.key, values):
             if not _is_blank(given) or proposal:
                 when = dimension.applies_when
                 assert when is not None
@@ -72,11 +85,11 @@ def read_part(
             proposals[dimension.key] = checked
             kept = read if read and dimension.kind == "multi" else ()
             read = tuple(sorted({*map(str, kept), PENDING}))
-        if read is None and dimension.kind == "multi" and not dimension.required:
+        if read is None and dimension.kind == "multi" and not dimension.required and not is_partial:
             read = ()
         if read is not None:
             values[dimension.key] = read
-        elif dimension.required and path not in fields:
+        elif dimension.required and not is_partial and path not in fields:
             fields[path] = [f"“{dimension.title}” needs an answer."]
     memo = "" if body.get("memo") is None else body["memo"]
     if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
@@ -102,6 +115,16 @@ def applies(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
         for each, given in values.items()
     }
     return tree.applies(key, answers)
+
+
+def _may_apply(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
+    """Whether a dimension is asked under these values, of which others may be unknown."""
+    when = tree.by_key[key].applies_when
+    if when is None:
+        return True
+    if when.dimension in values:
+        return applies(tree, key, values)
+    return _may_apply(tree, when.dimension, values)
 
 
 def _is_blank(given: object) -> bool:

@@ -1,13 +1,16 @@
-"""Forms of training items: what is right of one item, or of many in a sheet."""
+"""Forms of training items: what is right of one item, or of many in a sheet; the minimum; why it is passed over."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 
 from accounts.spreadsheets import as_lines
+from annotation.agreement import TITLES
 from annotation.answers import LONGEST_TEXT
+from annotation.calibration import EMPTY_SET
 from annotation.errors import Unreadable
+from annotation.registration import Primary, primary_of
 from annotation.sheets.tables import open_table
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -15,15 +18,17 @@ LONGEST_SHEET = 1_000_000
 
 
 class KnownForm(forms.Form):
-    """The known answer for one item of a round; an answer in several parts comes in a sheet."""
+    """The known answer for one issue; an answer in several parts comes in a sheet."""
 
-    item = forms.ChoiceField()
+    item = forms.CharField(
+        max_length=LONGEST_TEXT,
+        widget=forms.TextInput(attrs={"list": "round-items", "placeholder": "owner/name#123"}),
+        help_text="Any stored issue. One that is not in the round comes into it in addition to its other items.",
+    )
 
-    def __init__(self, *given: Any, tree: VersionTree, items: Sequence[str], **more: Any) -> None:
+    def __init__(self, *given: Any, tree: VersionTree, **more: Any) -> None:
         more["prefix"] = "known"
         super().__init__(*given, **more)
-        chosen: Any = self.fields["item"]
-        chosen.choices = [(each, each) for each in items]
         self.tree = tree
         for dimension in tree.dimensions:
             self.fields[f"of-{dimension.key}"] = _field(dimension)
@@ -42,7 +47,9 @@ class KnownForm(forms.Form):
         labels = {}
         for dimension in self.tree.dimensions:
             value = cleaned.get(f"of-{dimension.key}")
-            if value not in ("", None, []):
+            if value == [EMPTY_SET]:
+                labels[dimension.key] = []
+            elif value not in ("", None, []):
                 labels[dimension.key] = {"yes": True, "no": False}[value] if dimension.kind == "boolean" else value
         return {cleaned["item"]: {"labels": labels, "why": cleaned["why"]}}
 
@@ -50,18 +57,19 @@ class KnownForm(forms.Form):
         """Puts what the action refused beside the questions it speaks of."""
         for path, sentences in fields.items():
             name = f"of-{path.rpartition('.')[2]}"
-            self.add_error(name if name in self.fields else None, " ".join(sentences))
+            self.add_error(name if name in self.fields else "item" if path == "known" else None, " ".join(sentences))
 
 
 def _field(dimension: TreeDimension) -> forms.Field:
-    shared: dict[str, Any] = {"label": dimension.title, "required": dimension.required and not dimension.applies_when}
+    """Empty: not known, so raters are not judged by it."""
+    shared: dict[str, Any] = {"label": dimension.title, "required": False}
     if dimension.has_categories:
         choices = [(each.key, " › ".join(each.names)) for each in dimension.categories if each.selectable]
         if dimension.kind == "multi":
-            return forms.MultipleChoiceField(choices=choices, **shared)
-        return forms.ChoiceField(choices=[("", "no answer"), *choices], **shared)
+            return forms.MultipleChoiceField(choices=[(EMPTY_SET, "none (the empty set)"), *choices], **shared)
+        return forms.ChoiceField(choices=[("", "not known"), *choices], **shared)
     if dimension.kind == "boolean":
-        return forms.ChoiceField(choices=[("", "no answer"), ("yes", "yes"), ("no", "no")], **shared)
+        return forms.ChoiceField(choices=[("", "not known"), ("yes", "yes"), ("no", "no")], **shared)
     if dimension.kind == "number":
         return forms.FloatField(**shared)
     return forms.CharField(max_length=LONGEST_TEXT, **shared)
@@ -80,7 +88,8 @@ class SheetForm(forms.Form):
         max_length=LONGEST_SHEET,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "placeholder": "item,part,dimension,value,why"}),
-        help_text="Comma-separated, with the same columns; one row for each value, categories by key.",
+        help_text="Comma-separated, with the same columns; one row for each value, categories by key. [] is the empty "
+        "set; dimensions without a row are not judged.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -105,6 +114,46 @@ def _text_of(file: Any) -> str:
     """A table of any kind as comma-separated text."""
     table = open_table(file)
     return as_lines([table.columns, *(row.cells for row in table.rows)])
+
+
+class MinimumForm(forms.Form):
+    """What raters have to reach on training items before they get other items; all empty: nothing."""
+
+    share = forms.FloatField(
+        label="Items right, in percent",
+        min_value=0.01,
+        max_value=100,
+        required=False,
+        help_text="Items with every known label right. Skipped items are not right.",
+    )
+
+    def __init__(self, *given: Any, tree: VersionTree, primary: Primary, **more: Any) -> None:
+        more["prefix"] = "minimum"
+        super().__init__(*given, **more)
+        self.keys = []
+        for each in tree.dimensions:
+            if entry := primary_of(primary, each.key, each.kind):
+                self.keys.append(each.key)
+                self.fields[f"of-{each.key}"] = forms.FloatField(
+                    label=f"{each.title}: {TITLES[entry['coefficient']]}", min_value=0.001, max_value=1, required=False
+                )
+
+    @staticmethod
+    def initial_of(minimum: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the form shows of a minimum that is kept."""
+        found = {f"of-{key}": one["minimum"] for key, one in (minimum or {}).get("dimensions", {}).items()}
+        if minimum and "share" in minimum:
+            found["share"] = float(f"{minimum['share'] * 100:.10g}")
+        return found
+
+    @property
+    def minimum(self) -> dict[str, Any] | None:
+        """What was filled in, as the action takes it."""
+        cleaned, found = self.cleaned_data, {}
+        if cleaned.get("share"):
+            found["share"] = cleaned["share"] / 100
+        dimensions = {key: cleaned[f"of-{key}"] for key in self.keys if cleaned.get(f"of-{key}")}
+        return (found | ({"dimensions": dimensions} if dimensions else {})) or None
 
 
 class ReasonForm(forms.Form):

@@ -2,7 +2,18 @@
 
 from accounts.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
 
-__all__ = ["Blind", "ConcordError", "Conflict", "Forbidden", "Invalid", "NotFound", "Stale", "Unreadable", "WrongState"]
+__all__ = [
+    "Blind",
+    "ConcordError",
+    "Conflict",
+    "Forbidden",
+    "Held",
+    "Invalid",
+    "NotFound",
+    "Stale",
+    "Unreadable",
+    "WrongState",
+]
 
 
 class Blind(Forbidden):
@@ -15,6 +26,12 @@ class WrongState(Conflict):
     """The round, assignment or study is not in the state for it."""
 
     code = "wrong_state"
+
+
+class Held(Conflict):
+    """A rater has not reached the round's minimum on training items, and gets no other items yet."""
+
+    code = "below_minimum"
 
 
 class Stale(Conflict):

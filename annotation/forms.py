@@ -354,7 +354,11 @@ class RoundForm(forms.Form):
     )
     source = forms.ChoiceField(
         label="Items",
-        choices=[("sample", "the next unused issues of a sample"), ("issues", "named issues")],
+        choices=[
+            ("sample", "the next unused issues of a sample"),
+            ("issues", "named issues"),
+            ("none", "none: training items alone"),
+        ],
         initial="sample",
         widget=forms.RadioSelect,
     )
@@ -415,7 +419,7 @@ class RoundForm(forms.Form):
         ]
         if not samples:
             fields["source"].initial = "issues"
-        if self.data.get("source") == "issues":
+        if self.data.get("source") in ("issues", "none"):
             fields["sample"].required = False
         self.is_screening = self.data.get("kind") == Round.Kind.SCREENING
         if self.is_screening:
@@ -430,10 +434,14 @@ class RoundForm(forms.Form):
                 self.add_error("share_percent", "Give a number or a percentage, not both.")
         elif cleaned.get("source") == "issues" and not self.named_issues(cleaned):
             self.add_error("issues", "Name at least one issue, as owner/name#number.")
+        elif cleaned.get("source") == "none" and cleaned.get("kind") != Round.Kind.PILOT:
+            self.add_error("source", "Only a pilot can have training items alone.")
         return cleaned
 
     @staticmethod
     def named_issues(cleaned: Mapping[str, Any]) -> list[str]:
+        if cleaned.get("source") == "none":
+            return []
         lines = (line.strip().rstrip(",;") for line in (cleaned.get("issues") or "").splitlines())
         return list(dict.fromkeys(line for line in lines if line))
 
@@ -469,7 +477,7 @@ class RoundForm(forms.Form):
         found["quotas"] = self.quotas
         if cleaned.get("n_training"):
             found |= {"n_training": cleaned["n_training"], "training_round": cleaned["training_round"]}
-        if cleaned["source"] == "issues":
+        if cleaned["source"] != "sample":
             return found | {"issues": self.named_issues(cleaned)}
         share = cleaned["share_percent"]
         return found | {
@@ -482,7 +490,7 @@ class RoundForm(forms.Form):
     def n_wanted(self) -> int | None:
         """How many items the round would hold; None where the form does not say."""
         cleaned = self.cleaned_data
-        if cleaned.get("source") == "issues":
+        if cleaned.get("source") != "sample":
             return len(self.named_issues(cleaned))
         line = self.samples.get(cleaned.get("sample") or 0)
         if line is None:

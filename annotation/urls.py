@@ -99,6 +99,7 @@ urlpatterns = [
     path(ROUND + "to-resolving/", studies.start_resolving, name="start_resolving"),
     path(ROUND + "close/", studies.close_round, name="close_round"),
     path(ROUND + "raters/add/", giving.add_rater, name="add_rater"),
+    path(ROUND + "raters/<str:code>/admit/", calibration.admit_rater, name="admit_rater"),
     path(ROUND + "raters/<str:code>/withdraw/", giving.withdraw_rater, name="withdraw_rater"),
     path(ROUND + "raters/<str:code>/quota/", giving.change_quota, name="change_quota"),
     path("me/close/", leaving.close_account, name="close_account"),

@@ -15,7 +15,7 @@ from psycopg2.extensions import adapt
 from accounts.models import User
 from accounts.room import require_room
 from annotation.actions.studies import wrong_words
-from annotation.actions.training import read_known
+from annotation.actions.training import read_known, read_minimum
 from annotation.models import (
     Annotation,
     Assignment,
@@ -25,6 +25,7 @@ from annotation.models import (
     Plan,
     Round,
     RoundItem,
+    RoundRater,
     Sample,
     Study,
 )
@@ -166,6 +167,16 @@ class _Storing:
             read_known(published_version(place.round.taxonomy_version_id), place.known, "known", wrong)
             if wrong:
                 raise refused("The table rounditem holds known labels that can't be read.")
+        self.at = "round"
+        for round_ in Round.objects.filter(study=study, gold_minimum__isnull=False):
+            wrong = {}
+            read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
+            if wrong:
+                raise refused("The table round holds a minimum on training items that can't be read.")
+        self.at = "roundrater"
+        came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
+        if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
+            raise refused("The table roundrater holds an admission that can't be read.")
         return self.stored
 
     # What stands around the study's own tables

@@ -24,6 +24,7 @@ from annotation.queries.giving import (
     training_of,
     unblinded_among,
 )
+from annotation.queries.training import seen_answers
 from annotation.ruling import withdraw_third_raters
 
 
@@ -256,10 +257,15 @@ def _wrong_quota(sentence: str) -> Invalid:
 
 
 def _train(round_: Round, row: RoundRater) -> int:
-    """Gives a rater who comes later, or again, the training items that they have not answered; how many."""
+    """Gives a rater who comes later, or again, the training items that they have not answered; how many.
+
+    Not those of which they may know what is right.
+    """
     mine = Assignment.objects.filter(round=round_, rater=row.rater_id, item__in=training_of(round_))
     again = mine.filter(state=Assignment.State.WITHDRAWN).update(state=Assignment.State.WAITING)
     had = set(mine.values_list("item_id", flat=True))
+    of_training = list(training_of(round_).values_list("item", flat=True))
+    had |= {item for item, _ in seen_answers(round_, [row.rater_id], of_training)}
     training = RoundItem.objects.filter(round=round_, known__isnull=False).order_by("position")
     places = [(n, each) for n, each in enumerate(training, start=1) if each.item_id not in had]
     RoundItem.objects.filter(pk__in=[each.pk for _, each in places]).update(n_raters=F("n_raters") + 1)

@@ -11,6 +11,7 @@ from annotation.access import Seat, get_own_assignment
 from annotation.actions.matching import carry_match
 from annotation.actions.rounds import finish_if_done
 from annotation.actions.rows import value_columns
+from annotation.actions.training import require_admission
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
 from annotation.errors import Conflict, Invalid, Stale, WrongState
@@ -104,6 +105,8 @@ def _submit(
         return Submitted(stored, assignment, is_new=False)
     round_ = assignment.round
     _check_state(assignment, round_)
+    if assignment.state in Assignment.UNFINISHED and getattr(assignment, "known", None) is None:
+        require_admission(round_, assignment.rater, assignment)
     _check_expected(assignment, expected)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}

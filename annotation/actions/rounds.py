@@ -1,6 +1,7 @@
 """Making rounds, and moving them from draft to open to resolving to closed."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
@@ -33,6 +34,8 @@ from annotation.actions.training import (
     known_of_round,
     passed_gate,
     read_all_known,
+    read_minimum,
+    seen_warnings,
 )
 from annotation.answers import digest
 from annotation.assigning import own_order, raters_planned, slots_short
@@ -52,15 +55,17 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.bulk import job_of
-from annotation.queries.choosing import n_passed_over, sample_lines, unscreened_of, unused_of
+from annotation.queries.choosing import n_passed_over, sample_lines, unused_of
 from annotation.queries.planner import tell_planner
 from annotation.queries.resolving import changed_since
 from annotation.queries.studies import lacking_registration
+from annotation.queries.training import seen_answers
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.screening import read_reasons
 from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version
 
 
 @transaction.atomic
@@ -83,6 +88,7 @@ def create_round(
     known: object = None,
     training_round: object = None,
     n_training: object = None,
+    gold_minimum: object = None,
     idempotency_key: str = "",
 ) -> Round:
     """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
@@ -96,12 +102,15 @@ def create_round(
     without which those of before stay.
 
     Training items come first and are not part of the number of items: those of `known` (by item what is right: labels
-    or parts, and why), or the first `n_training` items of the closed `training_round` with what was agreed there.
+    or parts, and why), or the first `n_training` items of the closed `training_round` with what was agreed there. With
+    them, and in a pilot with `issues=[]`, no other items have to be named. `gold_minimum` is what raters have to reach
+    on training items before they get others (`training.read_minimum`).
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     asked = [kind, taxonomy_version, raters, quotas, raters_per_item, mode, double_share, seed, issues, sample, n_items]
-    request = digest([*asked, share, reasons, known, training_round, n_training])
+    more = [share, reasons, known, training_round, n_training] + ([gold_minimum] if gold_minimum is not None else [])
+    request = digest([*asked, *more])
     if (before := made_before(Round, seat, idempotency_key, request)) is not None:
         return before
     require_prepared(study)
@@ -124,11 +133,19 @@ def create_round(
     if not fields and raters_per_item > len(people):
         fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(people)} named."]
     most = _quotas_named(quotas, members, fields)
-    items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, is_screening=is_screening)
+    may_be_empty = known is not None or training_round is not None or (kind == Round.Kind.PILOT and issues == [])
+    items: list[int] = []
+    drawn_from = None
+    if issues or sample is not None or not may_be_empty:
+        items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, is_screening=is_screening)
     n_all = len(items)
     if drawn_from is not None and not fields:
         n_all = _n_wanted(drawn_from, n_items, share, fields, is_screening=is_screening)
     training = _training(seat, study, version, known, training_round, n_training, fields)
+    minimum = _minimum(study, version, gold_minimum, fields)
+    training_ids = {item.pk for item, _ in training}
+    if drawn_from is not None and not fields:
+        n_all = _n_beside(drawn_from, n_all, n_items, training, fields)
     if fields:
         raise Invalid("The round could not be made.", fields=fields)
     if is_screening:
@@ -145,6 +162,7 @@ def create_round(
         mode=mode,
         seed=seed,
         sample=drawn_from,
+        gold_minimum=minimum,
         created_by=seat.user,
         idempotency_key=idempotency_key,
         request_digest=request,
@@ -152,10 +170,7 @@ def create_round(
     RoundRater.objects.bulk_create(
         [RoundRater(round=round_, rater=member, quota=most.get(member.pk)) for member in members]
     )
-    training_ids = {item.pk for item, _ in training}
-    if drawn_from is not None:
-        n_all -= _n_among(drawn_from, n_all, [item for item, _ in training], is_screening=is_screening)
-    else:
+    if drawn_from is None:
         items = [pk for pk in items if pk not in training_ids]
         n_all = len(items)
     planned = raters_planned(n_all, raters_per_item, double_share, seed)
@@ -181,21 +196,23 @@ def create_round(
 
 
 def warnings_of(round_: Round) -> list[str]:
-    """What to consider before a new round is opened, in sentences; one query. It does not depend on any answer."""
+    """What to consider before a new round is opened, in sentences. It does not depend on any answer."""
     if round_.kind == Round.Kind.RELABEL:
         return []
+    told = seen_warnings(round_)
     taxonomy = "round__taxonomy_version__taxonomy"
     earlier = RoundItem.objects.filter(
         item=OuterRef("item"), round__number__lt=round_.number, **{taxonomy: OuterRef(taxonomy)}
     ).exclude(round__state__in=[Round.State.DRAFT, Round.State.UNDONE])
     n = RoundItem.objects.filter(Exists(earlier), round=round_, known__isnull=True).count()
     if not n:
-        return []
+        return told
     items = "1 item was" if n == 1 else f"{n:,} items were"
     return [
+        *told,
         f"{items} in an earlier round, too. Raters may know what others answered there. While this round is open, what "
         "others said of the same items in other rounds stays hidden from its raters. The methods paragraph counts the "
-        "items that the same people rated before."
+        "items that the same people rated before.",
     ]
 
 
@@ -227,7 +244,7 @@ def _training(
         return known_of_round(seat, version, training_round, n_training, fields)
     read = read_all_known(version, known, fields)
     wrong: dict[str, list[str]] = {}
-    items = _named_items(seat, study, list(read), wrong, to_screen=False) if read else []
+    items = named_items(seat, study, list(read), wrong, to_screen=False) if read else []
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
         return []
@@ -342,7 +359,7 @@ def _items(
         fields["issues"] = ["Give either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
-        return [each.pk for each in _named_items(seat, study, issues, fields, to_screen=is_screening)], None
+        return [each.pk for each in named_items(seat, study, issues, fields, to_screen=is_screening)], None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
@@ -372,14 +389,36 @@ def _n_wanted(
     return min(wanted, n_unused)
 
 
-def _n_among(sample: Sample, n: int, items: Sequence[Item], *, is_screening: bool) -> int:
-    """How many of these items are among the next `n` unused issues of a sample."""
-    if not items:
-        return 0
-    unused = (unscreened_of if is_screening else unused_of)(sample.pk)
-    places = unused.order_by("position").values_list("position", flat=True)[n - 1 : n]
-    last = places.first()
-    return unused.filter(position__lte=last, issue__in=[item.issue_id for item in items]).count() if last else 0
+def _n_beside(
+    sample: Sample,
+    n: int,
+    n_asked: int | None,
+    training: Sequence[tuple[Item, Known]],
+    fields: dict[str, list[str]],
+) -> int:
+    """How many of the `n` issues wanted of a sample are left when these are training items; what is wrong to `fields`.
+
+    Training items of the sample are no part of the number that was asked for.
+    """
+    if not training:
+        return n
+    unused = unused_of(sample.pk)
+    n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
+    if n_asked is not None and n_left < n_asked:
+        fields["n_items"] = [f"Only {n_left} issues of this sample are left unused beside the training items."]
+    return min(n, n_left)
+
+
+def _minimum(
+    study: Study, version: TaxonomyVersion | None, given: object, fields: dict[str, list[str]]
+) -> Known | None:
+    """The minimum of a new round on training items; what is wrong goes into `fields`."""
+    if given is None:
+        return None
+    if version is None:
+        fields.setdefault("gold_minimum", ["A screening round has no training items; leave this out."])
+        return None
+    return read_minimum(published_version(version.pk), study.primary, given, fields)
 
 
 NOTHING_LEFT = (
@@ -387,7 +426,7 @@ NOTHING_LEFT = (
 )
 
 
-def _named_items(
+def named_items(
     seat: Seat, study: Study, names: object, fields: dict[str, list[str]], *, to_screen: bool
 ) -> list[Item]:
     """The items of these names; those screened out are rejected unless `to_screen`, for they may be screened again.
@@ -465,6 +504,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
         )
     if short := quotas_short(round_):
         raise Conflict(short, code="quotas_short")
+    _require_items(round_, everybody)
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()
@@ -477,6 +517,23 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     opening.write(0, opening.n_total)
     finish_opening(seat=seat, opening=opening, gate=gate, unregistered=without)
     return round_
+
+
+def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
+    """Raises Conflict for a round without items, and one of training items alone that a rater has all seen."""
+    places = RoundItem.objects.filter(round=round_).order_by()
+    if places.counting().exists():
+        return
+    items = list(places.values_list("item", flat=True))
+    if not items:
+        raise Conflict(f"Round {round_.number} has no items. Give it training items first.", code="no_items")
+    people = {each.rater_id: each.rater for each in raters if not each.rater.is_machine}
+    seen = Counter(rater for _, rater in seen_answers(round_, list(people), items))
+    if nothing := [str(people[pk]) for pk, n in seen.items() if n == len(items)]:
+        raise Conflict(
+            f"{listed(nothing)} may know what is right of all training items of round {round_.number}. Give it others.",
+            code="gold_seen",
+        )
 
 
 def require_registered(round_: Round, is_meant: bool) -> list[str]:
@@ -511,8 +568,8 @@ def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None, unregist
     round_ = opening.round_
     opening.count()
     training = list(RoundItem.objects.filter(round=round_, known__isnull=False).order_by("position"))
-    give_training(round_, training, opening.raters)
-    _tell_round_opened(round_, opening.raters)
+    given = give_training(round_, training, opening.raters)
+    _tell_round_opened(round_, opening.raters, given)
     round_.state, round_.opened_at, round_.gate = Round.State.OPEN, timezone.now(), gate
     round_.save(update_fields=["state", "opened_at", "gate"])
     said = {}
@@ -551,20 +608,19 @@ def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
     return len(items)
 
 
-def _tell_round_opened(round_: Round, round_raters: Sequence[RoundRater]) -> None:
-    """Tells the raters; how many of a pool's items will be theirs nobody knows."""
+def _tell_round_opened(round_: Round, round_raters: Sequence[RoundRater], training: Mapping[int, int]) -> None:
+    """Tells the raters; how many of a pool's items will be theirs nobody knows. `training` are items by rater."""
     is_pool = round_.mode == Round.Mode.POOL
-    n_training = RoundItem.objects.filter(round=round_, known__isnull=False).count()
     InboxLine.objects.bulk_create(
         [
             InboxLine(
                 member_id=each.rater_id,
                 kind=InboxLine.Kind.ROUND,
                 round=round_,
-                n_items=None if is_pool else each.n_assigned + n_training,
+                n_items=None if is_pool else each.n_assigned + training.get(each.rater_id, 0),
             )
             for each in round_raters
-            if each.n_assigned or n_training or is_pool
+            if each.n_assigned or training.get(each.rater_id) or is_pool
         ],
         ignore_conflicts=True,
     )

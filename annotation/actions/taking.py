@@ -10,7 +10,8 @@ from accounts.compiled import Compiled
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.bulk import require_prepared
 from annotation.actions.rounds import finish_if_done
-from annotation.errors import Conflict, Forbidden
+from annotation.actions.training import require_admission
+from annotation.errors import Conflict, Forbidden, Held
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from annotation.queries.giving import has_everything, has_left, n_taken
 from annotation.queries.labelling import ITEM_TO_READ, has_part_in, peek, waiting_assignment
@@ -24,6 +25,8 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     Somebody who is away gets None until they return (`require_here` says so). In a pool this takes or renews a lease.
     `after` looks ahead of that assignment and takes none; then the assignment handed back may be one that does not
     exist yet (without an id).
+
+    Raises Held where the rater has not reached the round's minimum on training items and only other items are left.
     """
     seat.require(RATER)
     assert seat.membership is not None
@@ -38,8 +41,13 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
             return None
         raise Forbidden(f"You are not a rater of round {round_.number}.")
     if after is not None:
-        return peek(round_, get_own_assignment(seat, after))
+        ahead = peek(round_, get_own_assignment(seat, after))
+        if ahead is not None:
+            require_admission(round_, seat.membership, ahead)
+        return ahead
     found = waiting_assignment(round_, seat.membership)
+    if found is not None or round_.mode == Round.Mode.POOL:
+        require_admission(round_, seat.membership, found)
     is_from_pool = round_.mode == Round.Mode.POOL and not (
         seat.membership.is_machine and has_everything(round_, seat.membership)
     )
@@ -67,6 +75,14 @@ def require_here(seat: Seat) -> None:
             "for you. End your absence to go on now.",
             code="away",
         )
+
+
+def take_following(*, seat: Seat, round_: Round) -> tuple[Assignment | None, Held | None]:
+    """What comes after a submit, or why nothing does although something is left."""
+    try:
+        return take_next(seat=seat, round_=round_), None
+    except Held as error:
+        return None, error
 
 
 def _renew(assignment: Assignment) -> bool:

@@ -1,20 +1,22 @@
 """Calibration: training items, which every rater answers first; and what a pilot said of a main round."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from accounts.storable import check_storable
-from annotation.access import OWNER, Seat, get_round, row_number
-from annotation.actions.bulk import require_prepared
-from annotation.actions.studies import record
-from annotation.answers import LONGEST_TEXT, read_parts
-from annotation.errors import Conflict, Invalid, NotFound, WrongState
-from annotation.models import Assignment, Item, Round, RoundItem, RoundRater
-from annotation.queries.training import agreed_answers
+from annotation.access import Seat, row_number
+from annotation.agreement import COEFFICIENTS
+from annotation.answers import LONGEST_TEXT, nearest, read_parts
+from annotation.errors import Conflict, Held, Invalid
+from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater
+from annotation.queries.giving import training_of
+from annotation.queries.training import Trained, agreed_answers, minimum_words, newest_try, seen_answers
+from annotation.queries.verdicts import code_order
+from annotation.registration import NOT_MEASURED, Primary, primary_of
 from annotation.reporting.gate import gate
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -30,7 +32,8 @@ NOT_KEPT = "The known answer could not be kept."
 def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, list[str]]) -> Known | None:
     """A known answer in the shape that is kept, checked as an answer is; what is wrong goes into `fields` below `path`.
 
-    `given` holds `labels` or `parts`, and `why` in words, which raters read with the feedback.
+    `given` holds `labels` or `parts`, and `why` in words, which raters read with the feedback. Dimensions that are left
+    out are not known, and raters are not judged by them; `[]` says that the set is known to be empty.
     """
     if not isinstance(given, Mapping):
         fields[path] = ['Give {"labels": {…}, "why": ""} or {"parts": [{"labels": {…}}, …], "why": ""}.']
@@ -41,9 +44,13 @@ def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, li
         wrong["why"] = [f"Say why in at most {LONGEST_TEXT} characters."]
     for name in sorted(set(map(str, given)) - {"labels", "parts", "why"}):
         wrong[name] = ["A known answer has labels or parts, and why."]
-    parts = read_parts(tree, {name: given[name] for name in ("labels", "parts") if name in given}, wrong)
+    parts = read_parts(
+        tree, {name: given[name] for name in ("labels", "parts") if name in given}, wrong, is_partial=True
+    )
     if any(part.proposals for part in parts):
         wrong["proposals"] = ["A known answer proposes no category."]
+    elif not wrong and not any(part.values for part in parts):
+        wrong["labels"] = ["Give the known label of at least one dimension."]
     fields |= {f"{path}.{name}": sentences for name, sentences in wrong.items()}
     if wrong:
         return None
@@ -101,79 +108,130 @@ def known_of_round(
             found.append((item, known))
     if len(found) < n_items:
         fields["n_training"] = [
-            f"Only {len(found)} items of round {number} have agreed labels that are a whole answer"
+            f"Only {len(found)} items of round {number} have agreed labels for every dimension"
             f" under version {version.number}."
         ]
     return found
 
 
-@transaction.atomic
-def set_known(*, seat: Seat, number: int, known: object) -> int:
-    """Makes items of a draft round training items, or changes what is known; how many. Raises Invalid with the fields.
+def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable[RoundRater]) -> dict[int, int]:
+    """Gives every rater the training items, in places 1, 2 …; how many each (by the membership's id) got.
 
-    `known` is as in a request: by item, labels or parts, and why.
+    They have them from the start, in a pool as well. Whoever may know what is right of one does not get it.
     """
-    round_ = _draft(seat, number)
-    fields: dict[str, list[str]] = {}
-    read = read_all_known(round_.taxonomy_version, known, fields)
-    places = {
-        each.item.identifier: each
-        for each in RoundItem.objects.filter(round=round_, item__identifier__in=list(read)).select_related("item")
-    }
-    for name in read:
-        if name not in places:
-            fields[f"known.{name}"] = [f"“{name}” is not in round {number}."]
-    if not fields and RoundItem.objects.filter(round=round_, known__isnull=False).count() + len(read) > 2 * MOST:
-        fields["known"] = [f"A round takes at most {MOST} training items."]
-    if fields or not read:
-        raise Invalid(NOT_KEPT, fields=fields or {"known": ["Name at least one item."]})
-    for name, each in read.items():
-        places[name].known = each
-    RoundItem.objects.bulk_update(places.values(), ["known"])
-    record(study=seat.study, user=seat.user, verb="known answers given", round=number, items=len(read))
-    return len(read)
-
-
-@transaction.atomic
-def remove_known(*, seat: Seat, number: int, item: Item) -> None:
-    """Makes a training item of a draft round an ordinary one again."""
-    round_ = _draft(seat, number)
-    if not RoundItem.objects.filter(round=round_, item=item, known__isnull=False).update(known=None):
-        raise NotFound(f"{item.identifier} is no training item of round {number}.")
-    record(study=seat.study, user=seat.user, verb="known answer removed", round=number, item=item.identifier)
-
-
-def _draft(seat: Seat, number: int) -> Round:
-    seat.require(OWNER)
-    get_round(seat, number)
-    round_ = (
-        Round.objects.select_for_update(of=("self",))
-        .select_related("taxonomy_version")
-        .get(study=seat.study, number=number)
-    )
-    require_prepared(seat.study)
-    if round_.state != Round.State.DRAFT:
-        raise WrongState(f"Round {number} is {round_.state}; training items are chosen while it is a draft.")
-    if round_.kind not in (Round.Kind.PILOT, Round.Kind.MAIN):
-        raise WrongState(f"Round {number} is a {round_.kind} round, and such a round has no training items.")
-    return round_
-
-
-def give_training(round_: Round, training: Sequence[RoundItem], raters: Iterable[RoundRater]) -> None:
-    """Gives every rater all training items, in places 1, 2 …; they have them from the start, in a pool as well."""
-    if not training:
-        return
     everybody = list(raters)
-    RoundItem.objects.filter(pk__in=[each.pk for each in training]).update(n_raters=len(everybody), n_free=0)
-    Assignment.objects.bulk_create(
-        [
-            Assignment(round=round_, item_id=each.item_id, rater_id=rater.rater_id, slot=slot, position=position)
-            for position, each in enumerate(training, start=1)
-            for slot, rater in enumerate(everybody, start=1)
-        ],
-        batch_size=5000,
+    given = {each.rater_id: 0 for each in everybody}
+    if not training:
+        return given
+    seen = seen_answers(round_, list(given), [each.item_id for each in training])
+    made = []
+    for position, each in enumerate(training, start=1):
+        for_it = [rater.rater_id for rater in everybody if (each.item_id, rater.rater_id) not in seen]
+        each.n_raters, each.n_free = len(for_it), 0
+        for slot, rater_id in enumerate(for_it, start=1):
+            given[rater_id] += 1
+            made.append(Assignment(round=round_, item_id=each.item_id, rater_id=rater_id, slot=slot, position=position))
+    RoundItem.objects.bulk_update(training, ["n_raters", "n_free"])
+    Assignment.objects.bulk_create(made, batch_size=5000)
+    for n in set(given.values()) - {0}:
+        those = [rater_id for rater_id, each in given.items() if each == n]
+        RoundRater.objects.filter(round=round_, rater__in=those).update(n_assigned=F("n_assigned") + n)
+    return given
+
+
+def seen_warnings(round_: Round) -> list[str]:
+    """Who does not get which training items of a draft because they may know what is right; in sentences."""
+    items = list(RoundItem.objects.filter(round=round_, known__isnull=False).values_list("item_id", flat=True))
+    raters = RoundRater.objects.filter(round=round_, rater__kind=Membership.Kind.PERSON).select_related("rater__user")
+    by_rater = {each.rater_id: each.rater for each in raters}
+    seen = Counter(rater for _, rater in seen_answers(round_, list(by_rater), items))
+    return [
+        f"{by_rater[pk]} had {n} of the {len(items)} training items before, or rated, discussed or resolved them in a "
+        f"round that is over. Concord does not give {'it' if n == 1 else 'them'} to {by_rater[pk]} again."
+        for pk, n in sorted(seen.items(), key=lambda each: code_order(by_rater[each[0]].code))
+    ]
+
+
+def require_admission(round_: Round, rater: Membership, assignment: Assignment | None) -> None:
+    """Raises Held where a rater has not reached the round's minimum on training items, for any other item.
+
+    What their newest try reached is kept with the rater, so it is looked at once. No query where there is no minimum.
+    """
+    if not round_.gold_minimum or rater.is_machine or (assignment is not None and assignment.slot is None):
+        return
+    row = RoundRater.objects.filter(round=round_, rater=rater).first()
+    if row is None or row.admission:
+        return
+    if assignment is not None and training_of(round_).filter(item=assignment.item_id).exists():
+        return
+    tried = newest_try(round_, rater)
+    if tried is None or not tried.reached:
+        raise Held(held_words(round_, tried))
+    admission = {"how": "reached", "at": timezone.now().isoformat(), **tried_as_document(tried)}
+    RoundRater.objects.filter(pk=row.pk, admission__isnull=True).update(admission=admission)
+
+
+def tried_as_document(tried: Trained) -> dict[str, Any]:
+    """A try as it is kept with who was let in."""
+    return {"round": tried.round.number, "n_items": tried.n_items, "n_right": tried.n_right}
+
+
+def held_words(round_: Round, tried: Trained | None) -> str:
+    """What a rater reads who gets no items yet."""
+    least = minimum_words(round_)
+    if tried is None:
+        had = "You have answered no training items yet."
+    elif not tried.is_whole:
+        had = f"You have answered {tried.n_items} of {tried.n_asked} training items in round {tried.round.number}."
+    else:
+        had = f"You had {tried.n_right} of {tried.n_items} training items right in round {tried.round.number}."
+    return (
+        f"Round {round_.number} gives other items to raters who reach its minimum on training items: {least}. {had} "
+        "The owner of the study can give you other training items, or let you in."
     )
-    RoundRater.objects.filter(round=round_).update(n_assigned=F("n_assigned") + len(training))
+
+
+def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dict[str, list[str]]) -> Known | None:
+    """The minimum on training items in the shape that is kept; None for nothing. What is wrong goes into `fields`.
+
+    Coefficients are those of the study at that time, unless the request names others.
+    """
+    if given is None or given == {}:
+        return None
+    if not isinstance(given, Mapping) or set(given) - {"share", "dimensions"}:
+        fields["gold_minimum"] = ['Give {"share": 0.8, "dimensions": {"key": 0.6}}, one of them or both, or null.']
+        return None
+    read: Known = {}
+    if (share := given.get("share")) is not None:
+        if _is_number(share) and 0 < share <= 1:
+            read["share"] = float(share)
+        else:
+            fields["gold_minimum.share"] = ["Write a share above 0, up to 1."]
+    dimensions = given.get("dimensions") or {}
+    if not isinstance(dimensions, Mapping):
+        fields["gold_minimum.dimensions"] = ['Give {"key": 0.6}.']
+        dimensions = {}
+    for key, least in dimensions.items():
+        at = f"gold_minimum.dimensions.{key}"
+        if key not in tree.by_key:
+            fields[at] = [f"The version has no dimension “{key}”.{nearest(str(key), list(tree.by_key))}"]
+            continue
+        name = primary_of(primary, key, tree.by_key[key].kind).get("coefficient")
+        if isinstance(least, Mapping):
+            name, least = least.get("coefficient", name), least.get("minimum")
+        if name is None:
+            fields[at] = [NOT_MEASURED]
+        elif name not in COEFFICIENTS:
+            fields[at] = [f"There is no coefficient “{name}”.{nearest(str(name), COEFFICIENTS)}"]
+        elif not _is_number(least) or not 0 < least <= 1:
+            fields[at] = ["Write a minimum above 0, up to 1."]
+        else:
+            read.setdefault("dimensions", {})[key] = {"coefficient": name, "minimum": float(least)}
+    return read or None
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:

@@ -56,6 +56,7 @@ urlpatterns = [
     path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),
     path(ROUND + "raters/", giving.RoundRaters.as_view(), name="api_round_raters"),
     path(ROUND + "raters/<str:code>/", giving.OneRoundRater.as_view(), name="api_round_rater"),
+    path(ROUND + "raters/<str:code>/admit/", calibration.AdmitRater.as_view(), name="api_admit_rater"),
     path(ROUND + "raters/<str:code>/withdraw/", giving.WithdrawRater.as_view(), name="api_withdraw_rater"),
     path(ROUND + "training/", calibration.TrainingOfRound.as_view(), name="api_training"),
     path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),

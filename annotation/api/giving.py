@@ -21,6 +21,17 @@ from annotation.queries.giving import Leaving, ThirdRater, asked_meanwhile, leav
 from annotation.queries.studies import double_coded, last_days, leases
 
 
+class AdmissionShape(serializers.Serializer[Any]):
+    """How a rater came in: the minimum was reached in a round, or the owner let them in for a reason."""
+
+    how = serializers.ChoiceField(["reached", "let_in"])
+    at = serializers.DateTimeField()
+    round = serializers.IntegerField(allow_null=True, help_text="The round of their newest try until then.")
+    n_items = serializers.IntegerField(allow_null=True)
+    n_right = serializers.IntegerField(allow_null=True)
+    reason = serializers.CharField(allow_null=True)
+
+
 class RoundRaterShape(serializers.Serializer[Any]):
     """A rater of a round, or a third rater from outside, and how far they are; `user` only for the owner."""
 
@@ -54,6 +65,11 @@ class RoundRaterShape(serializers.Serializer[Any]):
     )
     unblinded = serializers.BooleanField(
         help_text="They could read answers of the round before they rated, so theirs never count as before discussion."
+    )
+    admission = AdmissionShape(
+        allow_null=True,
+        help_text="Where the round has a minimum on training items: how the rater came in, for the owner, staff and "
+        "the rater; null: not yet, or there is no minimum.",
     )
 
 
@@ -120,6 +136,7 @@ def rater_answer(
         "lease_until": until.get(row.rater_id),
         "n_double": double.get(row.rater_id, (0, 0))[0] if double else None,
         "unblinded": row.unblinded,
+        "admission": admission_answer(row) if may_know or row.rater == seat.membership else None,
     }
 
 
@@ -127,6 +144,11 @@ def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
     """The third raters of a round by the membership's id, none where its results are hidden."""
     found = [] if round_.pk in seat.hidden_round_ids else third_raters(round_)
     return {each.rater.pk: each for each in found}
+
+
+def admission_answer(row: RoundRater) -> dict[str, Any] | None:
+    kept = row.admission
+    return {name: kept.get(name) for name in ("how", "at", "round", "n_items", "n_right", "reason")} if kept else None
 
 
 def leaving_answer(found: Leaving) -> dict[str, Any]:

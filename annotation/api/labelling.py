@@ -14,8 +14,9 @@ from accounts.models import ApiToken
 from annotation.access import Seat, get_round
 from annotation.actions.labelling import submit_annotation
 from annotation.actions.own_invitations import accept_by_next
-from annotation.actions.taking import require_here, take_next
+from annotation.actions.taking import require_here, take_following, take_next
 from annotation.api.reading import body_of, caller, seat_of
+from annotation.calibration import NO_ANSWER, NO_PART, NOT_ASKED, SKIPPED
 from annotation.errors import Invalid
 from annotation.models import Assignment, Round
 from annotation.queries.labelling import draft_of, progress, snapshot_to_read
@@ -76,6 +77,11 @@ class ComparedShape(serializers.Serializer[Any]):
     given = serializers.ListField(child=serializers.JSONField(), allow_null=True)
     known = serializers.ListField(child=serializers.JSONField(), allow_null=True)
     right = serializers.BooleanField()
+    missing = serializers.ChoiceField(
+        [SKIPPED, NOT_ASKED, NO_ANSWER, NO_PART],
+        allow_null=True,
+        help_text="Why one side has no value; not asked: the dimension does not apply under the rater's other answers.",
+    )
 
 
 class FeedbackShape(serializers.Serializer[Any]):
@@ -106,8 +112,10 @@ class AnnotationShape(serializers.Serializer[Any]):
 class Next(APIView):
     """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none.
 
-    409 `away` for a rater who is away. Whoever was invited as a rater accepts by the first one that they ask for with a
-    token.
+    409 `away` for a rater who is away. Where the round has a minimum on training items and the rater has not reached
+    it, 409 `below_minimum` in place of any other item.
+
+    Whoever was invited as a rater accepts by the first one that they ask for with a token.
     """
 
     permission_classes = [scope("rate", read="rate")]
@@ -186,6 +194,6 @@ class Annotations(APIView):
             "feedback": feedback.as_document() if feedback else None,
         }
         if request.query_params.get("next") in ("1", "true"):
-            following = take_next(seat=seat, round_=assignment.round)
+            following, _ = take_following(seat=seat, round_=assignment.round)
             answer["next"] = next_answer(seat, assignment.round, following) if following else None
         return Response(answer, status=201 if submitted.is_new else 200)

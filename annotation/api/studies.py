@@ -171,6 +171,9 @@ class RoundShape(serializers.Serializer[Any]):
     opened_at = serializers.DateTimeField(allow_null=True)
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
+    gold_minimum = serializers.DictField(
+        allow_null=True, help_text="What raters have to reach on training items before they get others."
+    )
     gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
     job = JobShape(allow_null=True, help_text="The job that fills or opens it, until that is done.")
 
@@ -197,12 +200,18 @@ class RoundBody(serializers.Serializer[Any]):
         child=serializers.DictField(),
         required=False,
         help_text='Training items, which come first: by item {"labels": {…}} or {"parts": […]}, and "why". Beside the '
-        "items of the round; an item named in both is a training item.",
+        "items of the round; an item named in both is a training item. Dimensions that are left out are not judged. "
+        "With them no other items have to be named.",
     )
     training_round = serializers.IntegerField(
         required=False, help_text="Instead of `known`: a closed round, whose agreed labels are what is known."
     )
     n_training = serializers.IntegerField(required=False, help_text="So many of its items, the first in its order.")
+    gold_minimum = serializers.DictField(
+        required=False,
+        help_text='What raters have to reach on training items before they get others: {"share": 0.8, "dimensions": '
+        '{"symptom": 0.6}}, one of them or both. It is fixed when the round opens.',
+    )
     raters = serializers.ListField(child=serializers.CharField(), help_text="User names or rater codes.")
     quotas = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
@@ -483,7 +492,17 @@ class Rounds(APIView):
             idempotency_key=request.headers.get("Idempotency-Key", ""),
             raters=body.get("raters") or [],
             **picked(
-                body, *names, "issues", "sample", "n_items", "share", "reasons", "known", "training_round", "n_training"
+                body,
+                *names,
+                "issues",
+                "sample",
+                "n_items",
+                "share",
+                "reasons",
+                "known",
+                "training_round",
+                "n_training",
+                "gold_minimum",
             ),
         )
         return Response({**one_round(seat, made), "warnings": round_actions.warnings_of(made)}, status=201)
@@ -544,6 +563,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "opened_at": round_.opened_at,
         "resolving_at": round_.resolving_at,
         "closed_at": round_.closed_at,
+        "gold_minimum": round_.gold_minimum,
         "gate": gate_then(seat, round_),
         "job": job_as_document(job) if job else None,
     }

@@ -54,6 +54,12 @@ class Round(models.Model):
         help_text="What the last pilot said when this main round was opened: round, advice, dimensions, and the "
         "owner's reason where it was opened against the advice.",
     )
+    gold_minimum = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What a rater has to reach on training items before they get others: share of items right, and by "
+        "dimension coefficient and minimum. Fixed when the round opens; null: nothing.",
+    )
     ruled_at = models.DateTimeField(
         null=True, blank=True, help_text="When the study's rules (third rater, majority) were applied to all of it."
     )
@@ -106,6 +112,12 @@ class RoundRater(models.Model):
         default=False, db_default=False,
         help_text="They could read answers of the round before they rated: none of theirs counts as before discussion.",
     )  # fmt: skip
+    admission = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="Where the round has a minimum on training items: when it was reached, in which round, and with what "
+        "result, or who let the rater in and why. Null: not yet.",
+    )
     revision = models.BigIntegerField(
         default=0, help_text="Counted up by the database whenever answers of this rater come to count otherwise."
     )

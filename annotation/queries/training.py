@@ -1,17 +1,34 @@
 """What is known of training items, and how raters did on them: their first answers against the known ones."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
+from django.db.models import Count, Exists, OuterRef, Q
+
 from annotation.access import OWNER, Seat
-from annotation.calibration import Compared, Score, compare, scores
+from annotation.agreement import TITLES
+from annotation.answers import applies
+from annotation.calibration import Compared, Criterion, Score, compare, criteria, scores
 from annotation.consensus import Values
-from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Item,
+    Membership,
+    Remark,
+    Resolution,
+    Round,
+    RoundItem,
+    RoundRater,
+)
 from annotation.queries.results import label_rows
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import code_order, read_values, round_verdicts
+from annotation.registration import primary_of
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -98,7 +115,8 @@ class Feedback:
         """The outcome in a few words."""
         if self.skipped:
             return "you skipped it"
-        n_wrong, n = sum(not side.right for side in self.sides), len(self.sides)
+        n_wrong = sum(not side.right and not side.compared.follows for side in self.sides)
+        n = sum(not side.compared.follows for side in self.sides)
         if not n_wrong:
             return "your answer is the known one"
         return "your answer differs" if n == 1 else f"{n_wrong} of {n} answers differ{'s' if n_wrong == 1 else ''}"
@@ -119,6 +137,7 @@ class Feedback:
                     "given": None if each.compared.given is None else list(each.compared.given),
                     "known": None if each.compared.known is None else list(each.compared.known),
                     "right": each.right,
+                    "missing": each.compared.missing or None,
                 }
                 for each in self.sides
             ],
@@ -136,7 +155,7 @@ def _feedback(assignment: Assignment, annotation: Annotation, known: Mapping[str
         return None
     tree = published_version(assignment.round.taxonomy_version_id)
     given = [] if annotation.skip_reason else _parts_of(annotation, read_values(tree, [annotation.pk]))
-    compared = compare(list(tree.by_key), given, known_parts(known))
+    compared = compare(list(tree.by_key), given, known_parts(known), partial(applies, tree))
     return Feedback(
         assignment.item.identifier,
         [_side(tree.by_key[each.dimension], each) for each in compared],
@@ -169,13 +188,14 @@ def _parts_of(annotation: Annotation, values: Mapping[tuple[int, int], dict[str,
 def _side(dimension: TreeDimension, compared: Compared) -> Side:
     keys = dict.fromkeys([*(compared.known or ()), *(compared.given or ())])
     at_stake = [] if compared.right else [dimension.by_key[str(key)] for key in keys if str(key) in dimension.by_key]
-    return Side(compared, dimension, words(dimension, compared.given), words(dimension, compared.known), at_stake)
+    given, known = (words(dimension, side, compared.missing) for side in (compared.given, compared.known))
+    return Side(compared, dimension, given, known, at_stake)
 
 
-def words(dimension: TreeDimension, values: Values | None) -> str:
-    """Values as a page says them."""
+def words(dimension: TreeDimension, values: Values | None, missing: str = "") -> str:
+    """Values as a page says them; of none why they are missing."""
     if values is None:
-        return "no answer"
+        return missing or "no answer"
     if not values:
         return "none"
     names = {True: "yes", False: "no"}
@@ -259,50 +279,203 @@ def _unanswered(seat: Seat, round_: Round, items: Sequence[int]) -> set[int]:
 
 @dataclass(frozen=True)
 class Trained:
-    """How one rater did on the training items of a round, by their first answers."""
+    """How one rater did on the training items of a round, by their first answers; `after` the feedback where revised.
+
+    `minimum` is what the round asks for, if anything: its criteria with the result of each.
+    """
 
     rater: Membership
+    round: Round
     n_items: int
     n_right: int
     scores: Sequence[Score]
+    last_at: datetime
+    n_revised: int = 0
+    after: "Trained | None" = None
+    n_asked: int = 0
+    minimum: Sequence[Criterion] = ()
+
+    @property
+    def share(self) -> float:
+        """Of the items that were answered or skipped, those with every known label right."""
+        return self.n_right / self.n_items
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every training item that the rater has there is answered or skipped."""
+        return self.n_items >= self.n_asked
+
+    @property
+    def reached(self) -> bool:
+        """Whether the minimum is reached with all items."""
+        return self.is_whole and all(each.reached for each in self.minimum)
 
     def score(self, dimension: str) -> Score | None:
         return next((each for each in self.scores if each.dimension == dimension), None)
+
+    def held_against(self, minimum: Mapping[str, Any] | None) -> "Trained":
+        """The same with the result by criterion."""
+        return replace(self, minimum=criteria(minimum or {}, self.n_right, self.n_items, self.scores))
 
 
 def training_results(seat: Seat, round_: Round) -> list[Trained]:
     """How raters did: all of them for an owner who is not blind in the round, else only the person asking.
 
-    Without the items that the person asking has in another open round. Four queries where the round has training items,
+    Without the items that the person asking has in another open round. Six queries where the round has training items,
     one where it has none.
     """
-    places = RoundItem.objects.filter(round=round_, known__isnull=False).order_by()
-    known: dict[int, Any] = dict(places.values_list("item_id", "known"))
+    known = _known_of(round_)
     for item in rated_elsewhere(round_, list(known), seat.membership):
         del known[item]
     if not known:
         return []
-    first = Annotation.objects.filter(
-        assignment__round=round_, assignment__item__in=list(known), revision=1
-    ).select_related("assignment__rater__user")
-    if (not seat.has_role(OWNER) and not seat.user.is_staff) or round_.pk in seat.sealed_round_ids:
-        first = first.filter(assignment__rater__user=seat.user)
-    answers = list(first.order_by("pk"))
+    mine = (not seat.has_role(OWNER) and not seat.user.is_staff) or round_.pk in seat.sealed_round_ids
+    whose = Q(assignment__rater__user=seat.user) if mine else Q()
+    return [each.held_against(round_.gold_minimum) for each in _trained(round_, known, whose)]
+
+
+def _known_of(round_: Round) -> dict[int, Any]:
+    places = RoundItem.objects.filter(round=round_, known__isnull=False).order_by()
+    return dict(places.values_list("item_id", "known"))
+
+
+def _trained(round_: Round, known: Mapping[int, Any], whose: Q) -> list[Trained]:
+    """Everybody (of `whose` annotations) who answered one of these training items, in the order of codes."""
+    asked = Assignment.objects.filter(round=round_, item__in=list(known)).exclude(state=Assignment.State.WITHDRAWN)
+    n_asked = dict(asked.order_by().values_list("rater").annotate(n=Count("pk")))
+    given = Annotation.objects.filter(whose, assignment__round=round_, assignment__item__in=list(known))
+    given = given.select_related("assignment__rater__user").order_by("pk")
+    first = list(given.filter(revision=1))
+    revised = {each.assignment_id: each for each in given.filter(revision__gt=1)}
     tree = published_version(round_.taxonomy_version_id)
-    values = read_values(tree, [each.pk for each in answers])
-    compared: dict[int, list[list[Compared]]] = defaultdict(list)
-    raters = {}
+    values = read_values(tree, [each.pk for each in [*first, *revised.values()]])
+    by_rater: dict[int, list[Annotation]] = defaultdict(list)
+    for each in first:
+        by_rater[each.assignment.rater_id].append(each)
+    found = []
+    for pk, answers in by_rater.items():
+        newest = [revised.get(each.assignment_id, each) for each in answers]
+        n_revised = sum(each.revision > 1 for each in newest)
+        after = _result(round_, tree, known, newest, values) if n_revised else None
+        of_first = _result(round_, tree, known, answers, values)
+        found.append(replace(of_first, n_revised=n_revised, after=after, n_asked=n_asked.get(pk, 0)))
+    return sorted(found, key=lambda each: code_order(each.rater.code))
+
+
+def _result(
+    round_: Round,
+    tree: VersionTree,
+    known: Mapping[int, Any],
+    answers: Sequence[Annotation],
+    values: Mapping[tuple[int, int], dict[str, Values]],
+) -> Trained:
+    compared: list[list[Compared]] = []
     for each in answers:
-        rater = each.assignment.rater
-        raters[rater.pk] = rater
         given = [] if each.skip_reason else _parts_of(each, values)
-        compared[rater.pk].append(compare(list(tree.by_key), given, known_parts(known[each.assignment.item_id])))
-    return [
-        Trained(
-            rater,
-            len(compared[pk]),
-            sum(all(one.right for one in here) for here in compared[pk]),
-            scores(list(tree.by_key), [one for here in compared[pk] for one in here]),
-        )
-        for pk, rater in sorted(raters.items(), key=lambda entry: code_order(entry[1].code))
-    ]
+        right = known_parts(known[each.assignment.item_id])
+        compared.append(compare(list(tree.by_key), given, right, partial(applies, tree)))
+    primary = round_.study.primary
+    coefficients = {
+        each.key: entry["coefficient"]
+        for each in tree.dimensions
+        if (entry := primary_of(primary, each.key, each.kind))
+    }
+    return Trained(
+        rater=answers[0].assignment.rater,
+        round=round_,
+        n_items=len(answers),
+        n_right=sum(all(one.right for one in here) for here in compared),
+        scores=scores(tree.dimensions, [one for here in compared for one in here], coefficients),
+        last_at=max(each.created_at for each in answers),
+    )
+
+
+def _with_training(study_id: int, taxonomy_id: int) -> Any:
+    training = RoundItem.objects.filter(round=OuterRef("pk"), known__isnull=False)
+    rounds = Round.objects.filter(Exists(training), study=study_id, taxonomy_version__taxonomy=taxonomy_id)
+    rounds = rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    return rounds.select_related("study", "taxonomy_version").order_by("number")
+
+
+def tries(seat: Seat, round_: Round) -> list[Trained]:
+    """Every try of every rater on training items of the study, as far as this person reads results; oldest first.
+
+    Each is held against the minimum of `round_`, if it has one. Six queries for each round with training items.
+    """
+    found = []
+    for each in _with_training(round_.study_id, round_.taxonomy_version.taxonomy_id):
+        minimum = round_.gold_minimum or each.gold_minimum
+        found += [one.held_against(minimum) for one in training_results(seat, each)]
+    return sorted(found, key=lambda one: (code_order(one.rater.code), one.round.number))
+
+
+def minimum_words(round_: Round) -> str:
+    """The minimum of a round in words: `80% of the items right; Symptom: Cohen's kappa of at least 0.60`."""
+    minimum = round_.gold_minimum or {}
+    tree = published_version(round_.taxonomy_version_id)
+    told = [f"{minimum['share'] * 100:.10g}% of the items right"] if minimum.get("share") is not None else []
+    for key, one in minimum.get("dimensions", {}).items():
+        told.append(f"{tree.by_key[key].title}: {TITLES[one['coefficient']]} of at least {one['minimum']:g}")
+    return "; ".join(told)
+
+
+def tries_of_people(rounds: Sequence[Round], which: Q) -> list[Trained]:
+    """How people did on the training items (places of `which`) of these rounds, in the order of rounds.
+
+    One query where there are none, five more for each round that has some.
+    """
+    known: dict[int, dict[int, Any]] = defaultdict(dict)
+    places = RoundItem.objects.filter(which, round__in=rounds, known__isnull=False).order_by()
+    for round_id, item, right in places.values_list("round", "item", "known"):
+        known[round_id][item] = right
+    people = Q(assignment__rater__kind=Membership.Kind.PERSON)
+    in_order = sorted((each for each in rounds if each.pk in known), key=lambda each: each.number)
+    return [one for each in in_order for one in _trained(each, known[each.pk], people)]
+
+
+def newest_try(round_: Round, rater: Membership) -> Trained | None:
+    """A rater's newest try on training items of the study, among those that they finished; held against the minimum.
+
+    Where they finished none, one that they began; None where they answered none.
+    """
+    begun = None
+    for each in reversed(_with_training(round_.study_id, round_.taxonomy_version.taxonomy_id)):
+        known = _known_of(each)
+        for one in _trained(each, known, Q(assignment__rater=rater)):
+            one = replace(one, n_asked=max(one.n_asked, one.n_items)).held_against(round_.gold_minimum)
+            if one.is_whole:
+                return one
+            begun = begun or one
+    return begun
+
+
+def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
+
+    They had it as a training item before, rated it in another round that is over, discussed it, or decided on it.
+    """
+    if not raters or not items:
+        return set()
+    same = {"round__study": round_.study_id, "item__in": list(items)}
+    taxonomy = round_.taxonomy_version.taxonomy_id
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    rated = Assignment.objects.filter(
+        Exists(training) | Q(round__state__in=Round.OVER),
+        rater__in=list(raters),
+        current__isnull=False,
+        round__taxonomy_version__taxonomy=taxonomy,
+        **same,
+    ).exclude(round=round_)
+    remarked = Remark.objects.filter(author__in=list(raters), **same)
+    decided = Resolution.objects.filter(
+        decided_by__in=Membership.objects.filter(pk__in=list(raters)).values("user"),
+        round__taxonomy_version__taxonomy=taxonomy,
+        **same,
+    )
+    of_user: dict[int, int] = dict(
+        Membership.objects.filter(pk__in=list(raters), user__isnull=False).values_list("user", "pk")
+    )
+    found = set(rated.order_by().values_list("item", "rater"))
+    found |= set(remarked.order_by().values_list("item", "author"))
+    by_user = decided.order_by().values_list("item", "decided_by")
+    return found | {(item, of_user[user]) for item, user in by_user if user in of_user}

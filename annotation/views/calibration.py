@@ -1,6 +1,6 @@
 """Calibration on the pages of a study: training items of a round, how raters did on them, and what a pilot says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -10,16 +10,17 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from annotation.access import OWNER, Seat, get_item_at, get_round, get_seat
-from annotation.actions import training as actions
+from annotation.actions import gold as actions
 from annotation.calibration import read_known_sheet, short_of
-from annotation.calibration_forms import KnownForm, ReasonForm, SheetForm
-from annotation.errors import Invalid, WrongState
-from annotation.models import Round
+from annotation.calibration_forms import KnownForm, MinimumForm, ReasonForm, SheetForm
+from annotation.errors import ConcordError, Forbidden, Invalid, NotFound, WrongState
+from annotation.models import Membership, Round, RoundRater
 from annotation.queries import training as queries
 from annotation.reporting.gate import Gate, gate, gate_then
 from annotation.views.agreement_tables import bar
 from annotation.views.study_page import me, study_page
 from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
 
 ITEMS_OFFERED = 500
 CALIBRATED = (Round.Kind.PILOT, Round.Kind.MAIN)
@@ -32,16 +33,64 @@ def calibration(seat: Seat, round_: Round, reason: ReasonForm | None = None) -> 
     is_owner, is_draft = seat.has_role(OWNER), round_.state == Round.State.DRAFT
     tree = published_version(round_.taxonomy_version_id)
     trained = [] if is_draft else queries.training_results(seat, round_)
+    has_minimum = bool(round_.gold_minimum) and not is_draft
+    tries = queries.tries(seat, round_) if has_minimum or trained else []
     advised = gate(seat) if is_owner and is_draft and round_.kind == Round.Kind.MAIN else None
     return {
         "training": queries.training_items(seat, round_) if is_owner else [],
         "trained": trained,
-        "trained_on": [each for each in tree.dimensions if any(one.score(each.key) for one in trained)],
+        "trained_on": [
+            _of_dimension(tree, each.key, trained) for each in tree.dimensions if _came_up(each.key, trained)
+        ],
+        "tries": tries if has_minimum or len(tries) > len(trained) else [],
+        "minimum": queries.minimum_words(round_),
+        "held": _held(seat, round_, tries) if has_minimum else [],
         "may_train": is_owner and is_draft,
         "reason_form": reason or ReasonForm(),
         **gate_shown(advised),
         **gate_kept(gate_then(seat, round_)),
     }
+
+
+def _came_up(key: str, trained: Sequence[queries.Trained]) -> bool:
+    return any(one.score(key) for one in trained)
+
+
+def _of_dimension(tree: VersionTree, key: str, trained: Sequence[queries.Trained]) -> dict[str, Any]:
+    """A dimension for the template: of each rater the first answers, and those after the feedback."""
+    dimension = tree.by_key[key]
+    names = {category.key: category.name for category in dimension.categories}
+    lines = []
+    for each in trained:
+        for one, when in ((each, "first"), (each.after, "after the feedback")):
+            if one is not None and (score := one.score(key)):
+                confusions = [
+                    (queries.words(dimension, c.known, c.missing), queries.words(dimension, c.given, c.missing), c.n)
+                    for c in score.confusions
+                ]
+                categories = [(names.get(c.category, c.category), c) for c in score.categories]
+                lines.append(
+                    {
+                        "rater": each.rater,
+                        "when": when,
+                        "score": score,
+                        "confusions": confusions,
+                        "categories": categories,
+                    }
+                )
+    return {"dimension": dimension, "lines": lines}
+
+
+def _held(seat: Seat, round_: Round, tries: Sequence[queries.Trained]) -> list[dict[str, Any]]:
+    """The raters of a round with a minimum, each with the newest try and how they came in; a rater sees themself."""
+    if seat.link is not None:
+        return []
+    newest = {each.rater.pk: each for each in tries}
+    people = RoundRater.objects.filter(round=round_, rater__kind=Membership.Kind.PERSON, left_at__isnull=True)
+    if not seat.has_role(OWNER) and not seat.user.is_staff:
+        people = people.filter(rater=seat.membership)
+    rows = people.select_related("rater__user").order_by("pk")
+    return [{"row": row, "tried": newest.get(row.rater_id), "admission": row.admission} for row in rows]
 
 
 def gate_shown(found: Gate | None) -> dict[str, Any]:
@@ -83,9 +132,15 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if round_.state != Round.State.DRAFT or round_.kind not in CALIBRATED:
         raise WrongState(f"Training items are chosen while a pilot or main round is a draft; round {number} is not.")
     tree = published_version(round_.taxonomy_version_id)
-    is_sheet = "sheet" in request.POST
-    items = list(queries.items_to_train(round_, ITEMS_OFFERED))
-    known = KnownForm(request.POST if request.method == "POST" and not is_sheet else None, tree=tree, items=items)
+    is_sheet, is_minimum = "sheet" in request.POST, "minimum" in request.POST
+    is_known = request.method == "POST" and not is_sheet and not is_minimum
+    known = KnownForm(request.POST if is_known else None, tree=tree)
+    kept = MinimumForm.initial_of(round_.gold_minimum)
+    minimum = MinimumForm(request.POST if is_minimum else None, tree=tree, primary=seat.study.primary, initial=kept)
+    if is_minimum and minimum.is_valid():
+        actions.set_minimum(seat=seat, number=number, minimum=minimum.minimum)
+        messages.success(request, "The minimum is kept." if minimum.minimum else "There is no minimum.")
+        return redirect("training", slug, number)
     sheet = SheetForm(*((request.POST, request.FILES) if is_sheet else ()))
     if is_sheet and sheet.is_valid():
         wrong: list[str] = []
@@ -96,7 +151,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             sheet.add_error("sheet", sentence)
     elif known.is_bound and known.is_valid() and (done := _given(request, seat, number, known.known, known)):
         return done
-    status = 422 if known.errors or sheet.errors else 200
+    status = 422 if known.errors or sheet.errors or minimum.errors else 200
     return study_page(
         request,
         seat,
@@ -106,6 +161,8 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         round=round_,
         known=known,
         sheet=sheet,
+        minimum=minimum,
+        round_items=list(queries.items_to_train(round_, ITEMS_OFFERED)),
         training=queries.training_items(seat, round_),
         may_train=True,
     )
@@ -137,3 +194,20 @@ def remove_training(request: HttpRequest, slug: str, number: int, pk: int) -> Ht
     actions.remove_known(seat=seat, number=number, item=item)
     messages.success(request, f"{item.identifier} is an ordinary item again.")
     return redirect("training", slug, number)
+
+
+@login_required
+@require_POST
+def admit_rater(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
+    """Lets a rater have the items of a round without its minimum on training items, for a reason."""
+    seat = get_seat(me(request), slug)
+    get_round(seat, number)
+    try:
+        row = actions.admit(seat=seat, number=number, rater=code, reason=request.POST.get("reason", ""))
+    except (Forbidden, NotFound):
+        raise
+    except ConcordError as error:
+        messages.error(request, " ".join(each for those in error.fields.values() for each in those) or error.message)
+    else:
+        messages.success(request, f"{row.rater} gets the items of round {number}.")
+    return redirect("round", slug, number)

@@ -20,9 +20,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.models import User
 from annotation.access import Seat, get_own_assignment, get_round, get_seat
 from annotation.actions import labelling as actions
-from annotation.actions.taking import take_next
+from annotation.actions.taking import take_following, take_next
+from annotation.actions.training import require_admission
 from annotation.asking import description, prompts
-from annotation.errors import Invalid, NotFound, Stale, Unreadable
+from annotation.errors import Held, Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals, training
@@ -63,10 +64,10 @@ def label(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             return invitation
         raise
     round_ = get_round(seat, number)
-    assignment = take_next(seat=seat, round_=round_)
+    assignment, held = take_following(seat=seat, round_=round_)
     if assignment is None:
         round_ = get_round(seat, number)
-    return _page(request, seat, round_, assignment)
+    return _page(request, seat, round_, assignment, held)
 
 
 def _is_fetched_in_advance(request: HttpRequest) -> bool:
@@ -85,6 +86,11 @@ def label_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpRes
     if request.method == "POST":
         return _submit(request, seat, number, pk)
     assignment = get_own_assignment(seat, pk, round_number=number)
+    if assignment.state in Assignment.UNFINISHED:
+        try:
+            require_admission(assignment.round, assignment.rater, assignment)
+        except Held as error:
+            return _page(request, seat, assignment.round, None, error)
     return _page(request, seat, assignment.round, assignment)
 
 
@@ -95,7 +101,10 @@ def label_after(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpR
     """What comes after an assignment, for the page to have at hand; nothing is taken, and 204 where nothing comes."""
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_own_assignment(seat, pk, round_number=number).round
-    following = take_next(seat=seat, round_=round_, after=str(pk))
+    try:
+        following = take_next(seat=seat, round_=round_, after=str(pk))
+    except Held:
+        following = None
     if following is None:
         return HttpResponse(status=204)
     following.round = round_
@@ -165,12 +174,14 @@ def _submit(request: HttpRequest, seat: Seat, number: int, pk: UUID) -> HttpResp
     except Stale as error:
         stale = {"message": error.message, "newer": error.newer}
         return render(request, "annotation/labelling/_stale.html", stale, status=409)
-    following = take_next(seat=seat, round_=submitted.assignment.round)
+    following, held = take_following(seat=seat, round_=submitted.assignment.round)
     round_ = submitted.assignment.round if following else get_round(seat, number)
     at_hand = request.headers.get("Has-Reading", "").split()
     feedback = training.feedback_of(submitted.assignment, submitted.annotation)
     answer = render(
-        request, "annotation/labelling/_turn.html", _desk(seat, round_, following, at_hand) | {"feedback": feedback}
+        request,
+        "annotation/labelling/_turn.html",
+        _desk(seat, round_, following, at_hand) | {"feedback": feedback, "held": held},
     )
     answer["HX-Replace-Url"] = reverse("label", args=[seat.study.slug, round_.number])
     return answer
@@ -186,9 +197,11 @@ def _problems(fields: Mapping[str, list[str]]) -> list[dict[str, object]]:
     return found
 
 
-def _page(request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None) -> HttpResponse:
+def _page(
+    request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None, held: Held | None = None
+) -> HttpResponse:
     asked = prompts(published_version(round_.taxonomy_version_id))
-    context = _desk(seat, round_, assignment)
+    context = _desk(seat, round_, assignment) | {"held": held}
     if (show := wanted(request)) != "all":
         context |= shown(seat, round_, show, assignment.pk if assignment else None)
     context |= {

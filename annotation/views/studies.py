@@ -1,6 +1,6 @@
 """My work, studies, their people, rounds and one item."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -357,6 +357,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
             "raters": [member.code for member in raters],
             "raters_per_item": min(2, len(raters)) or 1,
             "reasons": "\n".join(reasons_to_offer(seat.study)),
+            **_retry(request, [member.code for member in raters]),
         },
     )
     status, plan = (
@@ -399,6 +400,14 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         has_version=bool(versions),
         **gate_shown(gate(seat)),
     )
+
+
+def _retry(request: HttpRequest, codes: Sequence[str | None]) -> dict[str, Any]:
+    """What the form begins with where a rater is to have other training items (`?retry=R2`)."""
+    code = request.GET.get("retry")
+    if code not in codes:
+        return {}
+    return {"kind": Round.Kind.PILOT, "source": "none", "raters": [code], "raters_per_item": 1}
 
 
 @open_to_reader_links

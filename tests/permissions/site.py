@@ -40,6 +40,7 @@ METHODS = ("put", "patch", "delete")
 """Beside GET and POST, of which every cell tells."""
 BODIES = {
     ("patch", "raters/R1/"): '{"quota": 5}',
+    ("patch", "training/"): '{"gold_minimum": {"share": 0.8}}',
     ("patch", "acme/rocket/"): '{"private": true}',
 }
 """What is sent where an empty body would be refused before anybody is asked who they are."""
