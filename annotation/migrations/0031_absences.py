@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_sample_numbers")]
+    dependencies = [("annotation", "0030_sample_numbers")]
 
     operations = [
         migrations.AddField(

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0028_failed_jobs")]
+    dependencies = [("annotation", "0031_absences")]
 
     operations = [
         migrations.AddField(

@@ -26,7 +26,7 @@ DROP FUNCTION annotation_number_sample();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0033_parts_that_do_not_exist")]
+    dependencies = [("annotation", "0029_parts_that_do_not_exist")]
 
     operations = [
         migrations.AddField(
