@@ -255,6 +255,7 @@ def _training(facts: Facts) -> Said:
         told.append(f"A pilot was labeled ({numbered('round', facts.pilots)}).")
     if facts.n_training:
         told.append(sentences.training(facts.n_training).text)
+        told += [sentences.tries(facts.tries).text] if facts.tries else []
     mend = "Say in the paper how much the raters know of the topic"
     if not told:
         return MISSING, "No pilot round and no training item was labeled.", f"{mend} and how they practiced."

@@ -159,6 +159,24 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Minimum:
+    """What raters of a round had to reach on items with known labels, in words; who did, and who was let in and why."""
+
+    words: str
+    reached: Sequence[str]
+    let_in: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a try, the first or a later one, of these raters on items with known labels, by first answers."""
+
+    n_raters: int
+    n_right: int
+    n_items: int
+
+
+@dataclass(frozen=True)
 class Wave:
     """A round: who labeled how many items under which version, what is outstanding, and where the labels came from.
 
@@ -184,6 +202,7 @@ class Wave:
     n_unblinded: int = 0
     is_imported: bool = False
     gate: Gate | None = None
+    minimum: Minimum | None = None
 
     @property
     def n_blind(self) -> int:
@@ -260,9 +279,10 @@ class Facts:
     the set that are not finished, or that its reader may not see yet. `third` are codes of third raters with how many
     items each labeled, and `relabeled` are number, version and labeled items of relabeling rounds. `n_disputed` are
     disagreements of all rounds that are no longer open (None: not known), of which `n_unresolved` were left in closed
-    ones. `n_training` are items with known labels that a person labeled. `by_rater` are the codes of raters with how
-    many items each labeled, and `turnover` is who left or joined an open round. A third rater was asked for
-    `n_third_asked` items of rounds, for `n_third_by_hand` of them by a person alone.
+    ones. `n_training` are items with known labels that a person labeled, `tries` what came of the first try of each, of
+    the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
+    left or joined an open round. A third rater was asked for `n_third_asked` items of rounds, for `n_third_by_hand` of
+    them by a person alone.
     """
 
     study: str
@@ -300,6 +320,7 @@ class Facts:
     n_third_asked: int = 0
     n_third_by_hand: int = 0
     migrated: Migrated | None = None
+    tries: Sequence[Tried] = ()
 
     @property
     def no_headline(self) -> str:

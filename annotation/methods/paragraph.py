@@ -95,6 +95,8 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
     yield from _independent(facts)
     if facts.n_training:
         yield sentences.training(facts.n_training)
+        if facts.tries:
+            yield sentences.tries(facts.tries)
     elif not facts.pilots:
         yield sentences.no_training()
 
@@ -185,3 +187,4 @@ def _versions(facts: Facts) -> Iterable[Sentence]:
     if facts.migrated is not None and facts.migrated.n_labels:
         yield sentences.migrated(facts.migrated)
     yield from (sentences.gate(wave.number, wave.gate) for wave in facts.waves if wave.gate)
+    yield from (sentences.minimum(wave.number, wave.minimum) for wave in facts.waves if wave.minimum)

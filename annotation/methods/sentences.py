@@ -20,7 +20,9 @@ from .facts import (
     Facts,
     Gate,
     Migrated,
+    Minimum,
     Number,
+    Tried,
     Turnover,
     Wave,
     bound,
@@ -318,6 +320,22 @@ def training(n_items: int) -> Sentence:
     return Sentence(f"{opening(n_items, 'item')} with known labels {was(n_items)} labeled for training.")
 
 
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def tries(found: Sequence[Tried]) -> Sentence:
+    """What came of tries on items with known labels, skipped ones included."""
+    told = [
+        f"{each.n_right:,} of {each.n_items:,} submissions in the {_nth(n)} try ({counted(each.n_raters, 'rater')})"
+        for n, each in enumerate(found, start=1)
+    ]
+    return Sentence(f"Before the feedback, every known label was right in {listed(told)}.")
+
+
+def _nth(n: int) -> str:
+    return NTH[n - 1] if n <= len(NTH) else f"{n}th"
+
+
 def no_training() -> Sentence:
     return missing("how raters were trained")
 
@@ -524,6 +542,16 @@ def versions(by_version: Mapping[int, Sequence[int]]) -> Sentence:
     told = [f"{numbered('round', rounds)} used version {version}" for version, rounds in sorted(by_version.items())]
     first = told[0][0].upper() + told[0][1:]
     return Sentence(f"{listed([first, *told[1:]])} of the taxonomy.")
+
+
+def minimum(number: int, each: Minimum) -> Sentence:
+    """What raters had to reach on items with known labels before they got others in a round."""
+    told = [f"{listed(each.reached)} reached it"] if each.reached else []
+    told += [f"{code} was let in for the stated reason “{why.strip().rstrip('.')}”" for code, why in each.let_in]
+    return Sentence(
+        f"In round {number}, raters had to reach a minimum on items with known labels before they were given others "
+        f"({each.words}): {'; '.join(told)}."
+    )
 
 
 def gate(number: int, each: Gate) -> Sentence:

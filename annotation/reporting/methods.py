@@ -24,7 +24,9 @@ from annotation.methods import (
     Facts,
     Gate,
     Migrated,
+    Minimum,
     Number,
+    Tried,
     Turnover,
     Wave,
     as_text,
@@ -32,7 +34,18 @@ from annotation.methods import (
     latex,
     paragraph,
 )
-from annotation.models import Assignment, AuditEvent, Membership, Proposal, Rating, Resolution, Round, RoundItem, Sample
+from annotation.models import (
+    Assignment,
+    AuditEvent,
+    Membership,
+    Proposal,
+    Rating,
+    Resolution,
+    Round,
+    RoundItem,
+    RoundRater,
+    Sample,
+)
 from annotation.queries.batches.labels import label_batches
 from annotation.queries.choosing import flow
 from annotation.queries.headline import HeadlineSet, headline_set
@@ -41,6 +54,7 @@ from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.resolving import queue_of
 from annotation.queries.studies import rounds_imported
+from annotation.queries.training import Trained, minimum_words, tries_of_people
 from annotation.queries.verdicts import ARBITERS, code_order, newest_of_each_place, round_verdicts
 from annotation.queries.ways import ways, with_facts
 from annotation.reporting.across import OFF_SCALE, Asked, across, rater_codes, visible_rounds
@@ -105,6 +119,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],
         headline_hidden=headline.hidden,
         n_training=_n_training(seat, rounds),
+        tries=_tries(seat, rounds),
         headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
         **_items(seat, rounds),
     )
@@ -267,6 +282,32 @@ def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
     return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
+def _tries(seat: Seat, rounds: Sequence[Round]) -> list[Tried]:
+    """What came of first tries on items with known labels, of second ones, and so on; a try is a rater's in a round."""
+    found: dict[int, list[Trained]] = {}
+    n_had: Counter[int] = Counter()
+    for each in tries_of_people(rounds, seat.not_withheld()):
+        n_had[each.rater.pk] += 1
+        found.setdefault(n_had[each.rater.pk], []).append(each)
+    return [
+        Tried(len(those), sum(each.n_right for each in those), sum(each.n_items for each in those))
+        for _, those in sorted(found.items())
+    ]
+
+
+def _minimum(round_: Round) -> Minimum | None:
+    """What raters of a round had to reach on training items, and who came in how; None before anybody came in."""
+    if not round_.gold_minimum:
+        return None
+    rows = RoundRater.objects.filter(round=round_, admission__isnull=False).select_related("rater")
+    came = sorted(((row.rater.code or "", row.admission or {}) for row in rows), key=lambda each: code_order(each[0]))
+    if not came:
+        return None
+    reached = [code for code, how in came if how.get("how") == "reached"]
+    let_in = [(code, str(how.get("reason") or "")) for code, how in came if how.get("how") != "reached"]
+    return Minimum(minimum_words(round_), reached, let_in)
+
+
 def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
     drawn = RoundItem.objects.filter(
@@ -324,6 +365,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
                 gate=_gate(seat, round_),
+                minimum=_minimum(round_),
             )
         )
     return waves

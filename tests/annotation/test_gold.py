@@ -191,6 +191,13 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     history = [(each["rater"], each["round"], each["n_right"], each["reached"]) for each in training(main)["tries"]]
     assert history == [("R1", 1, 1, False), ("R1", 2, 2, True), ("R2", 1, 2, True)]
     assert [each["round"] for each in training(main, "bob")["tries"]] == [1, 2]
+    paragraph = Caller("olga").get(f"{at}agreement/methods/").json()["paragraph"]
+    assert "Five items with known labels were labeled for training." in paragraph
+    assert (
+        "Before the feedback, every known label was right in 3 of 6 submissions in the first try (2 raters) and "
+        "2 of 2 submissions in the second try (1 rater)." in paragraph
+    )
+    assert "(60% of the items right): R1 and R2 reached it." in paragraph
 
 
 def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_again(study: Study) -> None:
@@ -219,6 +226,8 @@ def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_agai
         olga.post(f"{at}raters/R1/admit/", {"reason": "again"}).json()["admission"]["reason"]
         == "He wrote the codebook."
     )
+    paragraph = olga.get(f"studies/{study.slug}/agreement/methods/").json()["paragraph"]
+    assert "R1 was let in for the stated reason “He wrote the codebook”." in paragraph
 
 
 def test_nobody_gets_gold_that_they_had_rated_in_a_round_that_is_over_or_resolved(study: Study) -> None:

@@ -6,7 +6,7 @@ A sentence that no pattern reads, and a number, name, date or adverb that the ro
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -471,6 +471,46 @@ class Checker:
             if (int(row["round"]), row["item"]) in self.rows.training
             and (row["state"], row["rater"] in self.rows.people) == ("submitted", True)
         }
+
+    def tries(self, claim: str, inner: str) -> None:
+        told = re.findall(r"([\d,]+) of ([\d,]+) submissions in the (\w+) try \((\d+) raters?\)", inner)
+        self.same(claim, [nth for _, _, nth, _ in told], ["first", "second", "third", "fourth"][: len(told)])
+        found: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
+        had: Counter[str] = Counter()
+        for of in sorted({of for of, _ in self.rows.training}):
+            for who in sorted(self.rows.people):
+                given = self.rows.given_in_training(of, who)
+                if given:
+                    had[who] += 1
+                    right = sum(self.rows.is_known(of, item, labels) for item, labels in given.items())
+                    found[had[who]].append((who, right, len(given)))
+        truth = [
+            (sum(right for _, right, _ in those), sum(n for _, _, n in those), len(those))
+            for _, those in sorted(found.items())
+        ]
+        self.same(claim, [(number(right), number(n), int(raters)) for right, n, _, raters in told], truth)
+
+    def minimum(self, claim: str, of: str, words: str, rest: str) -> None:
+        minimum = self.rows.minima[int(of)]
+        told = re.search(r"([\d.]+)% of the items right", words)
+        self.same(claim, float(told[1]) / 100 if told else None, minimum.get("share"))
+        for key, each in minimum.get("dimensions", {}).items():
+            self.expect(f"{self.rows.dimensions[key]['title']}: " in words, claim)
+            self.expect(f"of at least {each['minimum']:g}" in words, claim)
+        came = {row["code"]: row["admission"] for row in self.rows.round_raters[int(of)] if row["admission"]}
+        reached = re.search(r"^(R[\dR, and]+) reached it", rest)
+        self.same(
+            claim,
+            re.findall(r"R\d+", reached[1]) if reached else [],
+            sorted(code for code, each in came.items() if each["how"] == "reached"),
+        )
+        let_in = re.findall(r"(R\d+) was let in for the stated reason “(.*?)”", rest)
+        truth = {
+            line["detail"]["rater"]: line["detail"]["reason"].rstrip(".")
+            for line in self.rows.audit
+            if line["what"] == "rater let in below the minimum" and line["detail"]["round"] == int(of)
+        }
+        self.same(claim, dict(let_in), truth)
 
     def untrained(self, claim: str) -> None:
         self.expect(not self.trained_on, claim)
@@ -982,11 +1022,15 @@ class Checker:
                 100 * statistics.percent(table, table.counts) - int(share)) <= 0.5, f"{title}: {share}%")  # fmt: skip
 
     def check_training(self, text: str, answer: str) -> None:
-        pilots = [number_ for number_, row in self.rows.rounds.items() if row["kind"] == "pilot"]
+        labeled = {of for of, *_ in self.rows.submitted()}
+        pilots = [number_ for number_, row in self.rows.rounds.items() if row["kind"] == "pilot" and number_ in labeled]
         told = re.search(rf"A pilot was labeled \({ROUNDS}\)\.", text)
         trained = re.search(rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training", text)
         self.same(text, rounds_in(told[1]) if told else [], pilots)
         self.same(text, number(trained[1]) if trained else 0, len(self.trained_on))
+        if tries := re.search(r"Before the feedback, every known label was right in (.*?)\.$", text):
+            self.tries(text, tries[1])
+        self.same(text, bool(tries), bool(trained))
         if not told and not trained:
             self.same(text, text, "No pilot round and no training item was labeled.")
 
@@ -1269,6 +1313,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Raters skipped ([\d,]+) assignments?\.", Checker.skipped),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
+    (r"Before the feedback, every known label was right in (.*?\))\.", Checker.tries),
+    (r"In round (\d+), raters had to reach a minimum on items with known labels before they were given others \((.*?)\): (.*?)\.(?= |$)", Checker.minimum),
     (r"\[missing: how raters were trained\]", Checker.untrained),
     (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets\]", Checker.from_sheets),
     (rf"(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", Checker.final),

@@ -10,6 +10,19 @@ from typing import Any
 FACTS, SENTENCE, CHECK = "facts", "sentence", "check"
 Lie = tuple[str, str, Any, Any]
 
+GOLD_LIES: list[Lie] = [
+    (FACTS, "n_training", None, lambda n: n + 1),
+    (FACTS, "n_proposals", None, lambda n: 1),
+    (FACTS, "tries.0.n_right", None, lambda n: n + 1),
+    (FACTS, "tries.1.n_items", None, lambda n: n + 1),
+    (FACTS, "tries", None, lambda tries: tries[:1]),
+    (FACTS, "waves.0.minimum.reached", None, lambda codes: [*codes, "R3"]),
+    (FACTS, "waves.0.minimum.let_in", None, lambda those: []),
+    (FACTS, "waves.0.minimum.words", None, lambda words: words.replace("60%", "90%")),
+    (SENTENCE, "minimum", "for the stated reason", "without any reason"),
+    (SENTENCE, "tries", "Before the feedback", "After the feedback"),
+]
+"""Those about a study with training items, a minimum on them, a second try and somebody who was let in."""
 LIES: list[Lie] = [
     # Counts in the facts
     (FACTS, "n_items", None, lambda n: n + 1),

@@ -36,6 +36,12 @@ class Exported:
     members: Sequence[Mapping[str, Any]]
     software: str
     samples: Sequence[Mapping[str, Any]] = ()
+    known: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """By round the known answers of its training items, as REST answers them; `minima` and `round_raters`, too."""
+    minima: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    round_raters: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    first: Sequence[Mapping[str, Any]] = ()
+    """The ratings of first answers to training items, as REST answers them."""
     tables_made: dict[tuple[str, tuple[int, ...], str], Table] = field(default_factory=dict)
 
     @cached_property
@@ -59,6 +65,31 @@ class Exported:
     @cached_property
     def training(self) -> set[tuple[int, str]]:
         return {(int(row["round"]), row["item"]) for row in self.tables["round_items"] if row["training"] == "true"}
+
+    def given_in_training(self, of: int, who: str) -> dict[str, list[dict[str, Any]]]:
+        """What somebody answered first to the training items of a round: by item the labels of each part."""
+        found: dict[str, list[dict[str, Any]]] = {
+            row["item"]: []
+            for row in self.tables["answers"]
+            if (int(row["round"]), row["rater"]) == (of, who)
+            and (of, row["item"]) in self.training
+            and row["state"] in ("submitted", "skipped")
+        }
+        for row in self.first:
+            if (row["round"], row["rater"]) == (of, who):
+                parts = found[row["item"]]
+                parts += [{} for _ in range(row["part"] - len(parts))]
+                parts[row["part"] - 1][row["dimension"]] = sorted(map(str, row["values"]))
+        return found
+
+    def is_known(self, of: int, item: str, labels: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether every known label of a training item is among these, in as many parts."""
+        known = [part["labels"] for part in self.known[of][item]["parts"]]
+        return len(labels) == len(known) and all(
+            given.get(key) == sorted(map(str, value if isinstance(value, list) else [value]))
+            for given, part in zip(labels, known, strict=True)
+            for key, value in part.items()
+        )
 
     @cached_property
     def people(self) -> set[str]:

@@ -16,7 +16,7 @@ from django.test import Client
 
 from annotation import moving
 from annotation.access import get_round
-from annotation.actions import rounds
+from annotation.actions import gold, rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.choosing import draw_sample
 from annotation.actions.giving import add_rater, withdraw_rater
@@ -112,6 +112,35 @@ def of_kind(kind: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(make, "open_round", lambda *given, **more: opened(*given, **{"kind": kind, **more}))
         yield
+
+
+def gold_study() -> Study:
+    """A main round with a minimum on training items: reached at once, in a second try, and passed over for a reason."""
+    study = make.study(raters=RATERS[:3])
+    make.issues(9)
+    owner = make.owner_seat(study)
+    known = {f"acme/rocket#{n}": {"labels": {"symptom": ["crash"]}} for n in range(1, 6)}
+    first, other = ({name: known[name] for name in list(known)[part]} for part in (slice(3), slice(3, 5)))
+    main = rounds.create_round(
+        seat=owner, raters=list(RATERS[:3]), raters_per_item=2, issues=["acme/rocket#8", "acme/rocket#9"], known=first,
+        gold_minimum={"share": 0.6},
+    )  # fmt: skip
+    rounds.open_round(seat=make.owner_seat(study), number=main.number, unregistered=True)
+    for who, right in zip(RATERS, (3, 1, 0), strict=False):
+        for number in (1, 2, 3):
+            make.submit(main, who, number, {"symptom": ["crash" if number <= right else "hang"]})
+    retry = rounds.create_round(
+        seat=make.owner_seat(study), raters=[RATERS[1]], raters_per_item=1, known=other, kind="pilot"
+    )
+    rounds.open_round(seat=make.owner_seat(study), number=retry.number, unregistered=True)
+    make.submit(retry, RATERS[1], 4, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
+    make.submit(retry, RATERS[1], 4, {"symptom": ["crash"]})
+    make.submit(retry, RATERS[1], 5, {"symptom": ["crash"]})
+    gold.admit(seat=make.owner_seat(study), number=main.number, rater=RATERS[1], reason="One of two is enough.")
+    gold.admit(seat=make.owner_seat(study), number=main.number, rater=RATERS[2], reason="Wrote the codebook.")
+    for each in main.assignments.filter(state="waiting").select_related("rater__user", "item"):
+        make.submit(main, each.rater.user.username, int(each.item.identifier[-1]), {"symptom": ["slow"]})
+    return study
 
 
 def everything_study() -> Study:
@@ -250,6 +279,14 @@ def exported(study: Study, *, resamples: int = 1000) -> Made:
     settings = olga.get(f"studies/{study.slug}/").json()
     settings["taxonomy_title"] = olga.get(f"taxonomies/{settings['taxonomy']}/").json()["title"]
     members = olga.get(f"studies/{study.slug}/members/?page_size=100").json()["results"]
+    known, minima, present = {}, {}, {}
+    for each in study.rounds.exclude(state="draft").order_by("number"):
+        at = f"studies/{study.slug}/rounds/{each.number}/"
+        document = olga.get(f"{at}training/").json()
+        known[each.number] = {item["item"]: item["known"] for item in document["items"]}
+        minima[each.number] = document["gold_minimum"]
+        present[each.number] = olga.get(f"{at}raters/?page_size=100").json()["results"]
+    first = olga.get(f"studies/{study.slug}/ratings/?revision=first&page_size=5000").json()["results"]
     facts = methods(make.owner_seat(study), resamples=resamples)
     counts = {name: text for name, text in texts.items() if name.endswith("-counts")}
     found = [
@@ -258,4 +295,5 @@ def exported(study: Study, *, resamples: int = 1000) -> Made:
         for name, text in texts.items()
         if name.startswith(f"analysis-{each['number']}-") and each["kind"] != "counts"
     ]
-    return Made(facts, Exported(tables, audit, settings, members, facts.software, samples), readme, counts, found)
+    rows = Exported(tables, audit, settings, members, facts.software, samples, known, minima, present, first)
+    return Made(facts, rows, readme, counts, found)

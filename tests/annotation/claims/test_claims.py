@@ -17,13 +17,14 @@ from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.claims.analyses import Analyses
 from tests.annotation.claims.checker import Checker
-from tests.annotation.claims.lies import CHECK, FACTS, LIES, SENTENCE
+from tests.annotation.claims.lies import CHECK, FACTS, GOLD_LIES, LIES, SENTENCE
 from tests.annotation.claims.rows import Exported
 from tests.annotation.claims.studies import (
     Made,
     associated_study,
     everything_study,
     exported,
+    gold_study,
     random_study,
     staffed_study,
 )
@@ -218,6 +219,22 @@ def test_a_lie_is_caught(made: Made, monkeypatch: pytest.MonkeyPatch, lie: tuple
         monkeypatch.setattr(checklist_module, "QUESTIONS", changed)
     assert texts(facts) != before, "the lie is not in the texts"
     assert complaints(made.rows, facts)
+
+
+@pytest.mark.slow
+def test_nothing_false_is_said_of_training_items_and_each_lie_about_them_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = exported(gold_study(), resamples=10)
+    assert complaints(made.rows, made.facts) == []
+    for kind, where, what, words in GOLD_LIES:
+        facts, before = made.facts, texts(made.facts)
+        with monkeypatch.context() as patch:
+            if kind == FACTS:
+                facts = with_lie(facts, where.split("."), words)
+            else:
+                patch.setattr(sentences, where, lying(getattr(sentences, where), what, words))
+            assert texts(facts) != before and complaints(made.rows, facts), where
 
 
 def answering(function: Callable[..., Any], what: str, words: str) -> Callable[..., Any]:
