@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from django.contrib import messages
@@ -26,7 +27,7 @@ from annotation.queries.plans.ground import ground_of
 from annotation.queries.plans.needs import PAGE, affected, is_absent, items_labelled
 from annotation.queries.plans.preview import preview_of
 from annotation.queries.plans.standing import owned_studies, standing_plan, stands_at, versions_ahead
-from annotation.queries.plans.without_value import without_value
+from annotation.queries.plans.without_value import n_without_value, without_value
 from annotation.queries.studies import RoundLine, members_of, round_lines
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of, study_page
@@ -244,21 +245,12 @@ def _without_value(seat: Seat, found: Plan, tree: VersionTree) -> dict[str, Any]
     """The labels without a value in the version at which they stand, for those who read all labels."""
     if found.state != Plan.State.DONE or found != standing_plan(seat.study) or not listing.reads_all(seat):
         return {}
-    lost = without_value(seat, found)
     lines = []
-    for each in lost[:LOST_SHOWN]:
+    for each in islice(without_value(seat, found), LOST_SHOWN):
         old = published_version(each.version_id).by_key[each.dimension]
-        lines.append(
-            LostLabel(
-                each.item_id,
-                each.item,
-                each.part,
-                tree.by_key[each.dimension].title,
-                value_words(old, each.values),
-                each.why,
-            )
-        )
-    return {"lost": lines, "n_lost": len(lost), "has_lost": True}
+        title, value = tree.by_key[each.dimension].title, value_words(old, each.values)
+        lines.append(LostLabel(each.item_id, each.item, each.part, title, value, each.why))
+    return {"lost": lines, "n_lost": n_without_value(seat, found), "has_lost": True}
 
 
 def _changes(

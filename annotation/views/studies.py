@@ -32,7 +32,7 @@ from annotation.forms import (
     StudyForm,
     explain,
 )
-from annotation.models import Item, Membership, Plan, Round
+from annotation.models import Item, Membership, Round
 from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
@@ -43,8 +43,8 @@ from annotation.queries.invitations import invitation_lines
 from annotation.queries.labelling import comments_of
 from annotation.queries.leaving import offers_of, owner_who_stops
 from annotation.queries.own_invitations import invitations_of
-from annotation.queries.plans.standing import standing_plan, standing_version
-from annotation.queries.plans.without_value import n_without_value
+from annotation.queries.plans.standing import standing_version
+from annotation.queries.plans.without_value import labels_lost
 from annotation.queries.proposals import came_back
 from annotation.queries.screening import kept, reasons_to_offer
 from annotation.queries.training import training_rounds
@@ -175,16 +175,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         numbers=of_rounds(seat, headline.rounds, is_headline=True) if headline.rounds else [],
         has_opened=any(labels_here(line.round) for line in lines),
         members=members,
-        lost=_labels_lost(seat),
+        lost=labels_lost(seat),
         **gate_shown(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
     )
-
-
-def _labels_lost(seat: Seat) -> tuple[Plan, int] | None:
-    """For who resolves, how many labels have no value in the version at which they stand, and by which plan."""
-    plan = standing_plan(seat.study) if seat.has_role(OWNER, ADJUDICATOR) else None
-    n = n_without_value(seat, plan) if plan is not None else 0
-    return (plan, n) if plan is not None and n else None
 
 
 def _is_over(seat: Seat, round_: Round) -> bool:
@@ -450,7 +443,7 @@ def _round_page(
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
         n_owed=len(seat.withheld_in(round_)),
-        lost=_labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
+        lost=labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids else [],
         **calibration(seat, round_, reason),

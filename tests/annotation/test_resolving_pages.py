@@ -146,7 +146,7 @@ def test_when_all_is_decided_the_owner_can_close_the_round(disputed) -> None:
     for number in (1, 3):
         client("ada").post(address(number), decision())
     words = client("olga").get(QUEUE).content.decode()
-    assert "All 3 items are agreed: 1 unanimous, 2 resolved." in words
+    assert "All 3 items are agreed: 1 without a resolution, 2 resolved." in words
     assert "Close round 1" in words
     assert "Close round 1" not in client("ada").get(QUEUE).content.decode()
     assert client("olga").post("/studies/study/rounds/1/close/").status_code == 302

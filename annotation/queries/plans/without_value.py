@@ -8,10 +8,10 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models import Max, Q, QuerySet
 
-from annotation.access import Seat
+from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.consensus import Values
 from annotation.models import Annotation, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
-from annotation.queries.plans.standing import label_version, labelled_rounds
+from annotation.queries.plans.standing import label_version, labelled_rounds, standing_plan
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import round_verdicts
@@ -35,14 +35,14 @@ class WithoutValue:
     why: str
 
 
-def without_value(seat: Seat, plan: Plan) -> list[WithoutValue]:
+def without_value(seat: Seat, plan: Plan) -> Iterator[WithoutValue]:
     """The labels that have no value in the version of the plan by which the study's labels stand, round by round.
 
     Labels of questions that are gone are not among them. Cost: the judging of the items on which a rater or a decision
     named what can't be followed, and of those of worklists.
     """
     rounds = [each for each in labelled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
-    return [label for each in rounds for label in _in_round(seat, each, rounds, plan.to_version)]
+    return (label for each in rounds for label in _in_round(seat, each, rounds, plan.to_version))
 
 
 def n_without_value(seat: Seat, plan: Plan) -> int:
@@ -54,9 +54,16 @@ def n_without_value(seat: Seat, plan: Plan) -> int:
     name = f"{plan.pk}:{decided}:{answered}:{states}:{sorted(seat.withheld)}"
     kept = cache.get(hashed := f"without-value:{sha256(name.encode()).hexdigest()}")
     if kept is None:
-        kept = len(without_value(seat, plan))
+        kept = sum(1 for _ in without_value(seat, plan))
         cache.set(hashed, kept, KEPT_SECONDS)
     return int(kept)
+
+
+def labels_lost(seat: Seat) -> tuple[Plan, int] | None:
+    """For who resolves, how many labels have no value in the version at which they stand, and by which plan."""
+    plan = standing_plan(seat.study) if seat.has_role(OWNER, ADJUDICATOR) else None
+    n = n_without_value(seat, plan) if plan is not None else 0
+    return (plan, n) if plan is not None and n else None
 
 
 def _in_round(seat: Seat, round_: Round, rounds: Sequence[Round], standing: TaxonomyVersion) -> Iterator[WithoutValue]:

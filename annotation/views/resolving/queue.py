@@ -17,6 +17,7 @@ from annotation.errors import Invalid, WrongState
 from annotation.models import Round
 from annotation.queries import resolving as queries
 from annotation.queries.discussing import n_flagged
+from annotation.queries.plans.without_value import labels_lost
 from annotation.queries.resolving import Line, Narrowed, Queue
 from annotation.queries.ways import without_discussion
 from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, note_here, with_asked
@@ -87,6 +88,7 @@ def _page_of(
         "n_alone": len(without_discussion(here.seat, round_)) if here.decides and waiting.lines else 0,
         "n_agreed": waiting.n_unanimous + len(waiting.lines),
         "item_by_item": round_.state == Round.State.OPEN,
+        "lost": labels_lost(here.seat) if round_.kind == Round.Kind.RELABEL else None,
         "n_flagged": n_flagged(round_, here.hidden),
         "discuss_url": reverse("discuss", args=[study.slug, round_.number]),
     }
