@@ -44,7 +44,7 @@ class KnownForm(forms.Form):
     def known(self) -> dict[str, Any]:
         """What was filled in, as the action takes it."""
         cleaned = self.cleaned_data
-        labels = {}
+        labels: dict[str, Any] = {}
         for dimension in self.tree.dimensions:
             value = cleaned.get(f"of-{dimension.key}")
             if value == [EMPTY_SET]:

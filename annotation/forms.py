@@ -13,6 +13,7 @@ from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
 from annotation.registration import Primary, has_coefficients, with_defaults
+from annotation.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.tree import TreeDimension
 
@@ -98,6 +99,13 @@ class SettingsForm(forms.Form):
         required=False,
         widget=forms.RadioSelect,
         help_text="Which issues it compares, unless a page or script asks otherwise. Said wherever the number stands.",
+    )
+    screened_out = forms.ChoiceField(
+        label="Labeled items that are screened out",
+        choices=Study.ScreenedOut.choices,
+        required=False,
+        widget=forms.RadioSelect,
+        help_text="The choice applies to closed rounds, too. You can change it at any time.",
     )
     third_rater = forms.BooleanField(
         label="Where raters differ, a third one is asked by itself",
@@ -324,6 +332,13 @@ class RoundForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6}),
         help_text="One reason on each line; raters take one of them, and the flow table counts them.",
     )
+    screening = forms.MultipleChoiceField(
+        label="Take also issues that are not screened in",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The study has a screening round, so a coding round takes what is screened in. The audit log keeps "
+        "what you choose here.",
+    )
     raters = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, error_messages={"required": "Choose at least one rater."}
     )
@@ -388,10 +403,20 @@ class RoundForm(forms.Form):
         raters: Sequence[Membership],
         samples: Sequence[SampleLine],
         training_rounds: Sequence[Round] = (),
+        has_screening: bool = False,
+        keeps_out: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*given, **more)
         fields: Any = self.fields
+        if has_screening:
+            left = samples[0].left if len(samples) == 1 else {}
+            fields["screening"].choices = [
+                (each, f"{left[each]:,} {STANDINGS[each]}" if each in left else STANDINGS[each])
+                for each in (UNSCREENED, OPEN, *([OUT] if keeps_out else []))
+            ]
+        else:
+            del fields["screening"]
         if training_rounds:
             fields["training_round"].choices = [
                 (each.number, f"round {each.number}, {each.kind}") for each in training_rounds
@@ -411,8 +436,9 @@ class RoundForm(forms.Form):
         fields["sample"].choices = [
             (
                 line.sample.pk,
-                f"{line.sample}: {line.sample.size} issues, {line.n_unused} unused"
-                + (f", {line.n_out} screened out" if line.n_out else "")
+                f"{line.sample}: {line.sample.size} issues, "
+                + (f"unused: {in_words(line.left) or 'none'}" if line.has_screening else f"{line.n_unused} unused")
+                + (f", {line.n_out} screened out" if line.n_out and not line.has_screening else "")
                 + (f", {line.n_to_screen} in no round yet" if line.n_to_screen != line.n_unused else ""),
             )
             for line in samples
@@ -424,7 +450,7 @@ class RoundForm(forms.Form):
         self.is_screening = self.data.get("kind") == Round.Kind.SCREENING
         if self.is_screening:
             fields["taxonomy_version"].required = False
-        fields["sample"].initial = next((line.sample.pk for line in samples if line.n_unused), None)
+        fields["sample"].initial = next((line.sample.pk for line in samples if line.n_to_code()), None)
         self.samples = {line.sample.pk: line for line in samples}
 
     def clean(self) -> dict[str, Any]:
@@ -473,6 +499,8 @@ class RoundForm(forms.Form):
         if self.is_screening:
             del found["taxonomy_version"]
             found["reasons"] = cleaned["reasons"].splitlines()
+        elif cleaned.get("screening"):
+            found["screening"] = self.standings
         found["double_share"] = cleaned["double_percent"] / 100
         found["quotas"] = self.quotas
         if cleaned.get("n_training"):
@@ -498,8 +526,25 @@ class RoundForm(forms.Form):
         wanted = cleaned.get("n_items")
         if cleaned.get("share_percent"):
             wanted = int(line.sample.size * cleaned["share_percent"] / 100 + 0.5)
-        n_left = line.n_to_screen if self.is_screening else line.n_unused
+        n_left = line.n_to_screen if self.is_screening else line.n_to_code(self.standings)
         return min(wanted or n_left, n_left)
+
+    @property
+    def standings(self) -> list[str]:
+        """How the issues that were chosen may stand to screening; empty: by default."""
+        also = self.cleaned_data.get("screening")
+        return [IN, *also] if also else []
+
+    @property
+    def screening_words(self) -> str:
+        """What a coding round from a sample takes and passes over, in counts; empty where screening decides nothing."""
+        line = self.samples.get(self.cleaned_data.get("sample") or 0)
+        if line is None or self.is_screening or not line.has_screening or self.cleaned_data.get("source") != "sample":
+            return ""
+        passed = line.passed_over(self.standings)
+        taken = {each: n for each, n in line.left.items() if n and each not in passed}
+        told = f"It chooses from {in_words(taken)}." if taken else "Nothing is left that it takes."
+        return f"{told} It passes over {in_words(passed)}." if passed else told
 
 
 class PlanForm(forms.Form):

@@ -20,8 +20,14 @@ from taxonomy.schema import (
 SCREENING, REASON = "screening", "screening-reason"
 """The two dimensions."""
 IN, OUT = "in", "out"
+UNSCREENED, OPEN = "unscreened", "open"
+"""Of an item that is neither: no screening round asked for it, or one did and has no agreed result (yet)."""
+STANDINGS = {IN: "screened in", UNSCREENED: "not screened", OPEN: "open", OUT: "out"}
+"""How items of a study can stand to its screening, in words that follow a count: `9 not screened, 3 open, 2 out`."""
 MOST_REASONS = 40
 NO_REASON = "no reason was agreed on"
+REASON_OPEN = "reason open"
+"""The reason of an item that is out while raters still disagree on why."""
 SLUG_END = "-screening"
 
 USUAL = {
@@ -38,6 +44,16 @@ def slug_of(study_slug: str, number: int = 1) -> str:
     """The slug of a study's screening taxonomy; a higher `number` where lower ones are taken."""
     end = SLUG_END + (f"-{number}" if number > 1 else "")
     return study_slug[: KEY_MAX - len(end)].rstrip("-_") + end
+
+
+def standings_taken(has_screening: bool) -> tuple[str, ...]:
+    """What a coding round takes unless its owner chose otherwise: once it has screened what is in, else all but out."""
+    return (IN,) if has_screening else (IN, UNSCREENED, OPEN)
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """`9 not screened, 3 open, 2 out`, without what there is none of."""
+    return ", ".join(f"{counts[each]:,} {words}" for each, words in STANDINGS.items() if counts.get(each))
 
 
 def read_reasons(given: object, fields: dict[str, list[str]]) -> tuple[str, ...]:
@@ -156,23 +172,26 @@ class Outcome:
 
 
 def outcome(verdicts: Sequence[Verdict], names: Mapping[str, str]) -> Outcome | None:
-    """What the agreed answers on an item make of it; None while something is open, or where nobody answered.
+    """What the agreed answers on an item make of it; None while in or out is open, or where nobody answered.
 
-    `names` are those of the reasons by key. An item that was split is in as soon as one of its parts is.
+    `names` are those of the reasons by key. An item that was split is in as soon as one of its parts is. An item that
+    is out is out whether or not its reason is agreed.
     """
     parts: dict[int, dict[str, Verdict]] = defaultdict(dict)
     for verdict in verdicts:
-        if verdict.state == "open":
-            return None
         parts[verdict.part][verdict.dimension] = verdict
     sides = [_value(part.get(SCREENING)) for _, part in sorted(parts.items())]
     if not sides or not all(sides):
         return None
     if any(side != OUT for side in sides):
         return Outcome(IN)
-    reason = _value(parts[min(parts)].get(REASON))
+    why = parts[min(parts)].get(REASON)
+    if why is not None and why.state == "open":
+        return Outcome(OUT, REASON_OPEN)
+    reason = _value(why)
     return Outcome(OUT, names.get(reason, reason) if reason else NO_REASON)
 
 
 def _value(verdict: Verdict | None) -> str:
-    return str(verdict.values[0]) if verdict and verdict.values else ""
+    """The agreed value, empty where it is open or there is none."""
+    return str(verdict.values[0]) if verdict and verdict.values and verdict.state != "open" else ""

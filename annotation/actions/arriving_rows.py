@@ -200,6 +200,8 @@ class _Storing:
     def _study_without_taxonomy(self, row: Mapping[str, Any]) -> Study:
         words = ("title", "guidelines", "resolve_when", "applies", "pseudonymise", "names_shown", "third_rater")
         given = {name: row[name] for name in (*words, "majority")}
+        # Files of earlier versions have no such column: what was screened out stayed.
+        given["screened_out"] = row.get("screened_out", Study.ScreenedOut.KEEP)
         if fields := wrong_words(given):
             raise refused(f"The study in the file does not fit: {next(iter(fields))}.")
         key, primary = row["pseudonym_key"], row["primary"]

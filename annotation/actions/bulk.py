@@ -175,8 +175,17 @@ def frame_to_store(snapshots: "array[int]") -> RawSQL:
 # Rounds that take the next issues of a sample
 
 
-def take_issues(seat: Seat, round_: Round, planned: Sequence[int], cursor: dict[str, int], n_training: int) -> None:
+def take_issues(
+    seat: Seat,
+    round_: Round,
+    planned: Sequence[int],
+    cursor: dict[str, int],
+    n_training: int,
+    standings: Sequence[str],
+) -> None:
     """Puts the next batch of unused issues of its sample into a round, and moves `cursor` on.
+
+    A coding round takes those of some `standings` to screening, a screening round (none) what no round holds.
 
     The cursor holds the last place of the sample that was looked at (`drawn`) and how many issues were taken
     (`taken`); `planned` holds the raters of each, and places 1 … `n_training` of the round are training items. Raises
@@ -186,8 +195,8 @@ def take_issues(seat: Seat, round_: Round, planned: Sequence[int], cursor: dict[
     assert round_.sample is not None
     if drawn >= round_.sample.size:
         raise Conflict("Fewer issues of the sample are left than were when the round was created.")
-    wanted = unscreened_of if round_.kind == Round.Kind.SCREENING else unused_of
-    rows = wanted(round_.sample.pk).filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
+    wanted = unused_of(round_.sample.pk, standings) if standings else unscreened_of(round_.sample.pk)
+    rows = wanted.filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
     sql, params = rows.values_list("issue", "position")[: len(planned) - taken].query.sql_with_params()
     stage(WANTED, {"issue_id": "bigint", "place": "int"}, ())
     with connection.cursor() as db:

@@ -15,8 +15,9 @@ from annotation.actions.bulk import SAMPLED, TAKEN, Drawing, Opening, take_issue
 from annotation.actions.rounds import finish_opening
 from annotation.assigning import raters_planned
 from annotation.errors import ConcordError
-from annotation.models import Assignment, BulkJob, RoundItem, RoundRater, Study
+from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
+from annotation.screening import standings_taken
 
 CLAIMS_MOST = 20
 
@@ -123,10 +124,12 @@ def _taking(job: BulkJob) -> Step:
     seat = get_seat(job.created_by, job.study.slug)
     n_training = RoundItem.objects.filter(round=round_, known__isnull=False).count()
     planned = raters_planned(job.n_total, round_.raters_per_item, round_.double_share, round_.seed)
+    is_screening = round_.kind == Round.Kind.SCREENING
+    standings = () if is_screening else job.asked.get("standings") or standings_taken(has_screening=False)
 
     def step(job: BulkJob) -> bool:
         is_first = not job.n_done
-        take_issues(seat, round_, planned, job.cursor, n_training)
+        take_issues(seat, round_, planned, job.cursor, n_training, standings)
         job.n_done = job.cursor["taken"]
         if is_first or job.n_done >= job.n_total:
             tell_planner(bulk.BATCH, TAKEN)

@@ -22,7 +22,7 @@ from annotation.actions.bulk import (
     start_job,
 )
 from annotation.actions.items import WANTED, items_for, make_items
-from annotation.actions.screening import leave_drafts
+from annotation.actions.screening import forget_queues, labeled_among, leave_drafts
 from annotation.actions.studies import record
 from annotation.answers import digest
 from annotation.errors import Conflict, Invalid, NotFound
@@ -160,10 +160,12 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
 
 @dataclass(frozen=True)
 class Screened:
-    """What a screening did: items in that state now, and places in draft rounds that were taken from them."""
+    """What a screening did: items in that state now, places in draft rounds that were taken from them, items that have
+    answers in coding rounds."""
 
     n: int
     n_left_rounds: int
+    n_labeled: int
 
 
 @transaction.atomic
@@ -200,6 +202,8 @@ def screen_items(
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
     left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0
+    n_labeled = labeled_among(seat.study, pks)
+    forget_queues(seat.study)
     is_set = screening != Item.Screening.UNSCREENED
     Item.objects.filter(pk__in=pks).update(
         screening=screening,
@@ -213,8 +217,9 @@ def screen_items(
         )
         said: dict[str, object] = {"reason": why} if screening == Item.Screening.OUT else {}
         said |= {"left_draft_rounds": left} if left else {}
+        said |= {"labeled": n_labeled} if n_labeled else {}
         record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
-    return Screened(len(pks), left)
+    return Screened(len(pks), left, n_labeled)
 
 
 def _named(seat: Seat, names: object) -> QuerySet[Item]:

@@ -19,6 +19,7 @@ from annotation.actions.training import (
 from annotation.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.models import Item, Round, RoundItem, RoundRater
 from annotation.queries.training import newest_try
+from annotation.screening import IN, OPEN, UNSCREENED
 from taxonomy.queries import published_version
 
 
@@ -33,7 +34,7 @@ def set_known(*, seat: Seat, number: int, known: object) -> int:
     fields: dict[str, list[str]] = {}
     read = read_all_known(round_.taxonomy_version, known, fields)
     wrong: dict[str, list[str]] = {}
-    items = named_items(seat, seat.study, list(read), wrong, to_screen=False) if read else []
+    items = named_items(seat, seat.study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
     by_item = {item.pk: read[name] for item in items if (name := item.identifier) in read}

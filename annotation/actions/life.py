@@ -19,7 +19,9 @@ from annotation.queries import whole
 from annotation.queries.states import takeable_states
 from ingest.models import Snapshot
 
-COPIED = ("guidelines", "resolve_when", "applies", "names_shown", "third_rater", "majority", "pseudonymise")
+COPIED = (
+    "guidelines", "resolve_when", "applies", "screened_out", "names_shown", "third_rater", "majority", "pseudonymise",
+)  # fmt: skip
 
 
 @transaction.atomic

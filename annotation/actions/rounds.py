@@ -55,13 +55,29 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.bulk import job_of
-from annotation.queries.choosing import n_passed_over, sample_lines, unused_of
+from annotation.queries.choosing import (
+    SampleLine,
+    has_screening,
+    sample_lines,
+    standing_counts,
+    unscreened_of,
+    unused_of,
+)
 from annotation.queries.planner import tell_planner
 from annotation.queries.resolving import changed_since
 from annotation.queries.studies import lacking_registration
 from annotation.queries.training import seen_answers
 from annotation.queries.verdicts import has_open_disagreements, n_open_proposals
-from annotation.screening import read_reasons
+from annotation.screening import (
+    IN,
+    OPEN,
+    OUT,
+    STANDINGS,
+    UNSCREENED,
+    in_words,
+    read_reasons,
+    standings_taken,
+)
 from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
@@ -84,6 +100,7 @@ def create_round(
     sample: int | str | None = None,
     n_items: int | None = None,
     share: float | None = None,
+    screening: Sequence[str] | None = None,
     reasons: Sequence[str] | None = None,
     known: object = None,
     training_round: object = None,
@@ -101,6 +118,10 @@ def create_round(
     published one is taken. A screening round asks from a taxonomy of its own: it takes no version, but `reasons`,
     without which those of before stay.
 
+    Once a screening round was opened, a coding round takes only items that are screened in. `screening` lists what it
+    takes instead, of in, unscreened, open (a screening round asked, and has no agreed result) and out. The audit log
+    keeps that choice.
+
     Training items come first and are not part of the number of items: those of `known` (by item what is right: labels
     or parts, and why), or the first `n_training` items of the closed `training_round` with what was agreed there. With
     them, and in a pilot with `issues=[]`, no other items have to be named. `gold_minimum` is what raters have to reach
@@ -109,7 +130,8 @@ def create_round(
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     asked = [kind, taxonomy_version, raters, quotas, raters_per_item, mode, double_share, seed, issues, sample, n_items]
-    more = [share, reasons, known, training_round, n_training] + ([gold_minimum] if gold_minimum is not None else [])
+    more = [share, reasons, known, training_round, n_training]
+    more += [each for each in (gold_minimum, screening) if each is not None]
     request = digest([*asked, *more])
     if (before := made_before(Round, seat, idempotency_key, request)) is not None:
         return before
@@ -127,6 +149,7 @@ def create_round(
         fields["seed"] = ["Write a whole number."]
     is_screening = kind == Round.Kind.SCREENING
     why = _screening_words(is_screening, taxonomy_version, reasons, fields)
+    standings = _standings(study, screening, fields, is_screening=is_screening)
     version = None if is_screening else _published_version(study, taxonomy_version, fields)
     members = raters_named(study, raters, fields)
     people = [member for member in members if not member.is_machine]
@@ -137,15 +160,16 @@ def create_round(
     items: list[int] = []
     drawn_from = None
     if issues or sample is not None or not may_be_empty:
-        items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, is_screening=is_screening)
+        items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, standings)
     n_all = len(items)
-    if drawn_from is not None and not fields:
-        n_all = _n_wanted(drawn_from, n_items, share, fields, is_screening=is_screening)
+    line = None if drawn_from is None else sample_lines(study, [drawn_from])[0]
+    if line is not None and not fields:
+        n_all = _n_wanted(line, n_items, share, fields, standings)
     training = _training(seat, study, version, known, training_round, n_training, fields)
     minimum = _minimum(study, version, gold_minimum, fields)
     training_ids = {item.pk for item, _ in training}
     if drawn_from is not None and not fields:
-        n_all = _n_beside(drawn_from, n_all, n_items, training, fields)
+        n_all = _n_beside(drawn_from, n_all, n_items, training, fields, standings)
     if fields:
         raise Invalid("The round could not be made.", fields=fields)
     if is_screening:
@@ -184,12 +208,17 @@ def create_round(
         place_items(round_, items, planned, len(training))
         tell_planner(n_all, TAKEN)
     elif is_large(n_all):
-        start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_)
+        asked_for = {"standings": standings}
+        start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_, asked=asked_for)
     else:
-        _take_all_issues(seat, round_, planned, len(training))
+        _take_all_issues(seat, round_, planned, len(training), standings)
         tell_planner(n_all, TAKEN)
-    passed_over = n_passed_over(drawn_from) if drawn_from else 0
-    said = {"screened_out": passed_over} if passed_over else {}
+    said: dict[str, object] = {"screened_out": line.n_out} if line is not None and line.n_out else {}
+    if line is not None and line.has_screening and standings and (passed := line.passed_over(standings)):
+        said["passed_over"] = passed
+    if screening is not None:
+        held = Item.objects.filter(round_items__round=round_)
+        said |= {"screening": list(standings or ()), "took": standing_counts(held)}
     said |= {"training": len(training)} if training else {}
     record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=kind, **said)
     return round_
@@ -216,10 +245,30 @@ def warnings_of(round_: Round) -> list[str]:
     ]
 
 
-def _take_all_issues(seat: Seat, round_: Round, planned: Sequence[int], n_training: int) -> None:
+def screening_warnings(round_: Round) -> list[str]:
+    """How the items of a new coding round stand to screening, and what it passed over; empty without screening.
+
+    Three queries, or one.
+    """
+    if round_.kind == Round.Kind.SCREENING or not has_screening(round_.study):
+        return []
+    found = []
+    took = standing_counts(Item.objects.filter(round_items__round=round_, round_items__known__isnull=True))
+    if others := {each: n for each, n in took.items() if each != IN}:
+        found.append(f"This round takes issues that are not screened in: {in_words(others)}.")
+    if round_.sample is not None:
+        left = sample_lines(round_.study, [round_.sample])[0].passed_over((IN,))
+        if left:
+            found.append(f"This round passes over issues of the sample that are not screened in: {in_words(left)}.")
+    return found
+
+
+def _take_all_issues(
+    seat: Seat, round_: Round, planned: Sequence[int], n_training: int, standings: Sequence[str]
+) -> None:
     cursor: dict[str, int] = {}
     while cursor.get("taken", 0) < len(planned):
-        take_issues(seat, round_, planned, cursor, n_training)
+        take_issues(seat, round_, planned, cursor, n_training, standings)
 
 
 def _training(
@@ -244,7 +293,7 @@ def _training(
         return known_of_round(seat, version, training_round, n_training, fields)
     read = read_all_known(version, known, fields)
     wrong: dict[str, list[str]] = {}
-    items = named_items(seat, study, list(read), wrong, to_screen=False) if read else []
+    items = named_items(seat, study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
         return []
@@ -311,6 +360,28 @@ def _screening_words(
     return read_reasons(reasons, fields)
 
 
+def _standings(study: Study, given: object, fields: dict[str, list[str]], *, is_screening: bool) -> tuple[str, ...]:
+    """How issues may stand to screening that a coding round takes; empty for a screening round.
+
+    What is wrong goes into `fields`.
+    """
+    if is_screening:
+        if given is not None:
+            fields["screening"] = ["A screening round takes what is not screened; leave this out."]
+        return ()
+    if given is None:
+        return standings_taken(has_screening(study))
+    if not isinstance(given, list | tuple) or not given or not all(each in STANDINGS for each in given):
+        fields["screening"] = [f"Give a list of {', '.join(STANDINGS)}."]
+        return standings_taken(has_screening(study))
+    if OUT in given and study.screened_out == Study.ScreenedOut.EXCLUDE:
+        fields["screening"] = [
+            "Issues that are out would count nowhere, because this study excludes what is screened out. Screen them in "
+            "first, or change the setting “screened_out” to keep."
+        ]
+    return tuple(each for each in STANDINGS if each in given)
+
+
 def _published_version(study: Study, number: int | None, fields: dict[str, list[str]]) -> TaxonomyVersion | None:
     versions = study.taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED)
     if number is not None:
@@ -351,15 +422,14 @@ def _items(
     n_items: int | None,
     share: float | None,
     fields: dict[str, list[str]],
-    *,
-    is_screening: bool,
+    standings: Sequence[str],
 ) -> tuple[list[int], Sample | None]:
     """The named items (ids) that the round is to hold, or the sample to take them from; faults go into `fields`."""
     if (issues is None) == (sample is None):
         fields["issues"] = ["Give either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
-        return [each.pk for each in named_items(seat, study, issues, fields, to_screen=is_screening)], None
+        return [each.pk for each in named_items(seat, study, issues, fields, standings)], None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
@@ -376,13 +446,25 @@ def _items(
 
 
 def _n_wanted(
-    sample: Sample, n_items: int | None, share: float | None, fields: dict[str, list[str]], *, is_screening: bool
+    line: SampleLine,
+    n_items: int | None,
+    share: float | None,
+    fields: dict[str, list[str]],
+    standings: Sequence[str],
 ) -> int:
     """How many unused issues of a sample a round takes; what is wrong goes into `fields`."""
-    (left,) = sample_lines(sample.study, [sample])
-    n_unused = left.n_to_screen if is_screening else left.n_unused
-    wanted = n_items if n_items is not None else math.floor(sample.size * share + 0.5) if share else n_unused
-    if not n_unused or not wanted:
+    n_unused = line.n_to_code(standings) if standings else line.n_to_screen
+    size = line.sample.size
+    wanted = n_items if n_items is not None else math.floor(size * share + 0.5) if share else n_unused
+    others = in_words(line.passed_over(standings)) if standings and line.has_screening else ""
+    if others and (not n_unused or (n_items is not None and n_unused < n_items)):
+        field = "n_items" if n_unused else "sample"
+        that = " or ".join(STANDINGS[each] for each in standings)
+        fields[field] = [
+            f"Only {n_unused:,} unused issues of this sample are {that}; the others are {others}. Screen them first, "
+            "or choose under “screening” what else to take."
+        ]
+    elif not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and n_unused < n_items:
         fields["n_items"] = [f"Only {n_unused} issues of this sample are left unused."]
@@ -395,6 +477,7 @@ def _n_beside(
     n_asked: int | None,
     training: Sequence[tuple[Item, Known]],
     fields: dict[str, list[str]],
+    standings: Sequence[str],
 ) -> int:
     """How many of the `n` issues wanted of a sample are left when these are training items; what is wrong to `fields`.
 
@@ -402,7 +485,7 @@ def _n_beside(
     """
     if not training:
         return n
-    unused = unused_of(sample.pk)
+    unused = unused_of(sample.pk, standings) if standings else unscreened_of(sample.pk)
     n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
     if n_asked is not None and n_left < n_asked:
         fields["n_items"] = [f"Only {n_left} issues of this sample are left unused beside the training items."]
@@ -427,12 +510,13 @@ NOTHING_LEFT = (
 
 
 def named_items(
-    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], *, to_screen: bool
+    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], standings: Sequence[str]
 ) -> list[Item]:
-    """The items of these names; those screened out are rejected unless `to_screen`, for they may be screened again.
+    """The items of these names, which must stand so to screening; without `standings` they are to be screened (again).
 
     Not while another screening round has them: its end would tell the raters of this one what others said.
     """
+    to_screen = not standings
     if not isinstance(names, list | tuple) or not names:
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
@@ -441,7 +525,7 @@ def named_items(
     identified: dict[str, Identified] = {}
     for name in wanted:
         if name in known:
-            if known[name].screening == Item.Screening.OUT and not to_screen:
+            if known[name].screening == Item.Screening.OUT and not to_screen and OUT not in standings:
                 reason = known[name].screening_reason
                 fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
             continue
@@ -461,11 +545,31 @@ def named_items(
     for name, each in identified.items():
         if each not in stored:
             fields.setdefault("issues", []).append(f"“{name}” is not stored; fetch it first (owner/name#number).")
+    if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
+        fields["screening"] = [other]
     if fields:
         return []
     made = {item.issue_id: item for item in items_for(seat, stored.values())} if stored else {}
     items = [known[name] if name in known else made[stored[identified[name]].pk] for name in wanted]
     return list(dict.fromkeys(items))
+
+
+def _not_taken(known: Mapping[str, Item], *, n_new: int, standings: Sequence[str]) -> str:
+    """Says how many of the named issues stand otherwise to screening; empty where all may be taken.
+
+    What is out was named one by one before.
+    """
+    if {IN, UNSCREENED, OPEN} <= set(standings):
+        return ""
+    counts = standing_counts(Item.objects.filter(pk__in=[item.pk for item in known.values()])) if known else {}
+    counts[UNSCREENED] = counts.get(UNSCREENED, 0) + n_new
+    others = {each: counts[each] for each in (IN, UNSCREENED, OPEN) if counts.get(each) and each not in standings}
+    if not others:
+        return ""
+    return (
+        f"Of these issues, {in_words(others)}. Screen them first, or choose under “screening” what to take: a list of "
+        f"{', '.join(STANDINGS)}."
+    )
 
 
 @transaction.atomic

@@ -3,12 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from django.db import transaction
 from django.utils import timezone
 
 from annotation.access import Seat
 from annotation.actions.bulk import require_prepared
 from annotation.actions.studies import record
-from annotation.models import Item, Round, RoundItem, Study
+from annotation.models import Assignment, Item, Round, RoundItem, Study
+from annotation.queries.resolving import forget_queue
 from annotation.queries.screening import newest_fitting
 from annotation.queries.verdicts import round_verdicts
 from annotation.screening import IN, OUT, REASON, USUAL, Outcome, first_document, next_document, outcome, slug_of
@@ -70,6 +72,8 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
         return
     out = [pk for said, pks in found.items() if said and said.screening == OUT for pk in pks]
     left = leave_drafts(seat.study, out) if out else 0
+    n_labeled = labeled_among(seat.study, out) if out else 0
+    forget_queues(seat.study)
     now = timezone.now()
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -85,7 +89,20 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
     told: dict[str, object] = {"in": counts[IN], "out": counts[OUT], "left_open": n_open}
     told |= {"reasons": dict(reasons.most_common())} if reasons else {}
     told |= {"left_draft_rounds": left} if left else {}
+    told |= {"labeled": n_labeled} if n_labeled else {}
     record(study=seat.study, user=seat.user, verb="items screened by a round", round=round_.number, **told)
+
+
+def forget_queues(study: Study) -> None:
+    """Has the queues of a study's rounds read anew after the commit: other items may be excluded now."""
+    transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
+
+
+def labeled_among(study: Study, items: Sequence[int]) -> int:
+    """How many of these items (ids) have an answer in a coding round; one query."""
+    rounds = Round.objects.filter(study=study).exclude(kind=Round.Kind.SCREENING)
+    given = Assignment.objects.filter(round__in=rounds, item__in=items, current__isnull=False)
+    return given.values("item").distinct().count()
 
 
 def leave_drafts(study: Study, items: Sequence[int]) -> int:

@@ -17,6 +17,7 @@ from annotation.actions.primary import check_primary, confirmed, newest_dimensio
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Membership, Round, Study
+from annotation.queries.resolving import forget_queue
 from annotation.queries.studies import labelling_has_begun
 from annotation.registration import not_registered
 from annotation.ruling import newest_annotation
@@ -97,6 +98,8 @@ def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
         fields["resolve_when"] = ["Write round or item."]
     if words.get("applies", Study.Applies.BOTH) not in Study.Applies.values:
         fields["applies"] = ["Write both or either."]
+    if words.get("screened_out", Study.ScreenedOut.EXCLUDE) not in Study.ScreenedOut.values:
+        fields["screened_out"] = ["Write exclude or keep."]
     for name in SWITCHES:
         if not isinstance(words.get(name, True), bool):
             fields[name] = ["Write true or false."]
@@ -105,7 +108,7 @@ def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
 
 @transaction.atomic
 def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
-    """Changes title, guidelines, resolve_when, applies, the switches (pseudonymise … majority) or primary.
+    """Changes title, guidelines, resolve_when, applies, screened_out, the switches (pseudonymise …) or primary.
 
     Primary only before the first round opens. A rule that is turned on is not applied to rounds that are being resolved
     already, unless the owner asks for it.
@@ -114,7 +117,8 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     require_at_work(study)
-    unknown = set(changes) - {"title", "guidelines", "resolve_when", "applies", "primary", *SWITCHES}
+    settings = {"title", "guidelines", "resolve_when", "applies", "screened_out", "primary"}
+    unknown = set(changes) - {*settings, *SWITCHES}
     if unknown:
         raise Invalid(
             "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
@@ -132,7 +136,11 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     study.save(update_fields=list(changes))
-    record(study=study, user=seat.user, verb="study changed", fields=sorted(changes))
+    said = {}
+    if "screened_out" in changes:
+        said = {"screened_out": study.screened_out}
+        transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
+    record(study=study, user=seat.user, verb="study changed", fields=sorted(changes), **said)
     seat.study = study
     return study
 

@@ -53,6 +53,7 @@ class LabelsShape(serializers.Serializer[Any]):
     hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds in which you are blind.")
     items_waiting = Whole(help_text="Items whose raters are not done.")
     items_hidden = Whole(help_text="Items that you are yet to answer as a third rater.")
+    items_screened_out = Whole(help_text="Items that are screened out and count here, because the study keeps them.")
     parts = Choice(["all", "single"])
     where = _texts()
     n_parts = Whole()

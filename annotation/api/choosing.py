@@ -79,7 +79,7 @@ class FlowShape(serializers.Serializer[Any]):
 
     step = serializers.CharField()
     n = serializers.IntegerField()
-    kind = serializers.ChoiceField(["step", "drawn", "out", "unscreened", "kept"])
+    kind = serializers.ChoiceField(["step", "drawn", "out", "open", "unscreened", "kept", "added", "uncoded", "coded"])
 
 
 class ScreeningBody(serializers.Serializer[Any]):
@@ -97,6 +97,10 @@ class ScreenedShape(serializers.Serializer[Any]):
 
     n = serializers.IntegerField()
     n_left_rounds = serializers.IntegerField()
+    n_labeled = serializers.IntegerField(
+        help_text="How many of them have labels in coding rounds. If they are out, the study excludes or keeps them "
+        "(`screened_out`)."
+    )
 
 
 class ScreeningShape(serializers.Serializer[Any]):
@@ -251,7 +255,7 @@ class Screening(APIView):
             filter=body.get("filter"),
             sample=get_sample(seat, body["sample"]) if body.get("sample") is not None else None,
         )
-        return Response({"n": done.n, "n_left_rounds": done.n_left_rounds})
+        return Response({"n": done.n, "n_left_rounds": done.n_left_rounds, "n_labeled": done.n_labeled})
 
 
 def screening_answer(item: Item) -> dict[str, Any]:

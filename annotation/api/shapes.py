@@ -24,6 +24,7 @@ ALWAYS = {
     "training",
     "revision",
     "taxonomy_version",
+    "screened_out",
 }
 """Columns that are never null."""
 VALUE = {"oneOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}

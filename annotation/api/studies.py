@@ -34,6 +34,7 @@ from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import code_order
 from annotation.registration import with_defaults
 from annotation.reporting.gate import gate_then
+from annotation.screening import STANDINGS
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -66,6 +67,12 @@ class StudyChanges(serializers.Serializer[Any]):
         Study.Applies.choices,
         required=False,
         help_text="Which units of a conditional dimension agreement compares where it is not asked otherwise.",
+    )
+    screened_out = serializers.ChoiceField(
+        Study.ScreenedOut.choices,
+        required=False,
+        help_text="What becomes of labeled items that are screened out: exclude them from agreement, agreed labels, "
+        "counts and files, or keep them, marked `screened_out`.",
     )
     pseudonymise = serializers.BooleanField(required=False)
     names_shown = serializers.BooleanField(required=False)
@@ -114,6 +121,7 @@ class StudyShape(serializers.ModelSerializer[Study]):
             "primary",
             "resolve_when",
             "applies",
+            "screened_out",
             "pseudonymise",
             "names_shown",
             "third_rater",
@@ -191,6 +199,13 @@ class RoundBody(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(["screening", "pilot", "main"], required=False)
     taxonomy_version = serializers.IntegerField(required=False, help_text="Not for a screening round.")
+    screening = serializers.ListField(
+        child=serializers.ChoiceField(list(STANDINGS)),
+        required=False,
+        help_text="Only for a coding round: how the issues it takes may stand to screening. Without it `in` once the "
+        "study has opened a screening round, else `in`, `unscreened` and `open`. `open`: a screening round asked, and "
+        "has no agreed result. `out` needs the study’s `screened_out` to be `keep`.",
+    )
     reasons = serializers.ListField(
         child=serializers.CharField(),
         required=False,
@@ -346,7 +361,7 @@ class Studies(ListAPIView[Study]):
                 taxonomy=text(body, "taxonomy"),
                 **picked(body, "primary", "guidelines", "resolve_when"),
             )
-            if changes := picked(body, "applies", *study_actions.SWITCHES, "headline", "archived"):
+            if changes := picked(body, "applies", "screened_out", *study_actions.SWITCHES, "headline", "archived"):
                 study = change(get_seat(caller(request), study.slug), changes)
         return Response(StudyShape(study).data, status=201)
 
@@ -493,19 +508,12 @@ class Rounds(APIView):
             raters=body.get("raters") or [],
             **picked(
                 body,
-                *names,
-                "issues",
-                "sample",
-                "n_items",
-                "share",
-                "reasons",
-                "known",
-                "training_round",
-                "n_training",
-                "gold_minimum",
+                *(*names, "issues", "sample", "n_items", "share", "screening", "reasons"),
+                *("known", "training_round", "n_training", "gold_minimum"),
             ),
         )
-        return Response({**one_round(seat, made), "warnings": round_actions.warnings_of(made)}, status=201)
+        warnings = [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]
+        return Response({**one_round(seat, made), "warnings": warnings}, status=201)
 
 
 def detailed(rounds: Any) -> Any:

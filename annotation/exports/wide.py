@@ -18,9 +18,10 @@ PLACE: Mapping[str, pa.DataType] = {
     "round_label": REPEATED,
     "round_kind": REPEATED,
     "taxonomy_version": pa.int32(),
+    "screened_out": pa.bool_(),
 }
 RATED = ("item", "part", "round", "round_label", "round_kind", "rater", "role")
-NOTED = ("memo", "seconds", "training", "revision", "taxonomy_version")
+NOTED = ("memo", "seconds", "training", "revision", "taxonomy_version", "screened_out")
 TAKEN = frozenset({*PLACE, *COLUMNS["ratings"]})
 KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
 
@@ -63,7 +64,7 @@ def _labels(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
     is_first[1:] = (items[1:] != items[:-1]) | (parts[1:] != parts[:-1])
     rows, firsts = np.cumsum(is_first) - 1, pa.array(np.flatnonzero(is_first))
     n = len(firsts)
-    columns = {name: batch[name].take(firsts) for name in ("item", "repository", "number", "part")}
+    columns = {name: batch[name].take(firsts) for name in ("item", "repository", "number", "part", "screened_out")}
     for name in ("round", "taxonomy_version"):
         newest = np.zeros(n, dtype=np.int32)
         np.maximum.at(newest, rows, batch[name].to_numpy())

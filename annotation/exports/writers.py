@@ -44,6 +44,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "original_values": pa.list_(pa.string()),
         "original_version": pa.int32(),
         "unmapped": REPEATED,
+        "screened_out": pa.bool_(),
     },
     "ratings": {
         "item": pa.string(),
@@ -63,6 +64,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "original_values": pa.list_(pa.string()),
         "original_version": pa.int32(),
         "unmapped": REPEATED,
+        "screened_out": pa.bool_(),
     },
     "resolutions": {
         "item": pa.string(),

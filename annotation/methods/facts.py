@@ -212,9 +212,11 @@ class Wave:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sample: how many issues were found, were in the frame, were drawn by which seed, and were screened out.
+    """A sample: how many issues were found, were in the frame, were drawn by which seed, and how it was screened.
 
-    `per_stratum`: the fewest and the most that were drawn from one stratum.
+    `out` has the reasons with how many issues each screened out; `stand` how many others were kept, not screened or
+    left open, `coded` the same of those in coding rounds, each with its words. `per_stratum`: the fewest and the most
+    that were drawn from one stratum.
     """
 
     n_found: int | None
@@ -223,7 +225,9 @@ class Drawn:
     seed: int
     stratify_by: str = ""
     allocation: str = ""
-    n_screened_out: int = 0
+    out: Sequence[tuple[str, int]] = ()
+    stand: Sequence[tuple[str, int]] = ()
+    coded: Sequence[tuple[str, int]] = ()
     per_stratum: tuple[int, int] | None = None
 
 
@@ -254,6 +258,20 @@ class Migrated:
     n_without: int
 
 
+@dataclass(frozen=True)
+class Screened:
+    """What raters did in screening rounds: who screened how many items in which rounds, and their agreement on it.
+
+    The agreement is on in or out, before discussion; None where there is none to report.
+    """
+
+    rounds: Sequence[int]
+    raters: Sequence[str]
+    n_items: int
+    coefficient: str = ""
+    agreement: Number | None = None
+
+
 IMPORTED, OVERRULED = "imported", "overruled"
 """Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
 
@@ -282,7 +300,8 @@ class Facts:
     ones. `n_training` are items with known labels that a person labeled, `tries` what came of the first try of each, of
     the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
     left or joined an open round. A third rater was asked for `n_third_asked` items of rounds, for `n_third_by_hand` of
-    them by a person alone.
+    them by a person alone. `n_labeled_out` are labeled items that are screened out: numbers include them if the study
+    `keeps_out`.
     """
 
     study: str
@@ -302,6 +321,9 @@ class Facts:
     n_by_hand: int = 0
     n_rated_before: int = 0
     drawn: Sequence[Drawn] = ()
+    screened: Screened | None = None
+    n_labeled_out: int = 0
+    keeps_out: bool = False
     decided: Sequence[Decided] = ()
     n_disputed: int | None = None
     n_unresolved: int = 0

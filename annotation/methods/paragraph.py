@@ -60,6 +60,10 @@ def _hidden(facts: Facts) -> Iterable[Sentence]:
 def _sampling(facts: Facts) -> Iterable[Sentence]:
     for each in facts.drawn:
         yield from sentences.drawn(each)
+    if facts.screened is not None:
+        yield from sentences.screened(facts.screened)
+    if facts.n_labeled_out:
+        yield sentences.labeled_out(facts.n_labeled_out, keeps=facts.keeps_out)
     if facts.n_by_hand:
         yield sentences.by_hand(facts.n_by_hand)
 

@@ -14,6 +14,7 @@ from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
 from .facts import (
     JOINED,
     LEFT,
+    SYMBOLS,
     Decided,
     Dimension,
     Drawn,
@@ -22,6 +23,7 @@ from .facts import (
     Migrated,
     Minimum,
     Number,
+    Screened,
     Tried,
     Turnover,
     Wave,
@@ -148,9 +150,35 @@ def drawn(each: Drawn) -> list[Sentence]:
         limit = f", as far as the strata allowed ({least:,} to {most:,} issues from each)"
         limit = limit if how == "equal" and most - least > 1 else ""
         found.append(Sentence(f"The draw was stratified by {each.stratify_by} with {how} allocation{limit}."))
-    if n := each.n_screened_out:
-        found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening."))
+    if each.out:
+        n = sum(n for _, n in each.out)
+        reasons = "; ".join(f"{n:,} “{reason}”" for reason, n in each.out)
+        found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening: {reasons}."))
+    if each.stand:
+        told = listed([f"{n:,} {was(n)} {words}" for words, n in each.stand])
+        found.append(Sentence(f"Of the other drawn issues, {told}."))
+    if each.coded:
+        told = listed([f"{n:,} {words}" for words, n in each.coded])
+        n = sum(n for _, n in each.coded)
+        found.append(Sentence(f"Coding rounds contain {counted(n, 'drawn issue')}: {told}."))
     return found
+
+
+def screened(each: Screened) -> list[Sentence]:
+    """Who screened how many items, and their agreement on it; its interval is left to the page of agreement."""
+    who = f"{opening(len(each.raters), 'rater')} ({listed(each.raters)})"
+    found = [Sentence(f"{who} screened {counted(each.n_items, 'item')} in {numbered('round', each.rounds)}.")]
+    if (number := each.agreement) is not None:
+        n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+        told = f"{SYMBOLS[each.coefficient]} = {decimal(number.value)}" if number.value is not None else "undefined"
+        found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
+    return found
+
+
+def labeled_out(n: int, *, keeps: bool) -> Sentence:
+    numbers = "all numbers include" if keeps else "no number includes"
+    are, them = ("is", "it") if n == 1 else ("are", "them")
+    return Sentence(f"{opening(n, 'labeled item')} {are} screened out; {numbers} {them}.")
 
 
 def by_hand(n_items: int) -> Sentence:

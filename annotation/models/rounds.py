@@ -131,8 +131,12 @@ class RoundItemQuerySet(models.QuerySet["RoundItem"]):
     """Items of rounds."""
 
     def counting(self) -> "RoundItemQuerySet":
-        """Those whose answers count: training items, whose right answer is known, are only to learn from."""
-        return self.filter(known__isnull=True)
+        """Those whose answers count: no training items, which are only to learn from, and none that is excluded."""
+        return self.filter(known__isnull=True, excluded=False)
+
+    def present(self) -> "RoundItemQuerySet":
+        """Those that files have: none that is excluded."""
+        return self.filter(excluded=False)
 
 
 class RoundItem(models.Model):
@@ -156,6 +160,12 @@ class RoundItem(models.Model):
         help_text="In a training item the right answer, as in a request: parts with labels, and why. Null: not known.",
     )
 
+    excluded = models.BooleanField(
+        default=False, db_default=False, editable=False,
+        help_text="The item is screened out, and the study excludes such items; the database sets it. Never in a "
+        "screening round.",
+    )  # fmt: skip
+
     objects = RoundItemQuerySet.as_manager()
 
     class Meta:
@@ -170,6 +180,7 @@ class RoundItem(models.Model):
         indexes = [
             models.Index(fields=["round", "position"], condition=Q(n_free__gt=0), name="free_slots_in_order"),
             models.Index(fields=["round", "item"], condition=Q(known__isnull=False), name="training_items"),
+            models.Index(fields=["round", "item"], condition=Q(excluded=True), name="excluded_items"),
         ]
 
 

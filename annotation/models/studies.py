@@ -28,6 +28,10 @@ class Study(models.Model):
         BOTH = "both", "where it was asked of both raters by their own answers"
         EITHER = "either", "where it was asked of either; “does not apply” counts as an answer of the other"
 
+    class ScreenedOut(models.TextChoices):
+        EXCLUDE = "exclude", "they are excluded: from agreement, agreed labels, counts and files"
+        KEEP = "keep", "they stay, and are marked screened_out"
+
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
     guidelines = models.TextField(blank=True, help_text="What raters should know (Markdown).")
@@ -50,6 +54,10 @@ class Study(models.Model):
     screening_taxonomy = models.ForeignKey(
         "taxonomy.Taxonomy", on_delete=models.PROTECT, null=True, blank=True, related_name="+",
         help_text="What screening rounds ask: in or out, and why.",
+    )  # fmt: skip
+    screened_out = models.CharField(
+        max_length=7, choices=ScreenedOut.choices, default=ScreenedOut.EXCLUDE, db_default=ScreenedOut.EXCLUDE,
+        help_text="What becomes of labeled items that are screened out.",
     )  # fmt: skip
     pseudonymise = models.BooleanField(default=True, help_text="Exports name authors of issues by a keyed hash.")
     pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 
 from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
@@ -17,6 +17,7 @@ from annotation.queries.looked import Looked, item_of
 from annotation.queries.slices import repositories
 from annotation.queries.states import newest_readable, readable_states
 from annotation.sampling import allocate, sample_size
+from annotation.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from ingest import filters
 from ingest.filters.frames import Stratum
 from ingest.identifiers import full_name
@@ -200,15 +201,38 @@ def counts_as_document(counts: Sequence[filters.Count]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class SampleLine:
-    """A sample and how many of its issues no round holds yet, those screened out left out.
+    """A sample and how many of its issues no coding round holds yet, by how they stand to screening.
 
-    `n_to_screen` are those that were in no screening round either.
+    `n_out` counts all that are screened out, `left` by standing those that no coding round holds. `n_to_screen` are
+    those that are in no round of any kind, without those that are out. `has_screening`: the study has screened.
     """
 
     sample: Sample
-    n_unused: int
+    has_screening: bool
+    n_in: int
+    n_unscreened: int
+    n_open: int
     n_out: int
+    n_out_left: int
     n_to_screen: int
+
+    @property
+    def left(self) -> dict[str, int]:
+        return {IN: self.n_in, UNSCREENED: self.n_unscreened, OPEN: self.n_open, OUT: self.n_out_left}
+
+    @property
+    def n_unused(self) -> int:
+        """Those in no coding round, without those that are out."""
+        return self.n_in + self.n_unscreened + self.n_open
+
+    def n_to_code(self, standings: Sequence[str] = ()) -> int:
+        """How many a coding round can take: those of some standings, or what it takes by default."""
+        return sum(self.left[each] for each in standings or standings_taken(self.has_screening))
+
+    def passed_over(self, standings: Sequence[str] = ()) -> dict[str, int]:
+        """How many of each other standing a coding round passes over."""
+        taken = standings or standings_taken(self.has_screening)
+        return {each: n for each, n in self.left.items() if n and each not in taken}
 
 
 def samples_of(study: Study) -> QuerySet[Sample]:
@@ -216,74 +240,126 @@ def samples_of(study: Study) -> QuerySet[Sample]:
     return Sample.objects.filter(study=study).select_related("created_by").defer("frame")
 
 
-def unused_of(sample: int) -> QuerySet[SampleIssue]:
-    """What a round may still take of a sample: in no round, not screened out.
+def has_screening(study: Study) -> bool:
+    """Whether a screening round of the study was opened: a draft asks nobody."""
+    rounds = Round.objects.filter(study=study, kind=Round.Kind.SCREENING)
+    return rounds.exclude(state=Round.State.DRAFT).exists()
 
-    Having been screened uses nothing up; while a screening round is under way its issues wait for what it says.
+
+def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) -> QuerySet[SampleIssue]:
+    """What a coding round may still take of a sample: in no coding round, of these standings to screening.
+
+    Having been screened uses nothing up.
     """
-    is_used = Q(state__in=[Round.State.OPEN, Round.State.RESOLVING]) | ~Q(kind=Round.Kind.SCREENING)
-    used = RoundItem.objects.filter(Looked(Round.objects.filter(is_used, pk=OuterRef("round"))), item=OuterRef("pk"))
-    return _left_of(sample, used)
+    coding = Round.objects.filter(pk=OuterRef("round")).exclude(kind=Round.Kind.SCREENING)
+    refused = Q(Looked(RoundItem.objects.filter(Looked(coding), item=OuterRef("pk")))) | ~_stands(standings)
+    items = _items_of_sample(sample)
+    left = SampleIssue.objects.filter(~Looked(items.filter(refused)), sample=sample)
+    return left if UNSCREENED in standings else left.filter(Looked(items))
 
 
 def unscreened_of(sample: int) -> QuerySet[SampleIssue]:
     """What a screening round may still take of a sample: in no round of any kind, not screened out."""
-    return _left_of(sample, RoundItem.objects.filter(item=OuterRef("pk")))
-
-
-def _left_of(sample: int, places: QuerySet[RoundItem]) -> QuerySet[SampleIssue]:
-    study = Sample.objects.filter(pk=sample).values("study")
-    items = item_of(OuterRef("issue"), Subquery(study)).filter(Q(screening=Item.Screening.OUT) | Q(Looked(places)))
+    placed = Q(Looked(RoundItem.objects.filter(item=OuterRef("pk"))))
+    items = _items_of_sample(sample).filter(Q(screening=Item.Screening.OUT) | placed)
     return SampleIssue.objects.filter(~Looked(items), sample=sample)
 
 
-def n_passed_over(sample: Sample) -> int:
-    """How many issues of a sample rounds pass over, because they are screened out; two queries."""
-    return sum(n for screening, _, n in _screenings(sample) if screening == Item.Screening.OUT)
+def _items_of_sample(sample: int) -> QuerySet[Item]:
+    """The item of an outer issue in the study of a sample."""
+    return item_of(OuterRef("issue"), Subquery(Sample.objects.filter(pk=sample).values("study")))
 
 
-def _screenings(sample: Sample) -> list[tuple[str, str, int]]:
-    """How many issues of a sample were screened in, and out by reason, and how many were not screened."""
+def _stands(standings: Sequence[str]) -> Q:
+    """Whether an item is of one of these standings."""
+    rounds = Round.objects.filter(kind=Round.Kind.SCREENING, pk=OuterRef("round")).exclude(state=Round.State.DRAFT)
+    asked = Q(Looked(RoundItem.objects.filter(Looked(rounds), item=OuterRef("pk"))))
+    found = Q(screening__in=[each for each in standings if each in (IN, OUT)])
+    if UNSCREENED in standings and OPEN in standings:
+        return found | Q(screening=Item.Screening.UNSCREENED)
+    if UNSCREENED in standings:
+        return found | (Q(screening=Item.Screening.UNSCREENED) & ~asked)
+    return found | (Q(screening=Item.Screening.UNSCREENED) & asked) if OPEN in standings else found
+
+
+def standing_counts(items: QuerySet[Item]) -> dict[str, int]:
+    """How many of these items stand how to screening; one query."""
+    rows = items.order_by().annotate(is_open=Case(When(_stands([OPEN]), then=True), default=False))
+    counts: Counter[str] = Counter()
+    for screening, is_open, n in rows.values_list("screening", "is_open").annotate(n=Count("pk")):
+        counts[OPEN if is_open else screening] += n
+    return {each: counts[each] for each in STANDINGS if counts[each]}
+
+
+@dataclass(frozen=True)
+class _Screened:
+    """How many issues of a sample stand so to screening, with the reason; `is_coded`: in a coding round that counts."""
+
+    standing: str
+    reason: str
+    is_coded: bool
+    n: int
+
+
+def _screenings(sample: Sample) -> list[_Screened]:
+    """How many issues of a sample stand how to screening; nothing before anybody has screened. Two queries."""
     if not Item.objects.filter(study=sample.study_id).exclude(screening=Item.Screening.UNSCREENED).exists():
-        return [(Item.Screening.UNSCREENED.value, "", SampleIssue.objects.filter(sample=sample).count())]
+        return []
     with connection.cursor() as cursor:
-        cursor.execute(_SCREENINGS, [sample.pk, sample.study_id])
-        found: list[tuple[str, str, int]] = cursor.fetchall()
-    return found
+        cursor.execute(_SCREENINGS, {"sample": sample.pk, "study": sample.study_id})
+        return [_Screened(*row) for row in cursor.fetchall()]
 
 
 # Rows are put together and grouped, never joined: that takes the same time whatever the planner expects of a study, and
 # whatever other studies hold.
 _SCREENINGS = """
-    SELECT coalesce(screening, 'unscreened'), coalesce(reason, ''), count(*)
+    WITH opened AS MATERIALIZED (
+        SELECT array_agg(id) AS every, array_agg(id) FILTER (WHERE kind = 'screening') AS asks,
+            array_agg(id) FILTER (WHERE kind <> 'screening') AS codes
+        FROM annotation_round WHERE study_id = %(study)s AND state NOT IN ('draft', 'undone')
+    )
+    SELECT coalesce(screening, CASE WHEN is_asked THEN 'open' ELSE 'unscreened' END), coalesce(reason, ''), is_coded,
+        count(*)
     FROM (
-        SELECT issue_id, bool_or(is_drawn) AS is_drawn, max(screening) AS screening, max(reason) AS reason
+        SELECT issue_id, bool_or(is_drawn) AS is_drawn, max(screening) AS screening, max(reason) AS reason,
+            bool_or(is_asked) AS is_asked, bool_or(is_coded) AS is_coded
         FROM (
-            SELECT issue_id, true AS is_drawn, NULL AS screening, NULL AS reason
-            FROM annotation_sampleissue WHERE sample_id = %s
+            SELECT issue_id, true AS is_drawn, NULL AS screening, NULL AS reason, false AS is_asked, false AS is_coded
+            FROM annotation_sampleissue WHERE sample_id = %(sample)s
             UNION ALL
-            SELECT issue_id, false, screening, screening_reason
-            FROM annotation_item WHERE study_id = %s AND screening <> 'unscreened' AND issue_id IS NOT NULL
+            SELECT issue_id, false, screening, screening_reason, false, false
+            FROM annotation_item WHERE study_id = %(study)s AND screening <> 'unscreened' AND issue_id IS NOT NULL
+            UNION ALL
+            SELECT (SELECT i.issue_id FROM annotation_item i WHERE i.id = p.item_id), false, NULL, NULL,
+                p.round_id = ANY((SELECT asks FROM opened)::bigint[]),
+                p.round_id = ANY((SELECT codes FROM opened)::bigint[]) AND p.known IS NULL AND NOT p.excluded
+            FROM annotation_rounditem p WHERE p.round_id = ANY((SELECT every FROM opened)::bigint[])
         ) rows
         GROUP BY issue_id
     ) issues
-    WHERE is_drawn GROUP BY 1, 2
+    WHERE is_drawn GROUP BY 1, 2, 3
 """
 _LEFT = """
-    SELECT sample_id, count(*) FILTER (WHERE NOT is_used AND NOT is_out), count(*) FILTER (WHERE is_out),
+    SELECT sample_id,
+        count(*) FILTER (WHERE NOT is_used AND is_in),
+        count(*) FILTER (WHERE NOT is_used AND NOT is_in AND NOT is_out AND NOT is_asked),
+        count(*) FILTER (WHERE NOT is_used AND NOT is_in AND NOT is_out AND is_asked),
+        count(*) FILTER (WHERE is_out), count(*) FILTER (WHERE NOT is_used AND is_out),
         count(*) FILTER (WHERE NOT is_placed AND NOT is_out)
     FROM (
         SELECT unnest(array_agg(sample_id) FILTER (WHERE sample_id IS NOT NULL)) AS sample_id,
-            bool_or(is_placed) AS is_placed, bool_or(is_used) AS is_used, bool_or(is_out) AS is_out
+            bool_or(is_placed) AS is_placed, bool_or(is_used) AS is_used, bool_or(is_asked) AS is_asked,
+            bool_or(is_in) AS is_in, bool_or(is_out) AS is_out
         FROM (
-            SELECT issue_id, sample_id, false AS is_placed, false AS is_used, false AS is_out
+            SELECT issue_id, sample_id, false AS is_placed, false AS is_used, false AS is_asked, false AS is_in,
+                false AS is_out
             FROM annotation_sampleissue WHERE sample_id = ANY(%s)
             UNION ALL
-            SELECT issue_id, NULL, false, false, true
-            FROM annotation_item WHERE study_id = %s AND screening = 'out' AND issue_id IS NOT NULL
+            SELECT issue_id, NULL, false, false, false, screening = 'in', screening = 'out'
+            FROM annotation_item WHERE study_id = %s AND screening <> 'unscreened' AND issue_id IS NOT NULL
             UNION ALL
             SELECT (SELECT i.issue_id FROM annotation_item i WHERE i.id = p.item_id), NULL, true,
-                p.round_id = ANY(%s), false
+                p.round_id = ANY(%s), p.round_id = ANY(%s), false, false
             FROM annotation_rounditem p WHERE p.round_id = ANY(%s)
         ) rows
         GROUP BY issue_id
@@ -299,12 +375,13 @@ def sample_lines(study: Study, samples: Sequence[Sample] | None = None) -> list[
     if not samples:
         return []
     rounds = list(Round.objects.filter(study=study))
-    waiting = (Round.State.OPEN, Round.State.RESOLVING)
-    uses = [each.pk for each in rounds if each.kind != Round.Kind.SCREENING or each.state in waiting]
+    uses = [each.pk for each in rounds if each.kind != Round.Kind.SCREENING]
+    asks = [each.pk for each in rounds if each.kind == Round.Kind.SCREENING and each.state != Round.State.DRAFT]
     with connection.cursor() as cursor:
-        cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, uses, [each.pk for each in rounds]])
+        cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, uses, asks, [each.pk for each in rounds]])
         left = {pk: numbers for pk, *numbers in cursor.fetchall()}
-    return [SampleLine(each, *left.get(each.pk, (0, 0, 0))) for each in samples]
+    none = (0,) * 6
+    return [SampleLine(each, bool(asks), *left.get(each.pk, none)) for each in samples]
 
 
 def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
@@ -331,33 +408,50 @@ def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """A line of the flow table: `kind` is step, drawn, out, unscreened or kept."""
+    """A line of the flow table: `kind` is step, drawn, out, open, unscreened, kept, added, uncoded or coded.
+
+    Drawn are those out, open, unscreened and kept; coded are those kept and added without those uncoded.
+    """
 
     step: str
     n: int
     kind: str = "step"
 
 
-def flow(sample: Sample) -> list[FlowLine]:
-    """The flow table of a paper: what each step left, what was drawn, screened out by reason, and kept; two queries.
+SCREENED_OUT = "screened out: "
+CODED_THOUGH = {UNSCREENED: "coded, though not screened", OPEN: "coded, though open", OUT: "coded, though screened out"}
 
-    Before anybody has screened the table ends with what was drawn.
+
+def flow(sample: Sample) -> list[FlowLine]:
+    """The flow table of a paper: what each step left, what was drawn, screened out by reason, kept and coded.
+
+    Before anybody has screened the table ends with what was drawn, and before a coding round opened with what was
+    kept. Two queries.
     """
     lines = [FlowLine(each["step"], each["n"]) for each in sample.counts]
     lines.append(FlowLine("drawn", sample.size, "drawn"))
     n_of: Counter[str] = Counter()
+    coded: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for screening, reason, n in _screenings(sample):
-        n_of[screening] += n
-        if screening == Item.Screening.OUT:
-            reasons[reason] += n
-    if not n_of[Item.Screening.OUT] and not n_of[Item.Screening.IN]:
+    for each in _screenings(sample):
+        n_of[each.standing] += each.n
+        coded[each.standing] += each.n if each.is_coded else 0
+        if each.standing == OUT:
+            reasons[each.reason] += each.n
+    if not n_of[OUT] and not n_of[IN]:
         return lines
     for reason, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])):
-        lines.append(FlowLine(f"screened out: {reason}", n, "out"))
-    if n_of[Item.Screening.UNSCREENED]:
-        lines.append(FlowLine("not screened yet", n_of[Item.Screening.UNSCREENED], "unscreened"))
-    lines.append(FlowLine("kept", n_of[Item.Screening.IN], "kept"))
+        lines.append(FlowLine(f"{SCREENED_OUT}{reason}", n, "out"))
+    if n_of[OPEN]:
+        lines.append(FlowLine("screening open", n_of[OPEN], "open"))
+    if n_of[UNSCREENED]:
+        lines.append(FlowLine("not screened yet", n_of[UNSCREENED], "unscreened"))
+    lines.append(FlowLine("kept", n_of[IN], "kept"))
+    if n_coded := sum(coded.values()):
+        lines += [FlowLine(words, coded[each], "added") for each, words in CODED_THOUGH.items() if coded[each]]
+        if n := n_of[IN] - coded[IN]:
+            lines.append(FlowLine("kept, in no coding round yet", n, "uncoded"))
+        lines.append(FlowLine("in coding rounds", n_coded, "coded"))
     return lines
 
 

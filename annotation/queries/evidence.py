@@ -144,7 +144,8 @@ def evidence_rows(
     With `own` only that user's in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
     given = Assignment.objects.filter(pk=OuterRef("rating__annotation__assignment"))
-    rows = Evidence.objects.filter(rating__round__in=[round_.pk for round_ in rounds])
+    excluded = RoundItem.objects.filter(round=OuterRef("rating__round"), item=OuterRef("rating__item"), excluded=True)
+    rows = Evidence.objects.filter(~Exists(excluded), rating__round__in=[round_.pk for round_ in rounds])
     training = RoundItem.objects.filter(round=OuterRef("rating__round"), item=OuterRef("rating__item"))
     training = training.filter(known__isnull=False)
     rows = rows.annotate(

@@ -26,7 +26,8 @@ def item_rows(study: Study) -> Iterator[dict[str, Any]]:
         changes, drawn = closing_changes(issues), _drawn(study, issues)
         rounds: dict[int, list[int]] = {}
         for item_id, number in (
-            RoundItem.objects.filter(item__in=[item.pk for item in chunk])
+            RoundItem.objects.present()
+            .filter(item__in=[item.pk for item in chunk])
             .exclude(round__state="draft")
             .order_by("round__number")
             .values_list("item", "round__number")

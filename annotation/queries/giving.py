@@ -297,8 +297,8 @@ def below_quota() -> Q:
     """Raters of a pool who may take one more item; they answer its training items first, outside of their quota."""
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     given = Assignment.objects.filter(Exists(training), round=OuterRef("round"), rater=OuterRef("rater"))
-    given = given.order_by().values("rater").annotate(n=Count("pk"))
-    n_training = Coalesce(Subquery(given.values("n"), output_field=IntegerField()), 0)
+    counted = given.order_by().values("rater").annotate(n=Count("pk")).values("n")
+    n_training = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_training)
 
 

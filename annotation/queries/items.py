@@ -104,6 +104,7 @@ class ItemInRound:
     parts: Sequence[PartLines] = ()
     own_assignment: str | None = None
     is_training: bool = False
+    is_excluded: bool = False
     is_owed: bool = False
     is_repeated: bool = False
     is_sealed: bool = False
@@ -157,7 +158,14 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     found = next(iter(round_verdicts(round_, items=[place.item_id])), None)
     if found is None:
         return ItemInRound(
-            round_, n_done, place.n_raters, is_hidden, is_complete=False, own_assignment=own, is_training=True
+            round_,
+            n_done,
+            place.n_raters,
+            is_hidden,
+            is_complete=False,
+            own_assignment=own,
+            is_training=not place.excluded,
+            is_excluded=place.excluded,
         )
     tree = published_version(round_.taxonomy_version_id)
     parts: dict[int, list[DimensionLine]] = defaultdict(list)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Case, Count, F, Max, Q, Subquery, When
+from django.db.models import BooleanField, Case, Count, Exists, F, Max, OuterRef, Q, Subquery, When
 
 from annotation.answers import digest
 from annotation.consensus import PENDING
@@ -66,7 +66,8 @@ def n_answers(rounds: Sequence[Round]) -> int:
 def round_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]) -> list[Row]:
     """`numbers` are those that samples have in the package, by id."""
     standing = standing_version(study)
-    n_items = dict(RoundItem.objects.filter(round__in=rounds).order_by().values_list("round").annotate(n=Count("pk")))
+    places = RoundItem.objects.present().filter(round__in=rounds).order_by()
+    n_items = dict(places.values_list("round").annotate(n=Count("pk")))
     return [
         {
             "round": each.number,
@@ -154,7 +155,7 @@ def item_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int])
         for each in SampleIssue.objects.filter(sample__in=list(numbers), issue__in=issues).order_by("sample"):
             drawn[each.issue_id].append(each)
         held: dict[int, list[int]] = defaultdict(list)
-        places = RoundItem.objects.filter(item__in=[each.pk for each in chunk], round__in=rounds)
+        places = RoundItem.objects.present().filter(item__in=[each.pk for each in chunk], round__in=rounds)
         for pk, number in places.order_by("round__number").values_list("item", "round__number"):
             held[pk].append(number)
         changes: dict[int, list[ClosingChange]] = defaultdict(list)
@@ -209,7 +210,7 @@ def _item_row(
 
 def round_item_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     for round_ in rounds:
-        places = RoundItem.objects.filter(round=round_).order_by("position")
+        places = RoundItem.objects.present().filter(round=round_).order_by("position")
         rows = places.values_list("item__identifier", "position", "n_raters", "known", "asked")
         last = 0
         while chunk := list(rows.filter(position__gt=last)[:CHUNK]):
@@ -234,7 +235,7 @@ def answers_and_ratings(rounds: Sequence[Round]) -> Iterator[tuple[list[Row], li
     """Item by item the answers that count and their ratings; five queries for each thousand items."""
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
-        places = RoundItem.objects.filter(round=round_).select_related("item").order_by("position")
+        places = RoundItem.objects.present().filter(round=round_).select_related("item").order_by("position")
         position = 0
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
             position = chunk[-1].position
@@ -291,7 +292,8 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
 def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """Quote by quote what the ratings that count rest on, as they were given; a query for each thousand."""
     answer = "rating__annotation"
-    quotes = Evidence.objects.filter(rating__round__in=rounds).exclude(
+    excluded = RoundItem.objects.filter(round=OuterRef("rating__round"), item=OuterRef("rating__item"), excluded=True)
+    quotes = Evidence.objects.filter(~Exists(excluded), rating__round__in=rounds).exclude(
         **{f"{answer}__assignment__state": Assignment.State.WITHDRAWN}
     )
     counts = {when: Q(**{f"{answer}__assignment__{when}": F(answer)}) for when in ("blind", "current")}

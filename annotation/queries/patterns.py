@@ -16,8 +16,10 @@ MANY = 20_000
 _PENDING, _NOT_APPLICABLE = -1, -2
 
 Value = str | float | frozenset[str]
-TRAINING = "SELECT item_id FROM annotation_rounditem WHERE round_id = %s AND known IS NOT NULL"
-"""The training items of a round: their answers are compared with what is known, and not with each other."""
+NOT_COMPARED = """
+    SELECT item_id FROM annotation_rounditem WHERE round_id = %s AND known IS NOT NULL
+    UNION ALL SELECT item_id FROM annotation_rounditem WHERE round_id = %s AND excluded"""
+"""The training items of a round, whose answers are compared with what is known, and those that are excluded."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ def patterns(
 ) -> list[PatternRow]:
     """The distinct patterns of one dimension in one round with how often each occurs; one query.
 
-    A unit is a part of an item. Arbiters have no slot and are left out, as are training items, and ratings (of a
-    sheet) on a dimension that does not apply under the rater's own answers. Cost: one pass over the round's ratings on
-    the dimension; the answer has as many rows as there are different patterns. Where `n_answers`, about how many the
-    round holds, are many, one more query finds out whether they can be counted in a quicker way.
+    A unit is a part of an item. Arbiters have no slot and are left out, as are training and excluded items, and ratings
+    (of a sheet) on a dimension that does not apply under the rater's own answers. Cost: one pass over the round's
+    ratings on the dimension; the answer has as many rows as there are different patterns. Where `n_answers`, about how
+    many the round holds, are many, one more query finds out whether they can be counted in a quicker way.
     """
     found = _packed(round_id, tree, dimension, part) if n_answers >= MANY else None
     if found is not None:
@@ -279,8 +281,8 @@ def given_sql(
     `every_answer` takes all answers of the round but the few that do not count, instead of looking up each; no machine
     counts then, and no bugs are matched.
     """
-    where = ["r.round_id = %s", "r.dimension_id = %s", f"r.item_id <> ALL(ARRAY({TRAINING}))"]
-    params: list[Any] = [round_id, dimension.id, round_id]
+    where = ["r.round_id = %s", "r.dimension_id = %s", f"r.item_id <> ALL(ARRAY({NOT_COMPARED}))"]
+    params: list[Any] = [round_id, dimension.id, round_id, round_id]
     if every_answer:
         agreed_part, beside = "r.part", ""
         where.append(f"r.annotation_id NOT IN ({NOT_COUNTING.format(pointer=pointer)})")

@@ -212,9 +212,10 @@ def queue_of(round_: Round) -> Queue:
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
 
 
-def forget_queue(round_: Round) -> None:
-    """Has the queue read anew, for what changed without a date: matched bugs."""
-    cache.delete_many([_kept_as(round_, state) for state in (Round.State.OPEN, *Round.OVER)])
+def forget_queue(*rounds: Round) -> None:
+    """Has the queues read anew, for what changed without a date: matched bugs, and which items are excluded."""
+    states = (Round.State.OPEN, *Round.OVER)
+    cache.delete_many([_kept_as(round_, state) for round_ in rounds for state in states])
 
 
 def _kept_as(round_: Round, state: str) -> str:

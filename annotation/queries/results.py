@@ -52,6 +52,7 @@ class LabelRow:
     original_values: list[str | bool | float]
     original_version: int
     unmapped: str | None
+    screened_out: bool
 
 
 BLIND, CURRENT, FIRST = REVISIONS = ("blind", "current", "first")
@@ -79,6 +80,7 @@ class RatingRow:
     original_values: list[str | bool | float]
     original_version: int
     unmapped: str | None
+    screened_out: bool
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
                 original_values=list(origin.values if origin else verdict.values or ()),
                 original_version=origin.version if origin else round_.taxonomy_version.number,
                 unmapped=found if isinstance(found, str) else None,
+                screened_out=each.round_item.item.screening == Item.Screening.OUT,
             )
         )
     return rows
@@ -288,7 +291,7 @@ def ratings(
         own_version = round_.taxonomy_version
         telling = telling if version and telling else Telling(version or own_version)
         position = after[1] if round_.number == after[0] else 0
-        places = answered_places(RoundItem.objects.filter(round=round_), round_)
+        places = answered_places(RoundItem.objects.present().filter(round=round_), round_)
         places = places.select_related("item").order_by("position")
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
             position = chunk[-1].position
@@ -330,6 +333,7 @@ def ratings(
                         original_values=list(given_values),
                         original_version=own_version.number,
                         unmapped=told if isinstance(told, str) else None,
+                        screened_out=place.item.screening == Item.Screening.OUT,
                     )
                     for code, role, before, current in sorted(
                         by_item.get(place.item_id, []), key=lambda each: code_order(each[0])
@@ -473,7 +477,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
     """Every decision with its revisions, in the order of rounds, items and dimensions."""
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
-        places = RoundItem.objects.filter(round=round_).order_by("position")
+        places = RoundItem.objects.present().filter(round=round_).order_by("position")
         position = 0
         while chunk := list(places.filter(position__gt=position)[:CHUNK]):
             position = chunk[-1].position

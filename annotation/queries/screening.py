@@ -51,3 +51,15 @@ def kept(round_: Round) -> Kept | None:
         n_out=sum(n for _, n in out),
         reasons=sorted(out, key=lambda each: (-each[1], each[0])),
     )
+
+
+def screened_out_of(study: Study) -> list[int]:
+    """The ids of the items of a study that are screened out; one query."""
+    return list(Item.objects.filter(study=study, screening=Item.Screening.OUT).values_list("pk", flat=True))
+
+
+def n_screened_out(rounds: Sequence[Round]) -> int:
+    """How many items that count in these coding rounds are screened out all the same; one query."""
+    places = RoundItem.objects.counting().filter(round__in=rounds, item__screening=Item.Screening.OUT)
+    coding = places.exclude(round__kind=Round.Kind.SCREENING).order_by()
+    return coding.values("item").distinct().count()

@@ -31,6 +31,7 @@ from annotation.models import (
     Assignment,
     AuditEvent,
     Export,
+    Item,
     Membership,
     Round,
     RoundItem,
@@ -84,7 +85,8 @@ class RaterLine:
 class RoundLine:
     """A round with how far it is: `n_total` answers of people are planned, `n_done` were submitted or skipped.
 
-    `n_free` are slots that nobody holds and somebody is to take; they are planned, too.
+    `n_free` are slots that nobody holds and somebody is to take; they are planned, too. `n_out` are items of a coding
+    round that are screened out.
     """
 
     round: Round
@@ -93,6 +95,7 @@ class RoundLine:
     n_total: int
     raters: Sequence[RaterLine] = ()
     n_free: int = 0
+    n_out: int = 0
 
     @property
     def n_left(self) -> int:
@@ -120,6 +123,12 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
     return Coalesce(Subquery(rows.order_by().values(column)[:1], output_field=IntegerField()), 0)
 
 
+def _out(places: QuerySet[Any]) -> QuerySet[Any]:
+    """How many places of coding rounds have an item that is screened out."""
+    out = places.filter(item__screening=Item.Screening.OUT).exclude(round__kind=Round.Kind.SCREENING)
+    return out.annotate(n=Count("pk"))
+
+
 def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days: bool = False) -> list[RoundLine]:
     """The rounds, newest first, with their counts; one query, two with raters, one more where one is open, and over.
 
@@ -135,6 +144,7 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
         .annotate(
             n_items=_number(items.annotate(n=Max("position")), "n"),
             n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
+            n_out=_number(_out(items), "n"),
             n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
             n_total=Case(
                 When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
@@ -170,6 +180,7 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
             row.n_total - (0 if row.mode == Round.Mode.POOL else more[row.pk][0]),
             by_round[row.pk],
             row.n_free,
+            row.n_out,
         )
         for row in found
     ]
@@ -198,9 +209,9 @@ def double_coded(round_: Round) -> dict[int, tuple[int, int]]:
         return {}
     place = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
     given = Assignment.objects.filter(Exists(place), round=round_, slot__isnull=False)
-    given = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("rater")
     is_double = Exists(place.filter(n_raters__gt=1))
-    return {rater: (n, n_all) for rater, n, n_all in given.annotate(n=Count("pk", filter=is_double), n_all=Count("pk"))}
+    rows = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("rater")
+    return {rater: (n, n_all) for rater, n, n_all in rows.annotate(n=Count("pk", filter=is_double), n_all=Count("pk"))}
 
 
 def with_shares(line: RoundLine) -> RoundLine:
@@ -287,7 +298,7 @@ def waiting_for(user: User) -> list[Waiting]:
             row.round,
             row.n_finished,
             None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
-            row.rater.away_until if row.rater.is_away else None,
+            away_until=row.rater.away_until if row.rater.is_away else None,
         )
         for row in rows
     ]

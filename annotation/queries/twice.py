@@ -10,7 +10,7 @@ from annotation.queries.patterns import POINTERS, Slice, Value, given_sql, value
 from taxonomy.tree import TreeDimension, VersionTree
 
 TWICE = """
-    SELECT item_id FROM annotation_rounditem WHERE round_id = ANY(%s) AND known IS NULL
+    SELECT item_id FROM annotation_rounditem WHERE round_id = ANY(%s) AND known IS NULL AND NOT excluded
     GROUP BY item_id HAVING count(*) > 1"""
 
 

@@ -87,8 +87,8 @@ def round_verdicts(
     """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
 
     `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
-    nothing was decided; `answered_only` those that nobody answered or decided. Training items have none: they count
-    nowhere. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
+    nothing was decided; `answered_only` those that nobody answered or decided. Training and excluded items have none:
+    they count nowhere. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
     """
     rows: QuerySet[RoundItem] = (
         RoundItem.objects.counting().filter(round=round_).select_related("item__issue__repository").order_by("position")
@@ -206,10 +206,10 @@ def has_open_disagreements(round_: Round, *, items: Collection[int] | None = Non
 def open_proposals(round_: Round) -> QuerySet[Proposal]:
     """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided.
 
-    Without those on training items, whose right answer is known.
+    Without those on training items, whose right answer is known, and on excluded ones.
     """
-    training = RoundItem.objects.filter(round=round_, known__isnull=False).values("item")
-    proposals = Proposal.objects.filter(round=round_).exclude(item__in=training)
+    counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
+    proposals = Proposal.objects.filter(Exists(counting), round=round_)
     open_ones: QuerySet[Proposal] = with_states(proposals).filter(state=OPEN)
     return open_ones.select_related("item", "proposed_by", "dimension")
 

@@ -44,8 +44,8 @@ class Asked:
     """What agreement was asked for: each round in its own version, or all in terms of `version`.
 
     `raters` are the codes of the two whose ratings alone count; `fixed` is what the study fixed for a dimension
-    (metric, weights), which holds where nothing else was asked for, as does `applies_there`. Invalid tells what
-    can't be asked.
+    (metric, weights), which holds where nothing else was asked for, as does `applies_there`. `keeps_out`: the study
+    keeps items that are screened out. Invalid tells what can't be asked.
     """
 
     dimension: str | None = None
@@ -58,6 +58,7 @@ class Asked:
     version: TaxonomyVersion | None = None
     fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     applies_there: str = "both"
+    keeps_out: bool = False
 
     @classmethod
     def read(cls, given: dict[str, str]) -> "Asked":

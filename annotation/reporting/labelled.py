@@ -9,10 +9,11 @@ import numpy as np
 from annotation.access import Seat, get_round
 from annotation.analysis.columns import NONE, Categories, Columns, Single
 from annotation.exports.rows import in_sight
-from annotation.models import Round
+from annotation.models import Round, Study
 from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
 from annotation.queries.labelled import Found, labelled
 from annotation.queries.plans.standing import standing_version
+from annotation.queries.screening import screened_out_of
 from annotation.queries.standing_labels import decisions_so_far
 from annotation.queries.telling import told_version
 from annotation.reporting.kept import kept, standings
@@ -27,7 +28,8 @@ class Labelled:
 
     `rounds` are those that count, `versions` by round number the version in whose terms its labels stand (`told_in`
     where one was asked for). `hidden` are rounds whose labels this person may not see yet, `n_waiting` the items that
-    raters are not done with, `n_hidden` those that this person is yet to answer as a third rater.
+    raters are not done with, `n_hidden` those that this person is yet to answer as a third rater. `n_screened_out` are
+    items that are screened out and here all the same, because the study keeps them.
     """
 
     columns: Columns
@@ -37,6 +39,7 @@ class Labelled:
     hidden: Sequence[Round]
     n_waiting: int
     n_hidden: int
+    n_screened_out: int = 0
 
     @cached_property
     def n_items(self) -> int:
@@ -48,7 +51,8 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     """The agreed labels of the rounds that somebody may see, of one of them, or in terms of a version.
 
     The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
-    not. Cost: seven queries where they were read before, else those of `queries.labelled`.
+    not. Cost: seven queries where they were read before (eight where a study keeps what is screened out), else those of
+    `queries.labelled`.
     """
     seat.require_reading()
     named = None if round_number is None else get_round(seat, round_number)
@@ -70,7 +74,9 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]
-    return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden)
+    out = screened_out_of(seat.study) if seat.study.screened_out == Study.ScreenedOut.KEEP else []
+    n_out = len(np.intersect1d(columns.items, np.array(out, dtype=np.int64)))
+    return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
 
 
 def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple[Columns, int]:

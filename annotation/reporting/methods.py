@@ -26,6 +26,7 @@ from annotation.methods import (
     Migrated,
     Minimum,
     Number,
+    Screened,
     Tried,
     Turnover,
     Wave,
@@ -47,7 +48,7 @@ from annotation.models import (
     Sample,
 )
 from annotation.queries.batches.labels import label_batches
-from annotation.queries.choosing import flow
+from annotation.queries.choosing import CODED_THOUGH, SCREENED_OUT, flow
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.patterns import DOES_NOT_APPLY
@@ -62,6 +63,7 @@ from annotation.reporting.gate import gate_then
 from annotation.reporting.machines import machines_in
 from annotation.reporting.numbers import DimensionReport, Headline, primary, report
 from annotation.reporting.slices import ask
+from annotation.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
@@ -100,6 +102,9 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
+        screened=_screened(seat, asked),
+        n_labeled_out=_n_labeled_out(seat, rounds),
+        keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
         turnover=_turnover(seat, rounds),
         third=_third(seat, rounds),
@@ -136,17 +141,18 @@ def _definitions(rounds: Sequence[Round]) -> dict[str, int]:
 
 
 def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
-    """What people were to answer of items that count: no training items, third raters or model raters."""
-    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
     return Assignment.objects.filter(
         seat.not_withheld(),
-        ~Exists(training),
+        COUNTS_HERE,
         round__in=rounds,
         slot__isnull=False,
         rater__kind=Membership.Kind.PERSON,
     ).order_by()
 
 
+COUNTS_HERE = Exists(RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")))
+"""Of an assignment, a resolution or a proposal: its item counts in its round."""
 HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
 
@@ -159,7 +165,7 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
 def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
     """Third raters by code with how many items each labeled; one query."""
     labeled = Assignment.objects.filter(
-        seat.not_withheld(), ARBITERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
+        seat.not_withheld(), COUNTS_HERE, ARBITERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
     )
     rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
     return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
@@ -229,6 +235,7 @@ def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
     kinds = seat.study.rounds.filter(kind=Round.Kind.RELABEL).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
     labeled = Assignment.objects.filter(
         seat.not_withheld(),
+        COUNTS_HERE,
         HAS_LABEL,
         round__in=kinds.exclude(pk__in=seat.hidden_round_ids),
         slot__isnull=False,
@@ -310,9 +317,7 @@ def _minimum(round_: Round) -> Minimum | None:
 
 def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
-    drawn = RoundItem.objects.filter(
-        item=OuterRef("item"), round__in=rounds, round__sample__isnull=False, known__isnull=True
-    )
+    drawn = RoundItem.objects.counting().filter(item=OuterRef("item"), round__in=rounds, round__sample__isnull=False)
     places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=Exists(drawn))
     return places.aggregate(
         n_items=Count("item", distinct=True),
@@ -329,7 +334,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
         .order_by()
         .values("round")
         .annotate(
-            n_free=Sum("n_free", filter=Q(known__isnull=True), default=0),
+            n_free=Sum("n_free", filter=Q(known__isnull=True, excluded=False), default=0),
         )
     }
     labeled = _labeled(seat, rounds).values("round").annotate(n=Count("item", distinct=True))
@@ -339,7 +344,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
         raters.setdefault(round_id, set()).add(code or "")
     unblinded: dict[int, set[str]] = {}
     read_before = Assignment.objects.filter(
-        seat.not_withheld(), round__in=rounds, current__isnull=False, blind__isnull=True
+        seat.not_withheld(), COUNTS_HERE, round__in=rounds, current__isnull=False, blind__isnull=True
     )
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
@@ -480,8 +485,23 @@ def _samples(rounds: Sequence[Round]) -> list[Sample]:
     return list(Sample.objects.filter(pk__in=wanted).defer("frame").order_by("pk"))
 
 
+KEPT_WORDS = {"kept": "kept", "unscreened": "not screened", "open": "left open"}
+CODED_WORDS = {
+    IN: "kept",
+    UNSCREENED: "not screened",
+    OPEN: "left open at screening",
+    OUT: "screened out",
+}
+
+
 def _drawn(sample: Sample) -> Drawn:
-    """A sample as it was drawn, and what screening took out of it; one query."""
+    """A sample as it was drawn, and what screening made of it; two queries."""
+    lines = flow(sample)
+    by_kind = {line.kind: line.n for line in lines}
+    coded = {
+        IN: by_kind.get("kept", 0) - by_kind.get("uncoded", 0),
+        **{each: line.n for line in lines for each, words in CODED_THOUGH.items() if line.step == words},
+    }
     return Drawn(
         n_found=sample.counts[0]["n"] if len(sample.counts) > 1 else None,
         n_frame=sample.n_frame if sample.n_frame is not None else (sample.counts[-1]["n"] if sample.counts else None),
@@ -490,8 +510,49 @@ def _drawn(sample: Sample) -> Drawn:
         stratify_by=sample.stratify_by,
         allocation=sample.allocation,
         per_stratum=(min(sizes), max(sizes)) if (sizes := [each["n_drawn"] for each in sample.strata]) else None,
-        n_screened_out=sum(line.n for line in flow(sample) if line.kind == "out"),
+        out=[(line.step.removeprefix(SCREENED_OUT), line.n) for line in lines if line.kind == "out"],
+        stand=[(words, by_kind[kind]) for kind, words in KEPT_WORDS.items() if by_kind.get(kind)],
+        coded=[(words, coded[each]) for each, words in CODED_WORDS.items() if coded.get(each)]
+        if "coded" in by_kind
+        else [],
     )
+
+
+def _screened(seat: Seat, asked: Asked) -> Screened | None:
+    """What raters did in screening rounds that are over and not hidden from the person.
+
+    Two queries, and where there is such a round two more and those of its agreement.
+    """
+    every = seat.study.rounds.filter(kind=Round.Kind.SCREENING, state__in=Round.OVER)
+    rounds = list(every.exclude(pk__in=seat.hidden_round_ids).select_related("taxonomy_version").order_by("number"))
+    answered = _labeled(seat, rounds)
+    raters = sorted({code or "" for code in answered.values_list("rater__code", flat=True).distinct()}, key=code_order)
+    if not raters:
+        return None
+    found = next((each for each in across(rounds, asked) if each.dimension.key == SCREENING), None)
+    head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
+    return Screened(
+        rounds=[each.number for each in rounds],
+        raters=raters,
+        n_items=answered.values("item").distinct().count(),
+        coefficient=head.coefficient if head else "",
+        agreement=_number(head) if head is not None and head.units else None,
+    )
+
+
+def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items that a rater labeled in these rounds are screened out; one query."""
+    place = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=True)
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        Exists(place),
+        HAS_LABEL,
+        round__in=rounds,
+        item__screening=OUT,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
 def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
@@ -500,7 +561,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
     Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
     agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round.
     """
-    rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), round__in=rounds))
+    rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds))
     resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
     told = ways(resolutions)
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
@@ -575,9 +636,8 @@ def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
-    asked = Proposal.objects.filter(seat.not_withheld(), ~Exists(training), round__in=rounds, annotation__isnull=False)
-    return asked.count()
+    made = Proposal.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds, annotation__isnull=False)
+    return made.count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from annotation.models import Round
 from annotation.queries.coverage import Coverage, coverage
 from annotation.queries.left_out import BECAUSE
 from annotation.queries.patterns import Slice
+from annotation.queries.screening import n_screened_out
 from annotation.registration import DEFAULT, has_coefficients, primary_of
 from annotation.reporting.across import (
     OFF_SCALE,
@@ -96,6 +97,9 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         items=items_of(found, codes, asked, patterns_found),
     )
     numbers["warnings"] += [unsuited] if unsuited else []
+    if asked.keeps_out and (n := n_screened_out([each.round for each in found.counted])):
+        words = "1 item that is" if n == 1 else f"{n:,} items that are"
+        numbers["warnings"].append(f"{words} screened out can be among the units, because this study keeps such items.")
     numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
     return {
         "dimension": found.dimension.key,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from annotation.access import Seat
 from annotation.errors import Invalid
+from annotation.models import Study
 from annotation.queries import slices
 from annotation.reporting.across import Asked
 
@@ -46,7 +47,10 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
             part = replace(part, raters=tuple(people[code].pk for code in codes))
     if fields:
         raise Invalid("This agreement can't be asked for.", fields=fields)
-    return replace(asked, slice=part, raters=codes, fixed=study.primary, applies_there=study.applies)
+    keeps_out = study.screened_out == Study.ScreenedOut.KEEP
+    return replace(
+        asked, slice=part, raters=codes, fixed=study.primary, applies_there=study.applies, keeps_out=keeps_out
+    )
 
 
 def _unknown(sentence: str, known: Sequence[str]) -> str:

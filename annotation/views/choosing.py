@@ -17,7 +17,7 @@ from annotation.choosing_forms import ItemFilter, SampleForm
 from annotation.errors import ConcordError, Conflict, Invalid
 from annotation.exports.frames import flow_file, frame_file
 from annotation.forms import explain
-from annotation.models import Item, Round
+from annotation.models import Item, Round, Study
 from annotation.queries import choosing as queries
 from annotation.queries.bulk import job_of
 from annotation.queries.changes import n_changed
@@ -212,7 +212,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
                 raise
             status, refusal = 422, next(iter(error.fields.values()), [error.message])[0]
         else:
-            messages.success(request, _said(done, request.POST.get("screening", "")))
+            messages.success(request, _said(done, request.POST.get("screening", ""), seat.study))
             return redirect(reverse("items", args=[slug]))
     page = page_of(request, rows)
     may_screen = seat.has_role(OWNER, ADJUDICATOR)
@@ -269,11 +269,15 @@ def _near(request: HttpRequest, items: Ints) -> list[int]:
     return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()
 
 
-def _said(done: actions.Screened, screening: str) -> str:
+def _said(done: actions.Screened, screening: str, study: Study) -> str:
     words = {"in": "screened in", "out": "screened out"}.get(screening, "not screened any more")
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:
         said += f" {done.n_left_rounds} places in draft rounds were given up."
+    if done.n_labeled and screening == Item.Screening.OUT:
+        is_kept = study.screened_out == Study.ScreenedOut.KEEP
+        become = "stay in the results, marked as screened out" if is_kept else "count nowhere now"
+        said += f" {done.n_labeled} of them had labels, which {become} (see Settings)."
     return said
 
 
@@ -291,7 +295,7 @@ def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             screening=request.POST.get("screening"),
             reason=request.POST.get("reason", ""),
         )
-        said = _said(done, request.POST.get("screening", ""))
+        said = _said(done, request.POST.get("screening", ""), seat.study)
     except ConcordError as error:
         if error.status != 422:
             raise

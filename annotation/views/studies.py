@@ -32,7 +32,7 @@ from annotation.forms import (
     StudyForm,
     explain,
 )
-from annotation.models import Item, Membership, Round
+from annotation.models import Item, Membership, Round, Study
 from annotation.queries import choosing
 from annotation.queries import items as item_queries
 from annotation.queries import studies as queries
@@ -205,7 +205,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     initial: dict[str, object] = {"title": here.title, "guidelines": here.guidelines, "resolve_when": here.resolve_when}
     initial |= {"pseudonymise": here.pseudonymise, "third_rater": here.third_rater, "majority": here.majority}
-    initial |= {"names_shown": here.names_shown, "applies": here.applies}
+    initial |= {"names_shown": here.names_shown, "applies": here.applies, "screened_out": here.screened_out}
     headline = headline_set(seat)
     initial["headline"] = [str(number) for number in headline.fixed]
     form = SettingsForm(given, initial=initial, fixable=fixable_rounds(seat))
@@ -217,8 +217,9 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data if name != "headline"}
         fixes = "headline" in form.fields and "headline" in form.changed_data
-        if not changes.get("applies"):
-            changes.pop("applies", None)
+        for name in ("applies", "screened_out"):
+            if not changes.get(name):
+                changes.pop(name, None)
         if primary.changed_data:
             changes["primary"] = primary.primary
         try:
@@ -346,6 +347,8 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         raters=raters,
         samples=choosing.sample_lines(seat.study),
         training_rounds=training_rounds(seat.study.rounds),
+        has_screening=choosing.has_screening(seat.study),
+        keeps_out=seat.study.screened_out == Study.ScreenedOut.KEEP,
         initial={
             "raters": [member.code for member in raters],
             "raters_per_item": min(2, len(raters)) or 1,
@@ -377,7 +380,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 is_whole = job_of(made) is None
                 said = "is a draft. Look at it, then open it." if is_whole else "is being prepared."
                 messages.success(request, f"Round {made.number} {said}")
-                for warning in round_actions.warnings_of(made):
+                for warning in [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]:
                     messages.warning(request, warning)
                 return redirect("round", slug, made.number)
     return study_page(

@@ -214,7 +214,7 @@ def test_the_flow_table_goes_from_found_to_kept(study: Study, sample: Sample) ->
     ada = Caller("ada")
     path = "studies/study/screening/"
     out = {"screening": "out", "reason": " not  a fault ", "items": named(sample, 1, 2, 3)}
-    assert ada.post(path, out).json() == {"n": 3, "n_left_rounds": 0}
+    assert ada.post(path, out).json() == {"n": 3, "n_left_rounds": 0, "n_labeled": 0}
     assert ada.post(path, {"screening": "out", "reason": "a | b", "items": named(sample, 4)}).status_code == 200
     assert ada.post(path, {"screening": "in", "items": named(sample, 5, 6)}).json()["n"] == 2
     lines = ada.get(f"studies/study/samples/{sample.pk}/flow/").json()
@@ -466,6 +466,7 @@ def test_lists_cost_the_same_at_any_size(study: Study, sample: Sample) -> None:
     owner = Caller("olga")
     one = f"studies/study/samples/{sample.pk}/"
     choosing.take_in(seat=make.owner_seat(study), sample=sample)
+    choosing.screen_items(seat=make.owner_seat(study), screening="in", items=named(sample, 1))
     paths = [("studies/study/samples/", 4), (one, 4), (one + "flow/", 5), ("studies/study/screening/", 3)]
     for path, n in paths:
         owner.get(path)

@@ -159,6 +159,7 @@ def _batch(
         "original_values": original,
         "original_version": ints(templates.original_version, pa.int32()),
         "unmapped": templates.unmapped.taken(at),
+        "screened_out": stretch.names["screened_out"].take(items),
     }
     whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in columns.values()]
     return pa.RecordBatch.from_arrays(whole, names=list(columns))

@@ -212,6 +212,7 @@ class _Kept:
             "original_values": self.given.taken(told),
             "original_version": same(self.round.taxonomy_version.number),
             "unmapped": self.unmapped.taken(told),
+            "screened_out": stretch.names["screened_out"].take(pa.array(rows)),
         }
         whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in columns.values()]
         return pa.RecordBatch.from_arrays(whole, names=list(columns))

@@ -62,7 +62,7 @@ _FIRST_ANSWERS = """
     FROM annotation_assignment a JOIN annotation_annotation n ON n.assignment_id = a.id AND n.revision = 1
     WHERE a.round_id = %s AND a.item_id {}"""
 _CALLED = """
-    SELECT i.id, i.identifier, n.repository_id, n.number
+    SELECT i.id, i.identifier, n.repository_id, n.number, (i.screening = 'out')::int
     FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
 SPREAD_MOST = 4
 """How many times as wide as a stretch the range of its items' keys may be, to be read as a range."""
@@ -170,7 +170,10 @@ class Stretch:
 
     @cached_property
     def names(self) -> pa.Table:
-        """What the items are called: identifier, repository and number; two queries where it is asked for first."""
+        """Identifier, repository and number of the items, and whether they are screened out.
+
+        Two queries where it is asked for first.
+        """
         return _names(self.items)
 
     @cached_property
@@ -312,9 +315,10 @@ def within(keys: np.ndarray) -> tuple[str, list[Any]]:
 def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, counting: bool = True) -> Iterator[Stretch]:
     """The items of a round in its order, ITEMS at a time; one query each, and those of what is asked of them.
 
-    `among` is a query for the ids of the items that are meant; `counting` leaves out training items.
+    `among` is a query for the ids of the items that are meant; `counting` leaves out training items, not only excluded
+    ones.
     """
-    rows = RoundItem.objects.counting() if counting else RoundItem.objects.all()
+    rows = RoundItem.objects.counting() if counting else RoundItem.objects.present()
     rows = rows.filter(round=round_)
     if among is not None:
         rows = rows.filter(item__in=among)
@@ -334,7 +338,13 @@ def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, countin
 
 def _names(items: np.ndarray) -> pa.Table:
     condition, params = within(items)
-    kinds = {"item_id": pa.int64(), "identifier": pa.string(), "repository": pa.int64(), "number": pa.int64()}
+    kinds = {
+        "item_id": pa.int64(),
+        "identifier": pa.string(),
+        "repository": pa.int64(),
+        "number": pa.int64(),
+        "screened_out": pa.bool_(),
+    }
     table = copied(_CALLED.format(condition), params, kinds)
     keys = table["item_id"].to_numpy()
     order = np.argsort(keys)

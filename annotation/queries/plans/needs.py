@@ -16,7 +16,7 @@ STANDING = """
 WITH base AS (
     SELECT DISTINCT ON (place.item_id) place.item_id, round.number
     FROM annotation_rounditem place JOIN annotation_round round ON round.id = place.round_id
-    WHERE place.round_id = ANY(%(full)s) AND place.known IS NULL
+    WHERE place.round_id = ANY(%(full)s) AND place.known IS NULL AND NOT place.excluded
     ORDER BY place.item_id, round.number DESC
 )
 SELECT DISTINCT ON (given.item_id, given.rater_id)
@@ -25,7 +25,7 @@ FROM annotation_assignment given
 JOIN annotation_round round ON round.id = given.round_id
 JOIN base ON base.item_id = given.item_id AND round.number >= base.number
 JOIN annotation_rounditem place ON place.round_id = given.round_id AND place.item_id = given.item_id
-    AND place.known IS NULL
+    AND place.known IS NULL AND NOT place.excluded
 WHERE given.round_id = ANY(%(rounds)s) AND given.state = 'submitted' AND given.slot IS NOT NULL
 ORDER BY given.item_id, given.rater_id, round.number DESC
 """
@@ -128,7 +128,7 @@ WHERE NOT EXISTS (
 ) AND NOT EXISTS (
     SELECT FROM annotation_rounditem place JOIN annotation_round later ON later.id = place.round_id
     WHERE place.round_id = ANY(%(rounds)s) AND place.item_id = newest.item_id
-        AND later.number > newest.number AND place.known IS NULL
+        AND later.number > newest.number AND place.known IS NULL AND NOT place.excluded
         AND (place.asked IS NULL OR place.asked @> jsonb_build_array(jsonb_build_array(newest.part, newest.key)))
 )
 """

@@ -38,6 +38,7 @@ def labels_of(answer: Answer) -> Plain:
         "hidden_rounds": [each.number for each in labels.hidden],
         "items_waiting": labels.n_waiting,
         "items_hidden": labels.n_hidden,
+        "items_screened_out": labels.n_screened_out,
         "parts": question.parts,
         "where": list(question.where),
         "n_parts": selection.n_parts,

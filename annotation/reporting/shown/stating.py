@@ -49,6 +49,8 @@ def from_which(asked: Asked) -> list[str]:
         of = f"version {versions[0]}" if len(versions) == 1 else f"versions {listed(versions)}"
         parts = f"{counted(labels.columns.n_rows, 'part')} of {counted(labels.n_items, 'item')}"
         found.append(f"Agreed labels of {which}, in terms of {of} of the taxonomy: {parts}.")
+    if n := labels.n_screened_out:
+        found.append(f"{counted(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
     for told in asked.answers[-1:]:
         if told.question.where or told.question.parts == "single":
             selected = told.selection

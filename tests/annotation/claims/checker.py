@@ -235,6 +235,98 @@ class Checker:
         wanted = {"stratify_by": by, "allocation": how}
         self.expect(any(all(line[name] == word for name, word in wanted.items()) for line in self.rows.samples), claim)
 
+    # Sentences: screening
+
+    def stands(self, sample: Mapping[str, Any]) -> dict[str, list[Mapping[str, str]]]:
+        """The items of a sample that are kept, out, or left open; the others of its issues are not screened."""
+        asking = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == "screening"}
+        asked = {row["item"] for row in self.rows.tables["round_items"] if row["round"] in asking}
+        found: dict[str, list[Mapping[str, str]]] = {"kept": [], "out": [], "left open": [], "not screened": []}
+        for row in self.rows.tables["items"]:
+            if str(sample["sample"]) in row["samples"].split(";"):
+                other = "left open" if row["item"] in asked else "not screened"
+                found[{"in": "kept", "out": "out"}.get(row["screening"], other)].append(row)
+        return found
+
+    def screened_out(self, claim: str, n: str, reasons: str) -> None:
+        told = {reason: int(each.replace(",", "")) for each, reason in re.findall(r"([\d,]+) “(.*?)”", reasons)}
+        self.same(claim, number(n), sum(told.values()))
+        every = [Counter(row["screening_reason"] for row in self.stands(each)["out"]) for each in self.rows.samples]
+        self.expect(told in every, claim, every)
+
+    def stood(self, claim: str, inner: str) -> None:
+        told = {
+            words: int(n.replace(",", ""))
+            for n, words in re.findall(r"([\d,]+) (?:was|were) ([a-z ]+?)(?=,| and|$)", inner)
+        }
+        every = []
+        for sample in self.rows.samples:
+            stands = self.stands(sample)
+            n_of = {words: len(stands[words]) for words in ("kept", "left open")}
+            n_of["not screened"] = sample["size"] - sum(n_of.values()) - len(stands["out"])
+            every.append({words: n for words, n in n_of.items() if n})
+        self.expect(told in every, claim, every)
+
+    def coded(self, claim: str, n: str, inner: str) -> None:
+        words = {
+            "kept": "kept", "not screened": "not screened", "left open": "left open at screening", "out": "screened out",
+        }  # fmt: skip
+        told = {each: int(n_) for n_, each in re.findall(r"(\d+) ([a-z ]+?)(?=,| and|$)", inner)}
+        self.same(claim, number(n), sum(told.values()))
+        coding = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] != "screening"}
+        held = {
+            row["item"]
+            for row in self.rows.tables["round_items"]
+            if row["round"] in coding and row["training"] == "false"
+        }
+        every = [
+            {
+                words[how]: n_
+                for how, those in self.stands(each).items()
+                if (n_ := sum(row["item"] in held for row in those))
+            }
+            for each in self.rows.samples
+        ]
+        self.expect(told in every, claim, every)
+
+    def screeners(self, claim: str, n: str, codes: str, n_items: str, rounds: str) -> None:
+        over = [
+            int(row["round"]) for row in self.rows.tables["rounds"]
+            if row["kind"] == "screening" and row["state"] in ("resolving", "closed")
+        ]  # fmt: skip
+        self.same(claim, rounds_in(rounds), over)
+        given = [
+            row for row in self.rows.tables["answers"]
+            if int(row["round"]) in over and (row["state"], row["role"]) == ("submitted", "rater")
+        ]  # fmt: skip
+        raters = sorted({row["rater"] for row in given}, key=lambda code: (len(code), code))
+        self.same(claim, (number(n), several(codes)), (len(raters), raters))
+        self.same(claim, number(n_items), len({row["item"] for row in given}))
+
+    def screening_agreement(self, claim: str, name: str | None, value: str, n: str, raters: str) -> None:
+        asking = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == "screening"}
+        units: dict[tuple[int, str], dict[str, str]] = {}
+        for row in self.rows.tables["ratings"]:
+            if row["round"] in asking and row["dimension"] == "screening" and row["blind"] == "true":
+                units.setdefault((int(row["round"]), row["item"]), {})[row["rater"]] = row["values"]
+        table = statistics.Table(list(units.values()), list(units), str, None)
+        self.same(claim, (number(n), int(raters)), (table.n_units, len(table.raters)))
+        self.same(claim, name, None if value == "undefined" else "Krippendorff’s α")
+        truth = statistics.value_of("Krippendorff’s α (nominal metric)", table)
+        self.expect(is_printed(truth, value), claim, truth)
+
+    def labeled_out(self, claim: str, n: str, how: str) -> None:
+        kept = self.rows.study["screened_out"] == "keep"
+        self.same(claim, how, "all numbers include" if kept else "no number includes")
+        out = {row["item"] for row in self.rows.tables["items"] if row["screening"] == "out"}
+        submitted = {item for _, item, _ in self.rows.submitted()}
+        if kept:
+            self.same(claim, number(n), len(out & submitted))
+        else:  # files hold none of them; the log says of each screening how many had labels
+            self.expect(not out & submitted, claim)
+            told = [line["detail"].get("labeled", 0) for line in self.rows.audit if "screened" in line["what"]]
+            self.same(claim, number(n), sum(told))
+
     def by_hand(self, claim: str, n: str) -> None:
         drawn = {
             row["item"]
@@ -1296,6 +1388,12 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
     (r"The draw was stratified by (\w+) with (equal|proportional) allocation\.", Checker.stratified),
+    (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening: (.*?”)\.", Checker.screened_out),
+    (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
+    (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
+    (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
+    (rf"Agreement on what was screened in or out, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
+    (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),
     (r"\[missing: how the ([\d,]+) items? that (?:was|were) not drawn from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
     (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),

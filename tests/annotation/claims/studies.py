@@ -18,7 +18,7 @@ from annotation import moving
 from annotation.access import get_round
 from annotation.actions import gold, rounds
 from annotation.actions.analyses import save_analysis
-from annotation.actions.choosing import draw_sample
+from annotation.actions.choosing import draw_sample, screen_items
 from annotation.actions.giving import add_rater, withdraw_rater
 from annotation.actions.headline import fix_headline
 from annotation.actions.imports import import_ratings
@@ -205,6 +205,36 @@ def staffed_study() -> Study:
 
 def issue_of(assignment: Assignment) -> int:
     return int(assignment.item.identifier.rpartition("#")[2])
+
+
+def screened_study(screened_out: str) -> Study:
+    """A screened sample: in, out with and without a reason, open, not screened; coded, and then two leave it."""
+    study = make.study()
+    seat = make.owner_seat(study)
+    change_study(seat=seat, changes={"screened_out": screened_out})
+    make.issues(10)
+    sample = draw_sample(seat=seat, size=9, seed=5, filter={"repository": "acme/rocket"})
+    named = [int(row.issue.identifier.rpartition("#")[2]) for row in sample.drawn.select_related("issue")]
+    asked = {"kind": "screening", "reasons": ["Spam", "Old"], "raters": ["bob", "carol"], "sample": sample.pk}
+    rounds.create_round(seat=seat, **asked, n_items=7)
+    screening = rounds.open_round(seat=seat, number=1)
+    for number, *given in zip(
+        named, ("in",) * 4 + ("spam", "spam", "in"), ("in",) * 4 + ("spam", "old", "old"), strict=False
+    ):
+        for who, value in zip(("bob", "carol"), given, strict=True):
+            labels = {"screening": ["in"]} if value == "in" else {"screening": ["out"], "screening-reason": [value]}
+            make.submit(screening, who, number, labels)
+    rounds.close_round(seat=seat, number=1, leave_open=True)
+    chosen = ["in", "unscreened"]
+    rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=5, screening=chosen)
+    coding = rounds.open_round(seat=seat, number=2, unregistered=True)
+    for number, values in zip([*named[:4], named[7]], ("ab", "aa", "bb", "ab", "bb"), strict=True):
+        for who, value in zip(("bob", "carol"), values, strict=True):
+            make.submit(coding, who, number, {"symptom": [{"a": "crash", "b": "hang"}[value]]})
+    rounds.close_round(seat=seat, number=2, leave_open=True)
+    late = [f"acme/rocket#{named[place]}" for place in (3, 7)]
+    screen_items(seat=seat, screening="out", reason="Old", items=late)
+    return study
 
 
 ASSOCIATED: list[tuple[str, dict[str, list[str]]]] = [

@@ -26,6 +26,7 @@ from tests.annotation.claims.studies import (
     exported,
     gold_study,
     random_study,
+    screened_study,
     staffed_study,
 )
 
@@ -102,6 +103,32 @@ def test_who_left_who_was_asked_and_what_was_migrated_is_borne_out_and_lies_abou
     assert complaints(made.rows, made.facts) == []
     for path, change in LIES_OF_PEOPLE:
         assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
+
+
+SCREENING_LIES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("screened.n_items", lambda n: n + 1),
+    ("screened.raters", lambda codes: [*codes, "R3"]),
+    ("screened.rounds", lambda numbers: [2]),
+    ("screened.agreement.value", lambda value: value + 0.1),
+    ("screened.agreement.units", lambda n: n + 1),
+    ("drawn.0.out", lambda out: [("Spam", 3), *out[1:]]),
+    ("drawn.0.out", lambda out: [("Dull", n) for _, n in out]),
+    ("drawn.0.stand", lambda stand: [(words, n + 1) for words, n in stand]),
+    ("drawn.0.coded", lambda coded: [(words, n + 1) for words, n in coded]),
+    ("n_labeled_out", lambda n: n + 1),
+    ("keeps_out", lambda is_so: not is_so),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("screened_out", ["exclude", "keep"])
+def test_what_screening_made_of_a_sample_is_borne_out_and_lies_about_it_are_caught(screened_out: str) -> None:
+    made = exported(screened_study(screened_out), resamples=10)
+    assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
+    for path, lie in SCREENING_LIES:
+        facts = with_lie(made.facts, path.split("."), lie)
+        assert texts(facts) != texts(made.facts) and complaints(made.rows, facts), path
 
 
 @pytest.fixture(scope="module")
