@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from tests.annotation.claims import statistics
@@ -812,11 +813,23 @@ class Checker:
                 if (of, at) == (number_, item)
             )
             way = row.get("reported_as") or row["method"]
+            agreed = agreed and all(self.is_same(values[0], words) for words in self.third_values.get(place, ()))
             is_agreed = agreed and not skipped and way != "imported" and "PENDING" not in repr(values)
             if is_agreed and self.is_same(values[0], row["values"]):
                 self.confirmed.add(place)
                 continue
             found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
+        return found
+
+    @cached_property
+    def third_values(self) -> dict[tuple[int, str, int, str], list[str]]:
+        """What third raters gave last, by place: where they differ from raters who agree, there is a disagreement."""
+        third = {(row["round"], row["item"], row["rater"]) for row in self.third_answers}
+        found: dict[tuple[int, str, int, str], list[str]] = {}
+        for row in self.rows.tables["ratings"]:
+            if row["current"] == "true" and (row["round"], row["item"], row["rater"]) in third:
+                place = (int(row["round"]), row["item"], int(row["part"]), row["dimension"])
+                found.setdefault(place, []).append(row["values"].strip("[]"))
         return found
 
     @staticmethod
@@ -1442,6 +1455,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"\[missing: how disagreements were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) left unresolved\.", Checker.unresolved),
     (r"There was no disagreement to resolve\.", Checker.no_disagreement),
+    (r"No disagreement was resolved in Concord\.", Checker.not_resolved),
     (rf"\[missing: the end of resolving disagreements in {ROUNDS}, which (?:is|are) not closed\]", Checker.resolving),
     (r"Raters made ([\d,]+) proposals? for (?:a new category|new categories)\.( In agreement, all proposals on a dimension are one category: two different proposals for a unit agree\.)?", Checker.proposals),
     (r".*? on <TITLE> rests on ([\d,]+) of these ([\d,]+) units?, because (?:a proposal|“does not apply”).*? no level of its scale\.", Checker.used),
