@@ -21,9 +21,10 @@ class Coverage:
     planned_for_one: int = 0
 
 
-PLANNED_FOR_ONE = """{place}.n_raters < 2 AND NOT EXISTS (
+PLANNED_FOR_ONE = """CASE WHEN {place}.n_raters < 2 THEN NOT EXISTS (
     SELECT FROM annotation_assignment s JOIN annotation_annotation y ON y.id = s.current_id
-    WHERE s.round_id = {place}.round_id AND s.item_id = {place}.item_id AND starts_with(y.idempotency_key, '{mark}'))"""
+    WHERE s.round_id = {place}.round_id AND s.item_id = {place}.item_id AND starts_with(y.idempotency_key, '{mark}'))
+    ELSE false END"""
 """Whether an item of a round was planned for one rater; a sheet does not tell for how many."""
 
 
@@ -53,13 +54,15 @@ def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
 
 def _places(round_id: int, part: Slice) -> tuple[str, list[Any]]:
     """The items of a round with the number of raters whose labels count there."""
-    params: list[Any] = [round_id]
+    params: list[Any] = [round_id, round_id]
     where = ["r.round_id = %s", "r.known IS NULL", *in_slice(round_id, part, params)]
-    given = f"""SELECT count(*) FROM annotation_assignment a
-        WHERE a.round_id = r.round_id AND a.item_id = r.item_id AND {counts("a", part)}
-            AND EXISTS (SELECT FROM annotation_rating g WHERE g.annotation_id = a.{POINTERS[part.when]})"""
+    given = f"""SELECT a.item_id, count(*) AS n FROM annotation_assignment a
+        WHERE a.round_id = %s AND {counts("a", part)} AND EXISTS (SELECT FROM annotation_rating g
+            WHERE g.annotation_id = a.{POINTERS[part.when]} AND g.round_id = a.round_id)
+        GROUP BY a.item_id"""
     return (
-        f"SELECT r.item_id, ({given}) AS n, {planned_for_one('r')} AS is_for_one"
-        f" FROM annotation_rounditem r WHERE {' AND '.join(where)}",
+        f"SELECT r.item_id, coalesce(given.n, 0) AS n, {planned_for_one('r')} AS is_for_one"
+        f" FROM annotation_rounditem r LEFT JOIN ({given}) AS given ON given.item_id = r.item_id"
+        f" WHERE {' AND '.join(where)}",
         params,
     )

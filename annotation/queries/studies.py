@@ -209,9 +209,9 @@ def double_coded(round_: Round) -> dict[int, tuple[int, int]]:
         return {}
     place = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
     given = Assignment.objects.filter(Exists(place), round=round_, slot__isnull=False)
-    is_double = Exists(place.filter(n_raters__gt=1))
-    rows = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("rater")
-    return {rater: (n, n_all) for rater, n, n_all in rows.annotate(n=Count("pk", filter=is_double), n_all=Count("pk"))}
+    by_rater = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values("rater")
+    rows = by_rater.annotate(n=Count("pk", filter=Exists(place.filter(n_raters__gt=1))), n_all=Count("pk"))
+    return {row["rater"]: (row["n"], row["n_all"]) for row in rows}
 
 
 def with_shares(line: RoundLine) -> RoundLine:
