@@ -163,16 +163,16 @@ def test_a_headline_that_is_fixed_to_a_later_round_is_named_where_another_is_fin
 
 
 def test_training_items_count_once_and_only_where_they_were_labeled() -> None:
-    study = make.study()
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
     make.issues(9)
-    for first in (1, 2):
+    for first, (one, other) in ((1, ("bob", "carol")), (2, ("dave", "erin"))):
         known = {"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": ""}}
-        round_ = make.open_round(study, 1, first=first, known=known)
+        round_ = make.open_round(study, 1, first=first, known=known, raters=(one, other))
         assert told(study).n_training == first - 1
-        make.submit(round_, "carol", 9, skip="not in English")
+        make.submit(round_, other, 9, skip="not in English")
         assert told(study).n_training == first - 1
-        make.submit(round_, "bob", 9, {"symptom": ["crash"]})
-        make.rate(round_, f"item bob carol\n{first} crash crash")
+        make.submit(round_, one, 9, {"symptom": ["crash"]})
+        make.rate(round_, f"item {one} {other}\n{first} crash crash")
         assert told(study).n_training == 1
     made = exported(study)
     assert "One item with known labels was labeled for training." in said(made.facts)
