@@ -21,12 +21,13 @@ OWN = {
     "values": "value",
     "memo": "memo",
     "seconds": "seconds",
-    "training": "",
+    "training": "training",
     "revision": "revision",
     "taxonomy_version": "version",
+    "screened_out": "",
 }
 """Columns of files of Concord (ratings and labels, long and wide), and what they hold."""
-LATER = ("round_kind", "role")
+LATER = ("round_kind", "role", "training", "screened_out")
 """Columns that older wide files lack, so that one of these names alone is a dimension there."""
 OWN_FINAL = "final"
 NAMES = {"part": ("part", "unit")}
@@ -40,7 +41,7 @@ class SheetRow:
 
     `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
     answers. `sheet` is its sheet's name where there are several. Files of Concord also have label and kind of the
-    round, the role of the rater, the revision (blind, current or first), and the number of the taxonomy version.
+    round, the role of the rater, whether the item is for training, the revision (blind, current or first), and the number of the taxonomy version.
     """
 
     line: int
@@ -57,6 +58,7 @@ class SheetRow:
     round_label: str | None = None
     round_kind: str = ""
     role: str = ""
+    training: str = ""
     revision: str = ""
     version: str = ""
 
@@ -110,6 +112,7 @@ class Layout:
             round_label=cell("round_label") if self.is_own else None,
             round_kind=cell("round_kind"),
             role=cell("role"),
+            training=cell("training"),
             revision=cell("revision"),
             version=cell("version"),
         )

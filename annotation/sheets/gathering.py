@@ -19,6 +19,12 @@ BESIDE = THIRD, MODEL = ("third", "model")
 """Roles of those who hold no place of the item, as files of Concord name them."""
 
 
+OF_TRAINING = (
+    "It is the answer to a training item, which counts in no result. What is known of the item is not in this file, so "
+    "it is not imported. The file of the whole study has both."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A row, or one value of it, that was not taken; `sheet` where there are several."""
@@ -137,6 +143,9 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         row = _seen(row)
         if fault := _item_fault(row) if not row.values else _fault(row):
             sheet.refuse(row, fault, _excerpt(row))
+            continue
+        if row.training.casefold() == "true":
+            sheet.refuse(row, OF_TRAINING, _excerpt(row))
             continue
         name = names.get(row.item)
         if name is None:

@@ -14,7 +14,7 @@ from annotation.sheets.reading import ASKS
 from ingest.tables.opening import TableRow
 
 ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer", "attribute")
-OWN_ROLES = ("round_label", "round_kind", "role", "revision", "version")
+OWN_ROLES = ("round_label", "round_kind", "role", "training", "revision", "version")
 """Of columns in files of Concord."""
 SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
 LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
@@ -207,6 +207,7 @@ class BookReader:
                     round_label=cell("round_label") if mapping.places("round_label") else None,
                     round_kind=cell("round_kind"),
                     role=cell("role"),
+                    training=cell("training"),
                     revision=cell("revision"),
                     version=cell("version"),
                 )

@@ -22,6 +22,7 @@ ROLE_WORDS = {
     "round_label": "the label of the round",
     "round_kind": "the kind of the round",
     "role": "the role of the rater",
+    "training": "whether the item is for training",
     "revision": "blind, current or first",
     "version": "the taxonomy version",
 }

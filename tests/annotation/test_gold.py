@@ -9,6 +9,8 @@ from django.test import Client
 
 from annotation.actions import rounds
 from annotation.actions.choosing import draw_sample
+from annotation.actions.imports import import_ratings
+from annotation.actions.studies import create_study
 from annotation.models import AuditEvent, Round, RoundItem, RoundRater, Study
 from annotation.queries.training import seen_answers
 from tests import builders as make
@@ -316,3 +318,19 @@ def test_in_a_pool_too_nothing_is_taken_below_the_minimum(study: Study) -> None:
     assert Caller("carol", "rate").get(at).status_code == 409
     assert Caller("bob", "rate").get(at).status_code == 200
     assert not round_.assignments.filter(state="leased", rater__user__username="carol").exists()
+
+
+def test_a_file_of_ratings_that_is_imported_brings_no_answer_to_a_training_item_and_says_so(study: Study) -> None:
+    round_ = opened(study, ["bob"], 1, known={8: FAULT})
+    make.submit(round_, "bob", 8, {"kind": ["how-to"]})
+    make.submit(round_, "bob", 1, FAULT)
+    answer = Caller("olga").get(f"studies/{study.slug}/ratings/?format=csv&shape=wide")
+    create_study(user=make.user("olga"), slug="second", title="Second", taxonomy=study.taxonomy.slug)
+    file = b"".join(answer.streaming_content)
+    report = import_ratings(user=make.user("olga"), study="second", file=file, name="ratings.csv")
+    assert report.refusals and {each.reason.split(",")[0] for each in report.refusals} == {
+        "It is the answer to a training item"
+    }
+    rows = Caller("olga").get("studies/second/ratings/").json()["results"]
+    assert {(row["item"], row["training"], row["screened_out"]) for row in rows} == {(name(1), False, False)}
+    assert {row["dimension"] for row in rows} == {"kind", "symptom", "fixes", "distributed"}
