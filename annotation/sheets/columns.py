@@ -41,7 +41,8 @@ class SheetRow:
 
     `attributes` are pairs of name and text about the item itself; `is_list` says that the sheet has no columns for
     answers. `sheet` is its sheet's name where there are several. Files of Concord also have label and kind of the
-    round, the role of the rater, whether the item is for training, the revision (blind, current or first), and the number of the taxonomy version.
+    round, the role of the rater, whether the item is for training, the revision (blind, current or first), and the
+    number of the taxonomy version.
     """
 
     line: int

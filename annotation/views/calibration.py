@@ -65,7 +65,12 @@ def _of_dimension(tree: VersionTree, key: str, trained: Sequence[queries.Trained
         for one, when in ((each, "first"), (each.after, "after the feedback")):
             if one is not None and (score := one.score(key)):
                 confusions = [
-                    (queries.words(dimension, c.known, c.missing), queries.words(dimension, c.given, c.missing), c.n)
+                    (
+                        queries.words(dimension, c.known, c.missing),
+                        queries.words(dimension, c.given, c.missing),
+                        c.n,
+                        c.missing,
+                    )
                     for c in score.confusions
                 ]
                 categories = [(names.get(c.category, c.category), c) for c in score.categories]

@@ -101,7 +101,7 @@ def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_erro
     client = Client()
     client.force_login(make.user("olga"))
     page = client.get(f"/studies/{study.slug}/rounds/{round_.number}/").content.decode()
-    assert "Fault taken for skipped" in page and "Crash taken for not asked" in page and "1 skipped" in page
+    assert "Fault: skipped" in page and "Crash: not asked" in page and "1 skipped" in page
 
 
 def test_agreement_with_gold_has_a_coefficient_with_its_interval_by_dimension_and_category(study: Study) -> None:
