@@ -24,6 +24,7 @@ ROW_CHARACTERS_KEPT = 100_000
 BATCH_ROWS = 2000
 BATCH_BYTES = 8 << 20
 
+_WRAPPER = re.compile(r'\s*\{\s*"issues"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _MARKS = re.compile(r'["{}\[\]\\]')
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -132,8 +133,7 @@ def _row(line: int, text: str, repository: Repository | None) -> Iterator[Row]:
     except (ValueError, RecursionError) as error:
         yield Row(line, refusal=f"This is not valid JSON: {_reason(error)}.", text=shown_text(text))
         return
-    inner = value.get("items") if isinstance(value, dict) and "total_count" in value else None
-    values = inner if isinstance(inner, list) else value if isinstance(value, list) else None
+    values = value if isinstance(value, list) else _wrapped(value)
     for part in [value] if values is None else values:
         try:
             yield Row(line, record=parse_issue(part, repository))
@@ -142,6 +142,14 @@ def _row(line: int, text: str, repository: Repository | None) -> Iterator[Row]:
         except RowError as error:
             shown = text if values is None else json.dumps(part, ensure_ascii=False)
             yield Row(line, refusal=str(error), text=shown_text(shown))
+
+
+def _wrapped(value: Any) -> list[Any] | None:
+    """The issues of an object that is none itself: `{"issues": […]}`, or what GitHub's search answers."""
+    if not isinstance(value, dict) or "number" in value:
+        return None
+    inner = value.get("items") if "total_count" in value else value.get("issues")
+    return inner if isinstance(inner, list) else None
 
 
 def _loaded(text: str) -> Any:
@@ -182,7 +190,13 @@ def _is_by_line(file: BinaryIO) -> bool:
     while not start and (line := file.readline(ROW_CHARACTERS_MAX)):
         start = line.removeprefix(codecs.BOM_UTF8).strip()
     file.seek(0)
-    return bool(start) and not start.startswith(b"[") and start != b"{"
+    return bool(start) and _is_line_of_values(start.decode(errors="replace"))
+
+
+def _is_line_of_values(start: str) -> bool:
+    """Whether the first line of a file, without blanks around it, holds a value of its own."""
+    goes_on = start == "{" or (_WRAPPER.match(start) is not None and not start.endswith("}"))
+    return not start.startswith("[") and not goes_on
 
 
 def _byte_lines(file: BinaryIO, offset: int, line: int) -> Iterator[tuple[int, str, str, int]]:
@@ -214,8 +228,10 @@ def _decoded_values(file: BinaryIO, encoding: str) -> Iterator[tuple[int, str, s
         while (first := reader.readline(ROW_CHARACTERS_MAX)) and not first.strip().strip("\ufeff"):
             line += 1
         start = first.lstrip().lstrip("\ufeff")
-        by_line = not start.startswith("[") and start.strip() != "{"
-        yield from _lines(reader, first, line) if by_line else _stream(reader, first, line)
+        if _is_line_of_values(start.strip()):
+            yield from _lines(reader, first, line)
+        else:  # an object that is spread over lines may be `{"issues": [`, which shows after its first line
+            yield from _stream(reader, first + (reader.read(CHUNK_CHARACTERS) if start[:1] == "{" else ""), line)
     finally:
         if not file.closed:
             reader.detach()
@@ -244,8 +260,11 @@ def _lines(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[int
 
 
 def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[int, str, str]]:
-    """The items of one or several arrays (`[…][…]`, `[[…],[…]]`), or objects that span lines."""
+    """The items of one or several arrays (`[…][…]`, `[[…],[…]]`), of `{"issues": […]}`, or objects that span lines."""
     depth, position, opened = 0, 0, line
+    if wrapper := _WRAPPER.match(text):
+        depth, position = 1, wrapper.end()
+        line += text.count("\n", 0, position)
     while True:
         gap = _BETWEEN.match(text, position)
         assert gap is not None
@@ -255,6 +274,11 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
         depth += between.count("[") - between.count("]")
         line += between.count("\n")
         position = gap.end()
+        if wrapper and depth <= 0:
+            rest = text[position:] + reader.read(CHUNK_CHARACTERS)
+            if not _ends_object(rest):
+                yield line, rest, "The list “issues” ends here, and what follows is not the end of its object."
+            return
         if position == len(text):
             text, position = reader.read(CHUNK_CHARACTERS), 0
             if not text:
@@ -277,6 +301,15 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
         yield line, text[position:end], ""
         line += text.count("\n", position, end)
         position = end
+
+
+def _ends_object(rest: str) -> bool:
+    """Whether this, after the first value of an object, is the rest of the object and nothing more."""
+    try:
+        json.loads(f'{{"issues":[]{rest}')
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _end_of_value(text: str, start: int) -> tuple[int, bool]:

@@ -256,6 +256,16 @@ class FetchRun(models.Model):
         return self.kind == self.Kind.GITHUB and self.cursor.get("phase") == "comments"
 
     @property
+    def has_stored(self) -> bool:
+        """Whether at least one issue was stored or found unchanged."""
+        return bool(self.n_new or self.n_changed or self.n_unchanged)
+
+    @property
+    def brought_nothing(self) -> bool:
+        """Whether its file was read to the end and no issue came of it: continuing would come to the same."""
+        return self.state == self.State.FAILED and self.n_bytes_read == self.n_bytes and not self.has_stored
+
+    @property
     def is_over(self) -> bool:
         return self.state not in self.UNFINISHED
 

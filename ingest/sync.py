@@ -112,6 +112,17 @@ def _read_file(run: FetchRun) -> None:
     with progress(run):
         run.n_bytes_read = run.n_bytes
         run.cursor = run.cursor | {"place": {"offset": run.n_bytes}}
+    if not run.has_stored:
+        raise FetchFailed(_why_nothing(run))
+
+
+def _why_nothing(run: FetchRun) -> str:
+    """Why a file that was read to its end brought no issue."""
+    if run.n_refused:
+        return "Every row was rejected. Nothing was stored. Correct the rows and upload the file again."
+    if run.n_pull_requests:
+        return "The file contains pull requests only. Nothing was stored."
+    return "The file contains no issue. Nothing was stored."
 
 
 def _batches(run: FetchRun, file: BinaryIO) -> Iterator[Batch]:

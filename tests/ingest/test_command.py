@@ -89,3 +89,13 @@ def test_a_github_that_is_out_of_reach_ends_the_command_after_three_attempts(db,
     with pytest.raises(CommandError, match="3 attempts failed; continue the run"):
         run("o/r")
     assert FetchRun.objects.get().state == "failed"
+
+
+def test_a_file_from_which_nothing_came_ends_with_an_error(tmp_path, db):
+    path = tmp_path / "page.json"
+    path.write_text("<html>Sign in</html>")
+    with pytest.raises(CommandError, match="Every row was rejected"):
+        run("--file", str(path), "--repository", "o/r")
+    with pytest.raises(SystemExit) as ended:
+        run("--file", str(path), "--repository", "o/r", "--json")
+    assert ended.value.code == 1

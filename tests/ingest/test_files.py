@@ -236,3 +236,33 @@ def test_the_issues_of_vllm_come_in_whole():
     assert len(rows) == 470 == sum(row.record is not None for row in rows)
     assert max(len(row.record.body or "") for row in rows if row.record) == 118_055
     assert {row.record.repository for row in rows if row.record} == {("github.com", "vllm-project", "vllm")}
+
+
+@pytest.mark.parametrize("layout", [json.dumps, lambda value: json.dumps(value, indent=1), "wrapped", "crlf"])
+@pytest.mark.parametrize("wrapper", [{}, {"total": 3, "next": {"page": 2}}])
+def test_the_issues_of_an_object_are_taken_out_of_it(layout, wrapper):
+    issues = [{"number": n, "title": f"Issue {n}", "body": 'a "}" and ]'} for n in (1, 2, 3)]
+    if callable(layout):
+        text = layout({"issues": issues} | wrapper)
+    else:  # an issue to a line, and the brackets around them
+        rest = json.dumps(wrapper)[1:-1]
+        text = '{"issues": [\n' + ",\n".join(map(json.dumps, issues)) + "\n]" + (f",\n{rest}" if rest else "") + "}"
+    rows = list(read_rows(io.BytesIO(text.replace("\n", "\r\n" if layout == "crlf" else "\n").encode()), HERE))
+    assert [(row.record and row.record.number, row.refusal) for row in rows] == [(1, ""), (2, ""), (3, "")]
+    if layout == "wrapped":
+        assert [row.line for row in rows] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"issues": [{"number": 1, "title": "a"}]}\n{"issues": [{"number": 2, "title": "b"}]}', [1, 2]),
+        ('{"issues": [\n{"number": 1, "title": "a"}\n]}\n{"issues": [\n{"number": 2, "title": "b"}\n]}', [1, None]),
+        ('{"issues": [\n{"number": 1, "title": "a"},\n{"number": 2, "ti', [1, None]),
+        ('{"issues": "none", "number": 1, "title": "a"}', [1]),
+        ('{"issues": [{"number": 7, "title": "inner"}], "number": 1, "title": "outer"}', [1]),
+    ],
+)
+def test_nothing_after_the_issues_of_an_object_is_passed_over(text, found):
+    rows = read_rows(io.BytesIO(text.encode()), HERE)
+    assert [row.record.number if row.record else None for row in rows] == found

@@ -465,7 +465,7 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(b"not json", "Every row was refused; the reasons stand below."), (b"[]", "The file holds no issue.")],
+    [(b"not json", "Every row was rejected."), (b"[]", "The file contains no issue.")],
 )
 def test_a_file_that_brings_nothing_says_so_and_asks_for_another(ann, content, sentence):
     upload(ann, content)

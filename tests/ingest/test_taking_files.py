@@ -354,3 +354,26 @@ def test_a_file_of_one_repository_is_a_fetch_of_it_and_one_of_several_is_not(tak
     assert one.repository == Repository.objects.get()
     several = take([issue(n, "o/r") for n in range(1, 700)] + [issue(1, "p/q")])
     assert several.repository is None
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"<html><body>Sign in</body></html>", "Every row was rejected."),
+        (b'{"number": "x", "title": "a"}', "Every row was rejected."),
+        (b"[]", "The file contains no issue."),
+        (b'{"issues": []}', "The file contains no issue."),
+        (b'{"number": 1, "title": "a", "pull_request": {"url": "x"}}', "The file contains pull requests only."),
+    ],
+)
+def test_a_file_from_which_nothing_came_is_a_failure(take, content, sentence):
+    run = take(content, repository="o/r")
+    assert run.state == "failed"
+    assert run.error.startswith(sentence)
+    assert not Issue.objects.exists()
+
+
+def test_a_file_of_unchanged_issues_and_a_rejected_row_is_none(take):
+    take([issue()])
+    run = take([issue(), {"number": "x", "title": "a"}], repository="o/r")
+    assert (run.state, run.n_unchanged, run.n_refused) == ("done", 1, 1)
