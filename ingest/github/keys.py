@@ -17,6 +17,8 @@ LONGEST_WAIT_SECONDS = 3600
 SPARE_SECONDS = 1
 EVERYTHING = ""
 SHORTEST_SECRET = 8
+REQUESTS_WITHOUT_TOKEN = 60
+"""What GitHub allows an address in an hour that sends no token."""
 
 
 class _Answered:
@@ -73,6 +75,9 @@ class Key:
     GitHub counts REST ("core") and GraphQL apart; a secondary limit stops the token for everything.
     """
 
+    is_slowed = False
+    """Whether it was a secondary limit that stopped it last: it asked too quickly, and the hour is not used up."""
+
     def __init__(self, base_url: str, token: str | None, place: int, n_slowed: int) -> None:
         self.token = token
         self.place = place
@@ -107,6 +112,7 @@ class Key:
             self.rest_until_renewed(budget, headers)
 
     def rest_until_renewed(self, budget: str, headers: Mapping[str, str]) -> None:
+        self.is_slowed = False
         reset = number_in(headers.get("x-ratelimit-reset")) or 0
         self._rest(budget, max(1.0, reset - server_time(headers)) + SPARE_SECONDS)
 
@@ -115,14 +121,18 @@ class Key:
 
         A secondary limit that does not say how long is a minute, and twice as long each time it repeats.
         """
+        words = text.lower()
+        names_secondary = "secondary rate limit" in words or "abuse detection" in words
+        is_used_up = headers.get("x-ratelimit-remaining") == "0" and not names_secondary
         wait = number_in(headers.get("retry-after"))
         if wait is not None:
             self._rest(EVERYTHING, max(1.0, wait))
+            self.is_slowed = not is_used_up
             return True
-        if headers.get("x-ratelimit-remaining") == "0":
+        if is_used_up:
             return True
-        words = text.lower()
-        if status == 429 or "secondary rate limit" in words or "abuse detection" in words:
+        if status == 429 or names_secondary:
+            self.is_slowed = True
             self.n_slowed += 1
             seconds = SECONDARY_WAIT_SECONDS * 2 ** min(self.n_slowed - 1, 10)
             self._rest(EVERYTHING, min(seconds, LONGEST_WAIT_SECONDS))
@@ -157,10 +167,21 @@ class Keys:
             if self._in_use not in free:
                 self._in_use = max(free, key=lambda key: (key.left.get(budget, math.inf), -key.place))
             return self._in_use
-        hint = "" if self.given else " Without a token GitHub allows 60 requests an hour; set GITHUB_TOKENS."
+        first = min(usable, key=lambda key: key.rests_until(budget))
+        if first.is_slowed:
+            reason = (
+                "GitHub asked Concord to slow down (secondary rate limit: too many requests within a short time). The "
+                "hourly limit is not used up. The run continues when the pause that GitHub asked for is over."
+            )
+        else:
+            hint = f" Without a token GitHub allows {REQUESTS_WITHOUT_TOKEN} requests an hour; set GITHUB_TOKENS."
+            reason = (
+                "GitHub's hourly rate limit (primary rate limit) is used up. The run continues when it is renewed."
+                f"{'' if self.given else hint}"
+            )
         raise FetchMustWait(
-            f"GitHub's rate limit is used up; the run goes on when it is renewed.{hint}{self.refused_ones}",
-            wait_seconds=max(1.0, min(key.rests_until(budget) for key in usable) - now),
+            f"{reason}{self.refused_ones}",
+            wait_seconds=max(1.0, first.rests_until(budget) - now),
             counts=False,
             n_slowed=min(key.n_slowed for key in usable),
         )

@@ -224,7 +224,8 @@ def test_the_rate_limit_makes_the_run_wait_until_it_is_renewed(world, github, fe
     limit.remaining, limit.reset_at = 4, int(timezone.now().timestamp()) + 1800
     run = fetch()
     assert run.state == "waiting"
-    assert "rate limit" in run.error
+    assert "hourly rate limit (primary rate limit) is used up" in run.error
+    assert "set GITHUB_TOKENS" in run.error
     assert timedelta(seconds=1790) < run.waiting_until - timezone.now() < timedelta(seconds=1810)
     n_requests = github.n_requests
     runs.pick_up()
@@ -243,6 +244,8 @@ def test_a_secondary_limit_makes_the_run_wait_a_minute(world, github, fetch, fau
     run = fetch()
     assert run.state == "waiting"
     assert timedelta(seconds=50) < run.waiting_until - timezone.now() < timedelta(seconds=70)
+    assert "slow down (secondary rate limit" in run.error
+    assert "GITHUB_TOKENS" not in run.error
     assert go_on(run).state == "done"
 
 
