@@ -1,4 +1,4 @@
-"""Reads a repository's issues by GraphQL, with comments, labels and what closed them, 50 to a request.
+"""Reads a repository's issues by GraphQL, with comments, labels and what closed them, 60 to a request.
 
 The list is sorted by the time of change and moves while it is read. A page is therefore followed by asking again from
 the last time seen, a second earlier; only where a whole page fell within that second is GitHub's cursor used. An
@@ -7,8 +7,8 @@ issue that changes meanwhile comes again at the end.
 A page that GitHub can't get together in time is asked for again with half as many issues, down to one; an issue that
 can't be read even alone is asked for without what closed it, then refused and passed over.
 
-Files come with the pull requests linked to an issue. Where another one closed it, they are asked for a hundred pull
-requests at a time, which is why those wait in the run's cursor.
+The first hundred files come with the pull requests linked to an issue. The rest, and all files of another one that
+closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,7 @@ from ingest.github.nodes import (
     linked_pulls,
     parse_graphql_issue,
     paths_of,
+    unfinished_files,
     unlinked_closers,
 )
 from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
@@ -36,8 +37,8 @@ from ingest.runs import beat, refuse, store_records
 
 OVERLAP = timedelta(seconds=1)
 PAGES_BEFORE_GROWING = 3
-BARE_AT_ONCE = 100
-ROOM = 100
+BARE_AT_ONCE = 200
+ROOM = 200
 WEIGHTS = {"comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
 PATHS_MAX = 3000
 LOST_MAX = 3
@@ -48,13 +49,14 @@ _OF_CHANGES = {("timelineItems",), ("closedByPullRequestsReferences",)}
 class Place:
     """How far the list was read: the question for the next page.
 
-    `edge` are the issues that it will bring once more, `bare` the pull requests (node and identifier) without files.
+    `edge` are the issues that it will bring once more, `bare` the pull requests (node, identifier and the cursor of the
+    files that are stored, if any) that lack files.
     """
 
     since: str | None
     after: str | None = None
     edge: tuple[tuple[int, str], ...] = ()
-    bare: tuple[tuple[str, str], ...] = ()
+    bare: tuple[tuple[str, str, str | None], ...] = ()
     size: int = PAGE_ISSUES
     n_good: int = 0
     n_lost: int = 0
@@ -64,7 +66,9 @@ class Place:
     @classmethod
     def of(cls, job: Job) -> "Place":
         kept = dict(job.run.cursor.get("graphql") or {"since": job.run.requested.get("since")})
-        kept |= {name: tuple((one, two) for one, two in kept.get(name, ())) for name in ("edge", "bare")}
+        kept["edge"] = tuple((number, when) for number, when in kept.get("edge", ()))
+        # A run that waited while the server was upgraded has pairs.
+        kept["bare"] = tuple((*row, None)[:3] for row in kept.get("bare", ()))
         return cls(**kept)
 
 
@@ -169,13 +173,13 @@ def _store(job: Job, place: Place, page: _Page) -> None:
     """Stores what the page brought, and where to go on."""
     seen = set(place.edge)
     rows = [(n, node) for n, node in enumerate(page.nodes) if _mark(node) not in seen]
-    complete(job, [node for n, node in rows if n not in page.problems and isinstance(node, dict)], all_files=False)
+    complete(job, [node for n, node in rows if n not in page.problems and isinstance(node, dict)], files=False)
     for _, node in rows:
         leave_out_changes(node, job.may_tell_of)
     records: list[IssueRecord] = []
     refused: list[Refusal] = []
     discussions: dict[int, str] = {}
-    bare: dict[str, str] = {}
+    bare: dict[str, tuple[str, str | None]] = {}
     for n, node in rows:
         if reason := page.problems.get(n) or (node.get("refused") if isinstance(node, dict) else None):
             refused.append(_refusal(job, node, f"GitHub could not give this issue: {reason}."))
@@ -191,12 +195,14 @@ def _store(job: Job, place: Place, page: _Page) -> None:
             records.append(record)
             if (address := discussion_of(node)) is not None:
                 discussions[record.number] = address
-            bare |= {pull["id"]: identifier_of(pull) for pull in unlinked_closers(node) if pull.get("changedFiles")}
+            bare |= {row["id"]: (identifier_of(row), None) for row in unlinked_closers(node) if row.get("changedFiles")}
+            bare |= {row["id"]: (identifier_of(row), cursor) for row, cursor in unfinished_files(node)}
     if not place.begun and len(job.run.requested.get("labels") or ()) < 2:
         job.run.n_expected = page.n_matching
     n_good = place.n_good + 1
     grown = min(PAGE_ISSUES, place.size * 2) if n_good >= PAGES_BEFORE_GROWING else place.size
-    following = replace(_following(place, page), bare=_without_known(job, dict(place.bare) | bare))
+    bare = {pull: (identifier, after) for pull, identifier, after in place.bare} | bare
+    following = replace(_following(place, page), bare=_without_known(job, bare))
     with job.progress():
         store_records(job.run, records)
         refuse(job.run, refused)
@@ -235,38 +241,47 @@ def _pass_over(job: Job, place: Place, error: TooMuch) -> None:
         _note(job, replace(place, after=page.cursor, edge=edge, begun=True, done=not page.more))
 
 
-def _without_known(job: Job, bare: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Those whose files no earlier run has brought."""
+def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tuple[tuple[str, str, str | None], ...]:
+    """Those whose files no earlier run has brought, and those of which only the first are stored."""
     if not bare:
         return ()
-    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=bare.values())
+    wanted = [identifier for identifier, after in bare.values() if after is None]
+    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=wanted)
     known = set(here.exclude(paths=[]).values_list("identifier", flat=True))
-    return tuple((pull, identifier) for pull, identifier in bare.items() if identifier not in known)
+    return tuple((pull, name, after) for pull, (name, after) in bare.items() if after or name not in known)
 
 
 def _read_files(job: Job, place: Place) -> None:
-    """Stores the files of pull requests that closed an issue without being linked to it."""
+    """Stores the files of pull requests that did not come with their issues."""
     batch, rest = place.bare[:BARE_AT_ONCE], place.bare[BARE_AT_ONCE:]
-    pulls: list[dict[str, Any]] = [{"__typename": "PullRequest", "id": pull} for pull, _ in batch]
+    pulls: list[dict[str, Any]] = [
+        {"__typename": "PullRequest", "id": pull, "files": _files_after(after)} for pull, _, after in batch
+    ]
     complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in pulls]}}])
     with job.progress():
-        for (_, identifier), pull in zip(batch, pulls, strict=True):
+        for (_, identifier, after), pull in zip(batch, pulls, strict=True):
             if paths := paths_of(pull):
                 changes = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=identifier)
-                changes.update(paths=list(paths))
+                first: list[str] = (after and changes.values_list("paths", flat=True).first()) or []
+                changes.update(paths=list(dict.fromkeys([*first, *paths])))
         _note(job, replace(place, bare=rest))
 
 
-def complete(job: Job, nodes: Sequence[dict[str, Any]], *, all_files: bool = True) -> None:
+def _files_after(cursor: str | None) -> dict[str, Any]:
+    """A connection of files that goes on at a cursor."""
+    return {"pageInfo": {"hasNextPage": True, "endCursor": cursor}, "nodes": []}
+
+
+def complete(job: Job, nodes: Sequence[dict[str, Any]], *, files: bool = True) -> None:
     """Reads on where a thread, the labels, the linked pull requests or their files did not fit into the page.
 
-    With `all_files`, those of pull requests that closed an issue without being linked to it, too. Several connections
-    go into one request. What can't be had is noted in its issue as `refused`, files excepted.
+    With `files`, all of those of pull requests that are linked to an issue or closed it. Several connections go into
+    one request. What can't be had is noted in its issue as `refused`, files excepted.
     """
-    for pull in [row for node in nodes for row in unlinked_closers(node)] if all_files else ():
-        pull.setdefault("files", {"pageInfo": {"hasNextPage": True, "endCursor": None}, "nodes": []})
+    for pull in [row for node in nodes for row in unlinked_closers(node)] if files else ():
+        pull.setdefault("files", _files_after(None))
     room, first = ROOM, CONNECTED
-    while unfinished := _unfinished(nodes):
+    while unfinished := _unfinished(nodes, files=files):
         keys = _as_many_as_fit(unfinished, room)
         query, variables = more(keys, first)
         try:
@@ -301,14 +316,16 @@ def _as_many_as_fit(unfinished: Iterable[_Key], room: int) -> list[_Key]:
     return chosen
 
 
-def _unfinished(nodes: Sequence[dict[str, Any]]) -> dict[_Key, list[tuple[dict[str, Any], dict[str, Any]]]]:
+def _unfinished(
+    nodes: Sequence[dict[str, Any]], *, files: bool
+) -> dict[_Key, list[tuple[dict[str, Any], dict[str, Any]]]]:
     """Connections with more to come, each with the issue it belongs to, by what has to be asked."""
     found: dict[_Key, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for node in nodes:
         if "refused" in node:
             continue
         owned = [(name, node) for name in ("comments", "labels", "closedByPullRequestsReferences")]
-        owned += [("files", row) for row in (*linked_pulls(node), *closers(node))]
+        owned += [("files", row) for row in (*linked_pulls(node), *closers(node)) if files]
         for name, owner in owned:
             connection = owner.get(name)
             rest = connection.get("pageInfo") if isinstance(connection, dict) else None

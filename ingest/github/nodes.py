@@ -98,6 +98,20 @@ def unlinked_closers(node: Any) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row.get("id"), str) and row["id"] not in linked]
 
 
+def unfinished_files(node: Any) -> list[tuple[dict[str, Any], str]]:
+    """The linked pull requests that count as closing changes and have more files, with the cursor to go on at."""
+    closing = {row.get("id") for row in closers(node)}
+    found = []
+    for row in linked_pulls(node):
+        files = row.get("files")
+        rest = files.get("pageInfo") if isinstance(files, Mapping) else None
+        if not (isinstance(rest, Mapping) and rest.get("hasNextPage") and rest.get("endCursor")):
+            continue
+        if isinstance(row.get("id"), str) and (row.get("mergedAt") or row["id"] in closing):
+            found.append((row, str(rest["endCursor"])))
+    return found
+
+
 def identifier_of(row: Mapping[str, Any]) -> str:
     """What a pull request is called: owner/name#number; raises RowError."""
     return _pull_request(row).identifier

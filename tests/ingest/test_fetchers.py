@@ -144,7 +144,7 @@ def test_a_run_that_goes_on_looks_again_whether_the_repository_is_public(
 ) -> None:
     """It waited for a limit after its first page; meanwhile the repository became private."""
     home = world.repository("o/r")
-    for _ in range(60 if way == "graphql" else 120):
+    for _ in range(80 if way == "graphql" else 120):
         home.issue()
     if way == "rest":
         github.fault("no_graphql", "/graphql")
@@ -170,7 +170,7 @@ def test_a_run_of_staff_makes_a_repository_private_that_became_so_while_it_waite
 ) -> None:
     """Staff may read it with the tokens: what is fetched then must not lie among issues that everyone sees."""
     home = world.repository("o/r")
-    for _ in range(60 if way == "graphql" else 120):
+    for _ in range(80 if way == "graphql" else 120):
         home.issue()
     if way == "rest":
         github.fault("no_graphql", "/graphql")
@@ -192,7 +192,7 @@ def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
     world: World, github: GitHub, fetch: Fetch, eve: User
 ) -> None:
     home = world.repository("o/r")
-    for _ in range(60):
+    for _ in range(80):
         home.issue()
 
     def before(asked: Any) -> None:
@@ -202,7 +202,7 @@ def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
     run = fetch(user=eve)
     github.before_answer = None
     assert (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
-    assert 0 < Issue.objects.count() < 60
+    assert 0 < Issue.objects.count() < 80
 
 
 def test_a_name_that_leads_to_a_private_repository_is_not_there(world: World, fetch: Fetch, eve: User) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.github import questions
-from ingest.github.graphql import LOST_MAX
+from ingest.github.graphql import LOST_MAX, ROOM, WEIGHTS
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
 from tests.github import File, GitHub, Mannequin, World, graphql, made_up
 from tests.github.resolvers import issues_of
@@ -85,20 +85,24 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
     asked = {"first": questions.PAGE_ISSUES, "owner": "o", "name": "r", "filter": {}, "changes": True}
     price = graphql.price(page.document, asked)
     assert price.n_nodes < 50_000 < graphql.NODES_MAX
-    assert price.n_points <= 4, "50,000 issues are a thousand pages, and an hour has 5,000 points"
+    assert price.n_points <= 4, "70,000 issues are 1,190 pages, and an hour has 5,000 points"
     for name in questions.MORE:
-        for n in (1, 10):
+        for n in (1, 10, ROOM // WEIGHTS[name]):
             text, variables = questions.more([(name, "I_1", "c")] * n, 100)
             query = graphql.read(text)
             assert query.errors == ()
             assert query.document is not None
-            assert graphql.price(query.document, variables).n_points == 1
+            assert graphql.price(query.document, variables).n_points <= 2
     for text in (questions.ONLY_NUMBERS, questions.ANYTHING):
         assert graphql.read(text).errors == ()
 
 
-def test_a_thousand_issues_with_comments_and_closing_changes_take_at_most_25_requests(world, github, fetch):
+@pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_thousand_issues_with_comments_and_closing_changes_take_at_most_25_requests(world, github, fetch, n_files):
     home = made_up(world, "o/r", 1167, n_comments=3)
+    if n_files > 2:  # then nearly every issue is closed by a pull request of its own
+        for issue in [each for each in home.issues.values() if not each.is_pull_request and not each.events]:
+            issue.close_by(home.pull_request(files=[File(f"src/{issue.number}/{n:03}.py") for n in range(n_files)]))
     run = fetch()
     assert (run.state, run.error) == ("done", "")
     assert (run.n_new, run.n_comments, Comment.objects.count()) == (1001, 3003, 3003)
@@ -107,7 +111,9 @@ def test_a_thousand_issues_with_comments_and_closing_changes_take_at_most_25_req
     closed = [issue for issue in home.issues.values() if any(event.closer for event in issue.events)]
     n_changes = sum(not issue.is_pull_request for issue in closed)
     assert ClosingChange.objects.count() == run.n_closing_changes == n_changes > 100
-    assert not ClosingChange.objects.filter(kind="pull_request", paths=[]).exists()
+    pulls = ClosingChange.objects.filter(kind="pull_request")
+    assert all(len(change.paths) == change.n_files for change in pulls)
+    assert max(change.n_files for change in pulls) == n_files
     assert run.n_requests_left == github.limit("t", "graphql").remaining
     assert (run.n_expected, run.n_seen) == (1001, 1001)
 
@@ -213,7 +219,7 @@ def test_what_does_not_fit_into_a_page_is_read_apart_for_several_issues_at_once(
 
 
 @pytest.mark.slow
-def test_the_files_of_pull_requests_that_closed_but_are_not_linked_are_asked_for_a_hundred_at_once(
+def test_the_files_of_pull_requests_that_closed_but_are_not_linked_are_asked_for_two_hundred_at_once(
     world, github, fetch
 ):
     home = world.repository("o/r")
@@ -225,7 +231,7 @@ def test_the_files_of_pull_requests_that_closed_but_are_not_linked_are_asked_for
     found = {change.number: change.paths for change in ClosingChange.objects.all()}
     told_paths = {n: sorted(f.path for f in pull.files) for n, pull in home.issues.items() if pull.is_pull_request}
     assert found == told_paths
-    assert len(questions_asked(github, "More")) == 3 + 1  # the last is for the one with more than a hundred files
+    assert len(questions_asked(github, "More")) == 2 + 1  # the last is for the one with more than a hundred files
     github.asked.clear()
     home.issues[1].edit(title="Edited")
     fetch()
@@ -298,7 +304,7 @@ def test_a_run_that_lost_its_worker_goes_on_where_it_was(world, github, fetch):
     sync.work(run.pk)
     github.before_answer = None
     run.refresh_from_db()
-    assert (run.state, run.n_new) == ("cancelled", 148)
+    assert (run.state, run.n_new) == ("cancelled", 176)
     n_before = len(questions_asked(github))
     sync.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
@@ -326,8 +332,8 @@ def test_a_page_that_takes_too_long_is_asked_for_in_smaller_parts_until_it_goes_
     run = fetch()
     assert (run.state, run.n_new, run.n_refused) == ("done", len(told(home)), 0)
     sizes = [asked["first"] for asked in questions_asked(github)]
-    assert sizes[:5] == [50, 50, 25, 12, 6]
-    assert sizes[-1] == 50
+    assert sizes[:5] == [60, 60, 30, 15, 7]
+    assert sizes[-1] == 60
 
 
 def test_the_size_of_a_page_outlives_the_attempt(world, github, fetch):
@@ -338,7 +344,7 @@ def test_the_size_of_a_page_outlives_the_attempt(world, github, fetch):
     assert run.state == "waiting"
     n_before = len(questions_asked(github))
     assert go_on(run).state == "done"
-    assert questions_asked(github)[n_before]["first"] == 12
+    assert questions_asked(github)[n_before]["first"] == 15
 
 
 def poison(github: GitHub, home: Home, numbers: set[int], *, even_alone: bool = True) -> None:
@@ -444,7 +450,7 @@ def test_points_that_run_out_are_waited_for(world, github, fetch):
     limit = github.limit("t", "graphql")
     limit.remaining, limit.reset_at = 8, int(timezone.now().timestamp()) + 1800
     run = fetch()
-    assert (run.state, run.n_new) == ("waiting", 99)
+    assert (run.state, run.n_new) == ("waiting", 118)
     assert github.n_requests == 3
     limit.reset_at = 0
     assert go_on(run).state == "done"
