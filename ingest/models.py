@@ -266,6 +266,11 @@ class FetchRun(models.Model):
         return self.state == self.State.FAILED and self.n_bytes_read == self.n_bytes and not self.has_stored
 
     @property
+    def n_comments_staged(self) -> int:
+        """Comments of the whole repository that were read before the issues they belong to."""
+        return int(self.cursor.get("n_staged", 0))
+
+    @property
     def is_over(self) -> bool:
         return self.state not in self.UNFINISHED
 

@@ -125,6 +125,10 @@ class IssueRecord:
     def identifier(self) -> str:
         return f"{full_name(self.host, self.owner, self.name)}#{self.number}"
 
+    def has_labels(self, wanted: Sequence[str]) -> bool:
+        """Whether it has all of these GitHub labels, in any case, as GitHub compares them."""
+        return {label.lower() for label in wanted} <= {label.lower() for label in self.github_labels or ()}
+
     @property
     def sha256(self) -> str:
         """Of title, body, state, reason, GitHub labels, author and comments in order; unknown comments are not none."""

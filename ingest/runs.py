@@ -106,6 +106,9 @@ def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
     run.n_unchanged += stored.n_unchanged
     run.n_closing_changes += stored.n_closing_changes
     run.n_seen += stored.n_new + stored.n_changed + stored.n_unchanged
+    if run.kind != FetchRun.Kind.WEBHOOK and run.what == "issues":
+        rejected = {id(record) for record, _ in stored.refused}
+        run.n_comments += sum(len(each.comments or ()) for each in records if id(each) not in rejected)
     refuse(run, [Refusal(run=run, reason=reason, row=record.identifier) for record, reason in stored.refused])
     expect_other_totals(stored.repositories)
     return stored.repositories

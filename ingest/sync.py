@@ -159,7 +159,6 @@ def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
     rows = _without_future(rows)
     repositories = store_records(run, [row.record for row in rows if row.record])
     run.n_pull_requests += sum(row.is_pull_request for row in rows)
-    run.n_comments += sum(len(row.record.comments or ()) for row in rows if row.record)
     refused = [row for row in rows if row.refusal]
     refuse(run, [Refusal(run=run, line=row.line, reason=row.refusal, row=row.text) for row in refused])
     return repositories

@@ -1,8 +1,9 @@
 """Carries a run at GitHub: finds the repository, chooses the way to ask, and says what is known when it is done.
 
-Without a token a repository is read by its REST listings. With one it is read by GraphQL, which brings closing changes
-along; where only changes are wanted, the listings are asked first whether there are any, which is free if not, and the
-listing of comments brings those edited in issues that nothing else touched.
+Without a token a repository is read by its REST listings, or where few issues are wanted, by the listing of these and
+their threads. With one it is read by GraphQL, which brings closing changes along; where only changes are wanted, the
+listings are asked first whether there are any, which is free if not, and the listing of comments brings those edited in
+issues that nothing else touched.
 """
 
 from collections.abc import Callable
@@ -58,8 +59,9 @@ def _fetch_issues(job: Job) -> None:
 
 def _turn_to_listings(job: Job, **note: str) -> None:
     """From the beginning, by REST: what the other way stored already is found unchanged."""
+    by_issue = listings.threads_are_cheaper(job)
     job.run.cursor = job.run.cursor | {"way": LISTINGS} | note
-    listings.open_listing(job, "comments")
+    listings.open_listing(job, "issues" if by_issue else "comments", by_issue=by_issue)
 
 
 def _by_listings(job: Job) -> None:

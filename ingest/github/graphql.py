@@ -191,7 +191,7 @@ def _store(job: Job, place: Place, page: _Page) -> None:
             continue
         if record.repository != tuple(part.lower() for part in job.name):
             refused.append(_refusal(job, node, f"This issue is of {record.owner}/{record.name}, not of {job.title}."))
-        elif _has_labels(record, job.run.requested.get("labels") or ()):
+        elif record.has_labels(job.run.requested.get("labels") or ()):
             records.append(record)
             if (address := discussion_of(node)) is not None:
                 discussions[record.number] = address
@@ -206,7 +206,6 @@ def _store(job: Job, place: Place, page: _Page) -> None:
     with job.progress():
         store_records(job.run, records)
         refuse(job.run, refused)
-        job.run.n_comments += sum(len(record.comments or ()) for record in records)
         _note_discussions(job, discussions)
         _note(job, replace(following, size=grown, n_good=0 if grown > place.size else n_good, begun=True))
 
@@ -354,11 +353,6 @@ def _note_discussions(job: Job, discussions: Mapping[int, str]) -> None:
     for number, address in discussions.items():
         issue = Issue.objects.filter(repository=job.run.repository, number=number)
         issue.update(presence=Issue.Presence.DISCUSSION, moved_to=address[:600])
-
-
-def _has_labels(record: IssueRecord, wanted: Sequence[str]) -> bool:
-    """Whether it bears all of them, in any case, as REST has it."""
-    return {label.lower() for label in wanted} <= {label.lower() for label in record.github_labels or ()}
 
 
 def _refusal(job: Job, node: Any, reason: str) -> Refusal:

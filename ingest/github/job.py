@@ -34,6 +34,8 @@ class Job:
         self.run = run
         self.client = client
         self.is_restricted = client.has_tokens and not (run.is_unrestricted or may_use_tokens(run.created_by))
+        self.answers: dict[tuple[str, str | None], Answer] = {}
+        """First pages of listings (by kind, and since when) that were read to choose a way, each to be used once."""
         self._is_public: dict[tuple[str, str], bool] = {}
         self._n_before = run.n_requests, run.n_unchanged_answers
 

@@ -1,5 +1,8 @@
 """Reads a repository by GitHub's REST listings: all comments first, then the issues they belong to, then the rest.
 
+Where only some issues are wanted and they have fewer threads than the repository has pages of comments, each thread is
+asked for by itself. It is staged at once, so that a run that has to wait in the middle of a page reads none twice.
+
 Listings are sorted by the time of change. They move while they are read, so a page is followed by asking again from
 the last time seen, a second earlier, and not by its number; only where a whole page fell within that second is the
 Link header followed.
@@ -9,6 +12,8 @@ far enough: when GitHub answers that nothing is different (304, free of charge),
 """
 
 import json
+import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,7 +25,7 @@ from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import PAGE_ROWS, Answer
 from ingest.github.job import ETAG_CHARACTERS, Job
 from ingest.github.parse import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
-from ingest.models import Issue, Refusal, StagedComment, Validator
+from ingest.models import Issue, Refusal, Repository, StagedComment, Validator
 from ingest.records import CommentRecord, IssueRecord
 from ingest.runs import refuse, store_records
 
@@ -31,12 +36,15 @@ PATHS = {"comments": "issues/comments", "issues": "issues"}
 IN_ORDER = {"sort": "updated", "direction": "asc", "per_page": str(PAGE_ROWS)}
 
 
-def open_listing(job: Job, kind: str) -> None:
-    """Turns the run to the beginning of the listing of `issues` or `comments`."""
+def open_listing(job: Job, kind: str, *, by_issue: bool = False) -> None:
+    """Turns the run to the beginning of the listing of `issues` or `comments`.
+
+    With `by_issue` the thread of each issue is asked for by itself.
+    """
     since, etag = job.run.requested.get("since"), None
     if since and job.covers_everything:
         since, etag = _asked_before(job, kind) or (since, None)
-    job.turn_to(kind, since=since, etag=etag, next=None, edge=[], begun=False)
+    job.turn_to(kind, since=since, etag=etag, next=None, edge=[], begun=False, by_issue=by_issue)
 
 
 def read_comments(job: Job) -> None:
@@ -46,7 +54,41 @@ def read_comments(job: Job) -> None:
 
 def read_issues(job: Job) -> None:
     """Stores the issues with the comments staged before."""
-    _read(job, "issues", lambda rows: _issues_page(job, rows))
+    by_issue = job.run.cursor.get("by_issue")
+    prepare = (lambda rows: _stage_threads(job, rows)) if by_issue else None
+    _read(job, "issues", lambda rows: _issues_page(job, rows), prepare)
+
+
+def threads_are_cheaper(job: Job) -> bool:
+    """Whether asking for each thread of the issues that are wanted takes fewer requests than reading all comments.
+
+    Not where edits of comments in other issues belong to what is wanted, too. Two requests at most.
+    """
+    if not may_ask_by_issue(job, stored=job.run.repository):
+        return False
+    since = job.run.requested.get("since")
+    first = _ask(job, "issues", since, None, None)
+    n_threads = n_thread_requests(first)
+    if n_threads > 1:
+        comments = _ask(job, "comments", since, None, None)
+        if n_threads >= (comments.last_page or 1):
+            job.answers["comments", since] = comments
+            return False
+    job.answers["issues", since] = first
+    return True
+
+
+def may_ask_by_issue(job: Job, *, stored: Repository | None) -> bool:
+    """Whether the run wants some issues only, and no edits of comments in other issues that are stored."""
+    is_update = job.run.requested.get("since") and Issue.objects.filter(repository=stored).exists()
+    return not job.covers_everything and not is_update
+
+
+def n_thread_requests(first: Answer) -> int:
+    """How many requests the threads of all issues of a listing take, by its first page."""
+    counts = [row.get("comments") for row in first.value if isinstance(row, dict) and "pull_request" not in row]
+    on_page = sum(math.ceil(count / PAGE_ROWS) for count in counts if isinstance(count, int))
+    return on_page * (first.last_page or 1)
 
 
 def is_unchanged(job: Job) -> bool:
@@ -113,7 +155,8 @@ def merge_staged(job: Job, records: list[IssueRecord], *, known: dict[int, Issue
     for record in records:
         before = known[record.number].comments if record.number in known else None
         thread = _merged(before or (), staged.get(record.number, ()))
-        if record.n_comments is not None and len(thread) != record.n_comments:
+        is_read = job.run.cursor.get("by_issue") and record.number in staged
+        if record.n_comments is not None and len(thread) != record.n_comments and not is_read:
             thread = read_thread(job, record.number)
         complete.append(replace(record, comments=thread))
     return complete
@@ -123,14 +166,15 @@ def _asked_before(job: Job, kind: str) -> tuple[str | None, str] | None:
     """Since when, and the validator, of the question that ended this listing, if it reaches back far enough."""
     question = f"{job.path(PATHS[kind])}?"
     for kept in Validator.objects.filter(repository=job.run.repository, question__startswith=question):
-        parameters = {name: values[0] for name, values in parse_qs(kept.question.removeprefix(question)).items()}
-        since = parameters.get("since")
-        if parameters == _parameters(job, kind, since) and (not since or since <= job.run.requested["since"]):
+        asked = {name: values[0] for name, values in parse_qs(kept.question.removeprefix(question)).items()}
+        since = asked.get("since")
+        if asked == parameters(job, kind, since) and (not since or since <= job.run.requested["since"]):
             return since, kept.etag
     return None
 
 
-def _parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
+def parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
+    """What a listing is asked for, from its first page on."""
     asked = IN_ORDER | ({"since": since} if since else {})
     if kind == "issues":
         asked["state"] = job.run.requested.get("state") or "all"
@@ -140,12 +184,22 @@ def _parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
 
 
 def _ask(job: Job, kind: str, since: str | None, link: str | None, etag: str | None) -> Answer:
+    if link is None and etag is None and (kind, since) in job.answers:
+        return job.answers.pop((kind, since))
     path = link or job.path(PATHS[kind])
-    return job.client.rows(path, None if link else _parameters(job, kind, since), what=job.title, etag=etag)
+    return job.client.rows(path, None if link else parameters(job, kind, since), what=job.title, etag=etag)
 
 
-def _read(job: Job, kind: str, take_page: Callable[[list[Any]], None]) -> None:
-    """Reads a listing from the cursor to its end, a page to a transaction."""
+def _read(
+    job: Job,
+    kind: str,
+    take_page: Callable[[list[Any]], None],
+    prepare: Callable[[list[Any]], None] | None = None,
+) -> None:
+    """Reads a listing from the cursor to its end, a page to a transaction.
+
+    What `prepare` stores of a page before is kept when the run has to wait, and the page comes again.
+    """
     while True:
         cursor = job.run.cursor
         since, link = cursor.get("since"), cursor.get("next")
@@ -159,6 +213,8 @@ def _read(job: Job, kind: str, take_page: Callable[[list[Any]], None]) -> None:
         rows = [row for row in answer.value if _mark(row) not in edge]
         if kind == "issues" and not cursor.get("begun"):
             job.run.n_expected = answer.last_page * PAGE_ROWS if answer.last_page else len(answer.value)
+        if prepare:
+            prepare(rows)
         last = _follow(job, answer, edge)
         if last:
             _keep_validator(job, kind, since, link, answer)
@@ -197,7 +253,7 @@ def _keep_validator(job: Job, kind: str, since: str | None, link: str | None, an
     unreadable = any(_mark(row) is None for row in answer.value)
     whole = answer.next is None and link is None and len(answer.value) < PAGE_ROWS and not unreadable
     if whole and answer.etag and job.covers_everything and len(answer.etag) <= ETAG_CHARACTERS:
-        question = f"{job.path(PATHS[kind])}?{urlencode(sorted(_parameters(job, kind, since).items()))}"
+        question = f"{job.path(PATHS[kind])}?{urlencode(sorted(parameters(job, kind, since).items()))}"
         kept = job.run.cursor.get("validators", {}) | {kind: [question, answer.etag]}
         job.run.cursor = job.run.cursor | {"validators": kept}
 
@@ -216,14 +272,46 @@ def _comments_page(job: Job, rows: list[Any]) -> None:
             run=job.run, number=number, github_id=comment.github_id, content=comment.as_json()
         )
     with job.progress():
-        StagedComment.objects.bulk_create(
-            staged.values(),
-            update_conflicts=True,
-            unique_fields=["run", "github_id"],
-            update_fields=["number", "content"],
-        )
-        job.run.n_comments += len(staged)
+        _stage(list(staged.values()))
+        job.run.cursor = job.run.cursor | {"n_staged": job.run.n_comments_staged + len(staged)}
         refuse(job.run, refused)
+
+
+def _stage(comments: list[StagedComment]) -> None:
+    StagedComment.objects.bulk_create(
+        comments, update_conflicts=True, unique_fields=["run", "github_id"], update_fields=["number", "content"]
+    )
+
+
+def _stage_threads(job: Job, rows: list[Any]) -> None:
+    """Stages the threads of a page of issues, each in a transaction of its own, except those that are there."""
+    records = [record for row in rows if (record := _wanted(job, row))]
+    staged = Counter(_staged(job).filter(number__in=[r.number for r in records]).values_list("number", flat=True))
+    for record in records:
+        if not record.n_comments or staged[record.number] == record.n_comments:
+            continue
+        thread = [
+            StagedComment(run=job.run, number=record.number, github_id=comment.github_id, content=comment.as_json())
+            for comment in read_thread(job, record.number)
+            if comment.github_id is not None
+        ]
+        with job.progress():
+            _staged(job).filter(number=record.number).delete()
+            _stage(thread)
+
+
+def _wanted(job: Job, row: Any) -> IssueRecord | None:
+    """The issue of a row, if it is one and has the labels that GitHub could not be asked for."""
+    try:
+        record = parse_issue(row)
+    except (NotAnIssue, RowError):
+        return None
+    return record if record.has_labels(_labels_with_commas(job)) else None
+
+
+def _labels_with_commas(job: Job) -> list[str]:
+    """Labels that can't be asked for by REST, which takes them apart at commas."""
+    return [label for label in job.run.requested.get("labels") or () if "," in label]
 
 
 def _issues_page(job: Job, rows: list[Any]) -> None:

@@ -58,6 +58,55 @@ def test_requests_are_those_of_whole_listings(world, github, fetch):
     assert run.n_requests == github.n_requests <= (350 + n_comments) / 100 + 5
 
 
+def discussed(world: Any, n_issues: int, n_comments: int, **marked: int) -> Any:
+    """A repository with issues of so many comments each, and in it some with a label, three comments each."""
+    home = world.repository("o/r")
+    for _ in range(n_issues):
+        issue = home.issue()
+        for n in range(n_comments):
+            issue.comment(f"number {n}")
+    home.pull_request(labels=["rare"]).comment("a comment of a pull request")
+    for label, n in marked.items():
+        for _ in range(n):
+            issue = home.issue("Marked", labels=[label])
+            for k in range(3):
+                issue.comment(f"number {k}")
+    return home
+
+
+@pytest.mark.parametrize(
+    ("label", "n_found", "n_requests", "n_comments"),
+    [("none", 0, 2, 0), ("rare", 2, 1 + 1 + 1 + 2, 6), ("common", 13, 1 + 1 + 9 + 1, 39)],
+)
+def test_a_filtered_fetch_reads_what_takes_fewer_requests(world, github, fetch, label, n_found, n_requests, n_comments):
+    """Eight hundred comments of others: nothing at all, two threads, or the nine pages of comments."""
+    discussed(world, 8, 100, rare=2, common=13)
+    run = fetch(labels=[label])
+    assert (run.state, counts(run)) == ("done", (n_found, n_found, 0, 0, 0))
+    assert github.n_requests == run.n_requests <= n_requests
+    assert run.n_comments == Comment.objects.count() == n_comments
+    assert all([c.body for c in s.thread()] == [f"number {n}" for n in range(3)] for s in Snapshot.objects.all())
+    assert not StagedComment.objects.exists()
+
+
+def test_threads_that_were_asked_for_before_a_limit_are_not_asked_for_again(world, github, fetch):
+    discussed(world, 8, 100, rare=5)
+    github.limit().remaining = 1 + 1 + 1 + 3
+    run = fetch(labels=["rare"])
+    assert (run.state, run.n_new, StagedComment.objects.count()) == ("waiting", 0, 9)
+    github.limit().remaining = 100
+    run = go_on(run)
+    assert (run.state, run.n_new, run.n_comments) == ("done", 5, 15)
+    assert len([asked for asked in github.asked if asked.path.count("/") == 6]) == 5
+
+
+def test_comments_of_pull_requests_are_not_counted(world, fetch):
+    home = discussed(world, 2, 3)
+    run = fetch()
+    assert run.n_comments == Comment.objects.count() == 6
+    assert sum(len(issue.comments) for issue in home.issues.values()) == 7
+
+
 def test_fetching_again_changes_nothing(world, fetch):
     made_up(world, "o/r", 120)
     first = fetch()
