@@ -21,8 +21,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
 from accounts.errors import ConcordError, NotFound, TooMany
-from config import api_docs
+from config import api_docs, moved
 from config.outages import outage_of
+from ingest.errors import Moved
 
 SIDECAR = "drf_spectacular_sidecar/swagger-ui-dist"
 CODES = {
@@ -48,13 +49,13 @@ def shape(status: int, message: str, *, code: str = "", fields: dict[str, list[s
 
 def error_answer(error: Exception, context: dict[str, Any]) -> Response | None:
     """What the API answers for an error; None lets anything unforeseen become a 500."""
-    answer = _answer(error)
+    answer = _answer(error, context["request"])
     if answer is not None:
         set_rollback()
     return answer
 
 
-def _answer(error: Exception) -> Response | None:
+def _answer(error: Exception, request: Any) -> Response | None:
     if not isinstance(error, ConcordError) and (outage := outage_of(error)) is not None:
         answer = shape(503, outage.message)
         answer["Retry-After"] = str(outage.retry_seconds)
@@ -62,6 +63,10 @@ def _answer(error: Exception) -> Response | None:
     match error:
         case ConcordError():
             answer = shape(error.status, error.message, code=error.code, fields=error.fields)
+            if isinstance(error, Moved) and (address := moved.address_of(request, error)):
+                answer.status_code = moved.status_of(request)
+                answer.data |= {"code": "moved"}
+                answer["Location"] = address
             if isinstance(error, TooMany):
                 answer["Retry-After"] = str(error.wait_seconds)
             return answer

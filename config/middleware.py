@@ -16,8 +16,10 @@ from accounts.errors import ConcordError, TooMany
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
+from config import moved
 from config.outages import Outage, outage_of
 from config.requests import number_of
+from ingest.errors import Moved
 
 logger = logging.getLogger(__name__)
 PROBES = ("/healthz", "/readyz", "/metrics")
@@ -115,6 +117,8 @@ class ErrorPages:
             return unavailable(request, outage)
         if not isinstance(error, ConcordError):
             return None
+        if isinstance(error, Moved) and (address := moved.address_of(request, error)):
+            return HttpResponse(status=moved.status_of(request), headers={"Location": address})
         context = {
             "status": error.status,
             "title": TITLES.get(error.status, "Not possible"),

@@ -1,6 +1,6 @@
 """From a person and an identifier to a run or an issue, or 404."""
 
-from ingest.errors import Invalid, NotFound
+from ingest.errors import Invalid, Moved, NotFound
 from ingest.identifiers import parse_repository
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer
 
@@ -24,19 +24,26 @@ def get_upload(user: Viewer, upload_id: int) -> Upload:
 
 
 def get_repository(user: Viewer, repository: str) -> Repository:
-    """A repository the user may see; raises NotFound."""
+    """A repository the user may see; raises NotFound, and of that Moved where it has another name now."""
     try:
         host, owner, name = parse_repository(repository)
     except Invalid as error:
         raise NotFound(f"{repository} is no repository.") from error
     found: Repository | None = Repository.objects.visible_to(user).named(host, owner, name).first()
     if found is None:
+        moved = Repository.objects.visible_to(user).renamed_from(host, owner, name).first()
+        if moved is not None:
+            raise _moved(repository, moved)
         raise NotFound(f"{repository} is not stored here, or not open to you.")
     return found
 
 
+def _moved(asked: str, now: Repository) -> Moved:
+    return Moved(f"{asked} has another name now: {now.full_name}.", (now.host, now.owner, now.name))
+
+
 def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Issue:
-    """An issue the user may see, with its repository and current snapshot; raises NotFound.
+    """An issue the user may see, with its repository and current snapshot; raises NotFound and Moved.
 
     With `at` (a SHA-256 or its beginning) it is enough that the user may read that snapshot.
     """
@@ -44,11 +51,16 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
         host, owner, name = parse_repository(repository)
     except Invalid as error:
         raise NotFound(f"{repository} is no repository, so it has no issue here.") from error
-    found = Issue.objects.visible_to(user).identified(host, owner, name, number)
-    issue: Issue | None = found.select_related("repository", "current_snapshot").first()
-    if issue is None and at:
-        found = Issue.objects.read_at(user, at).identified(host, owner, name, number)
-        issue = found.select_related("repository", "current_snapshot").first()
+    readable = [Issue.objects.visible_to(user), *([Issue.objects.read_at(user, at)] if at else [])]
+    issue: Issue | None = None
+    for issues in readable:
+        found = issues.identified(host, owner, name, number).select_related("repository", "current_snapshot")
+        issue = issue or found.first()
+    if issue is None:
+        renamed = Repository.objects.renamed_from(host, owner, name)
+        for issues in readable:
+            if moved := issues.filter(repository__in=renamed, number=number).select_related("repository").first():
+                raise _moved(repository, moved.repository)
     if issue is None or issue.current_snapshot is None:
         raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
     return issue

@@ -10,7 +10,7 @@ from ingest.errors import FetchFailed, RowError
 from ingest.models import Delivery, FetchRun, Issue, Refusal, Repository
 from ingest.records import IssueRecord
 from ingest.runs import progress, refuse, store_records
-from ingest.upsert import known_records
+from ingest.upsert import known_records, rename
 from ingest.webhooks import (
     IssueGone,
     IssueNews,
@@ -85,9 +85,9 @@ def _rename(run: FetchRun, repository: Repository, now: tuple[str, str, str]) ->
         try:
             with transaction.atomic():
                 Repository.objects.filter(pk=repository.pk).update(owner=owner, name=name)
+                rename(repository, (repository.host, owner, name))
         except IntegrityError:  # the name was taken just now
             return
-    repository.owner, repository.name = owner, name
 
 
 def _tell(run: FetchRun, news: IssueNews) -> None:

@@ -9,6 +9,7 @@ __all__ = [
     "FetchMustWait",
     "Forbidden",
     "Invalid",
+    "Moved",
     "NotFound",
     "RowError",
     "TooLarge",
@@ -21,6 +22,14 @@ class TooLarge(Invalid):
     """An upload above the limit."""
 
     code = "too_large"
+
+
+class Moved(NotFound):
+    """A repository that has another name now: `name` is its host, owner and name; its addresses lead there."""
+
+    def __init__(self, message: str, name: tuple[str, str, str]) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class Unsigned(ConcordError):

@@ -9,14 +9,14 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left, Lower
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.time_limits import Turn
-from ingest.identifiers import Identified
+from ingest.identifiers import Identified, full_name
 
 Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
@@ -57,6 +57,12 @@ class RepositoryQuerySet(models.QuerySet["Repository"]):
 
     def named(self, host: str, owner: str, name: str) -> "RepositoryQuerySet":
         return self.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
+
+    def renamed_from(self, host: str, owner: str, name: str) -> "RepositoryQuerySet":
+        """The one that had this name before, unless another one has it now."""
+        former = FormerName.objects.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
+        has_it_now = Repository.objects.named(host, owner, name)
+        return self.filter(~Exists(has_it_now), pk__in=former.values("repository"))
 
 
 class Repository(models.Model):
@@ -106,6 +112,25 @@ class Repository(models.Model):
     def full_name(self) -> str:
         """`owner/name`, or `host/owner/name` when it is not on github.com."""
         return f"{self.owner}/{self.name}" if self.host == GITHUB_HOST else f"{self.host}/{self.owner}/{self.name}"
+
+
+class FormerName(models.Model):
+    """A name that a repository had at GitHub before: its addresses lead to the present one."""
+
+    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="former_names")
+    host = models.CharField(max_length=255)
+    owner = models.CharField(max_length=100)
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                Lower("host"), Lower("owner"), Lower("name"), name="a_former_name_leads_to_one_repository"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return full_name(self.host, self.owner, self.name)
 
 
 def _readable_ids(user: User) -> models.QuerySet[Any, Any]:
@@ -167,7 +192,9 @@ class FetchRun(models.Model):
     n_unchanged = models.PositiveIntegerField(default=0)
     n_refused = models.PositiveIntegerField(default=0)
     n_pull_requests = models.PositiveIntegerField(default=0, help_text="Listed among issues, but not issues.")
-    n_comments = models.PositiveIntegerField(default=0, help_text="Comments read.")
+    n_comments = models.PositiveIntegerField(
+        default=0, help_text="Comments of the issues that were stored or found unchanged."
+    )
     n_closing_changes = models.PositiveIntegerField(default=0, help_text="Closing changes read.")
     n_requests = models.PositiveIntegerField(default=0, help_text="Requests spent at GitHub.")
     n_unchanged_answers = models.PositiveIntegerField(

@@ -47,8 +47,8 @@ def issues(
 ) -> QuerySet[Issue]:
     """Issues the user may see, for lists (without bodies), newest arrival first; raises Invalid for a bad repository.
 
-    `search` is words as in a search engine ("quoted phrases", -without, or), or a number. One query when read, and one
-    or two at once for a repository.
+    A name that the repository had before finds it, too. `search` is words as in a search engine ("quoted phrases",
+    -without, or), or a number. One query when read, and one or two at once for a repository.
     Issues that wait to be indexed are not among what words find; `n_unsearchable` says how many.
     """
     found = Issue.objects.visible_to(user).filter(current_snapshot__isnull=False).with_titles()
@@ -57,6 +57,7 @@ def issues(
         host, owner, name = parse_repository(repository)
         # The key and not a subquery: the planner then knows how many issues the repository has.
         named = list(Repository.objects.named(host, owner, name).values_list("pk", flat=True))
+        named = named or list(Repository.objects.renamed_from(host, owner, name).values_list("pk", flat=True))
         found = found.filter(repository__in=named)
     if state not in {"", "all", "open", "closed"}:
         raise Invalid("There is no such state.", fields={"state": ["Choose open, closed or all."]})

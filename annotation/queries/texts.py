@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from annotation.models import Item, Study
-from ingest.identifiers import full_name
 from ingest.models import ClosingChange, Repository, SnapshotComment
 
 CHUNK_ITEMS = 200
@@ -85,11 +84,12 @@ def _row(
     issue, snapshot = item.issue, item.snapshot
     if issue is None or snapshot is None:
         return IssueRow(item.identifier, screening=item.screening, screening_reason=item.screening_reason)
-    repository = names[issue.repository_id]
+    # Under the name of the item in all other files, whatever the repository is called at GitHub by now.
+    home = item.identifier.rpartition("#")[0] or names[issue.repository_id].full_name
     merged = [change for change in changes if change.merged_at]
     return IssueRow(
         item=item.identifier,
-        repository=full_name(repository.host, repository.owner, repository.name),
+        repository=home,
         number=issue.number,
         title=snapshot.title,
         body=snapshot.body,

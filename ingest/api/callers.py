@@ -1,11 +1,13 @@
-"""Who calls, and who may fetch."""
+"""Who calls, who may fetch, and the answer under a name that a repository had before."""
 
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 
 from accounts.api import scope
 from accounts.models import User
 
 MayFetch = scope(write="manage")
+MOVED = OpenApiResponse(description="The repository has another name now: `Location` is the present address.")
 
 
 def caller(request: Request) -> User:

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from ingest import queries
 from ingest.access import get_issue, get_snapshot
-from ingest.api.callers import MayFetch, caller
+from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.models import ClosingChange, Issue
 
 ASKED = ("repository", "state", "label", "search", "changes", "presence")
@@ -109,7 +109,7 @@ class OneIssue(APIView):
 
     permission_classes = (MayFetch,)
 
-    @extend_schema(operation_id="issue", responses=IssueAnswer)
+    @extend_schema(operation_id="issue", responses={200: IssueAnswer, 301: MOVED})
     def get(self, request: Request, owner: str, name: str, number: int, host: str = "") -> Response:
         user = caller(request)
         found = get_issue(user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)
@@ -121,7 +121,7 @@ class OneSnapshot(APIView):
 
     permission_classes = (MayFetch,)
 
-    @extend_schema(operation_id="snapshot", responses=IssueAnswer)
+    @extend_schema(operation_id="snapshot", responses={200: IssueAnswer, 301: MOVED})
     def get(self, request: Request, owner: str, name: str, number: int, sha256: str, host: str = "") -> Response:
         user = caller(request)
         found = get_issue(user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number)

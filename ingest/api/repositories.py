@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from ingest import queries
 from ingest.access import get_repository
 from ingest.actions.visibility import change_visibility
-from ingest.api.callers import MayFetch, caller
+from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.models import Repository
 
 
@@ -53,7 +53,7 @@ class OneRepository(APIView):
 
     permission_classes = (MayFetch,)
 
-    @extend_schema(operation_id="repository", responses=RepositoryAnswer)
+    @extend_schema(operation_id="repository", responses={200: RepositoryAnswer, 301: MOVED})
     def get(self, request: Request, owner: str, name: str, host: str = "") -> Response:
         found = get_repository(caller(request), f"{host}/{owner}/{name}" if host else f"{owner}/{name}")
         return Response(queries.repository_as_document(found))
@@ -63,6 +63,7 @@ class OneRepository(APIView):
         request=VisibilityRequest,
         responses={
             200: RepositoryAnswer,
+            307: MOVED,
             409: OpenApiResponse(description="It was fetched from GitHub, or other people contributed to it."),
         },
     )

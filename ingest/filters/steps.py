@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from ingest.identifiers import full_name
-from ingest.models import ClosingChange, Issue, SearchEntry, Unsearchable, searched_text
+from ingest.models import ClosingChange, Issue, Repository, SearchEntry, Unsearchable, searched_text
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ def _repository(named: tuple[tuple[str, str, str], ...]) -> Step:
     chosen = Q(pk__in=[])
     for host, owner, name in named:
         chosen |= Q(repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name)
+        chosen |= Q(repository__in=Repository.objects.renamed_from(host, owner, name))
     return Step("repository: " + ", ".join(full_name(*each) for each in named), chosen)
 
 

@@ -18,7 +18,7 @@ from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
 from ingest.runs import progress
-from ingest.upsert import known_records, repository_named
+from ingest.upsert import keep_former_name, known_records, rename, repository_named
 
 BUSY_SECONDS = 30
 UNREADABLE = frozenset({403, 404, 410, 451})
@@ -272,8 +272,9 @@ def _repository(
             "GitHub, so this fetch would show them to everyone. Their uploader can open them on the repository's page "
             "first. Nothing was fetched."
         )
-    repository.host, repository.owner, repository.name = now
-    repository.private, repository.github_id = private, github_id
     with transaction.atomic():
+        rename(repository, now)
+        keep_former_name(repository, asked)
+        repository.private, repository.github_id = private, github_id
         repository.save(update_fields=["host", "owner", "name", "private", "github_id"])
     return repository

@@ -3,6 +3,6 @@
 from ingest.upsert.batches import Stored, store
 from ingest.upsert.copying import copy
 from ingest.upsert.known import known_records
-from ingest.upsert.repositories import repository_named
+from ingest.upsert.repositories import keep_former_name, rename, repository_named
 
-__all__ = ["Stored", "copy", "known_records", "repository_named", "store"]
+__all__ = ["Stored", "copy", "keep_former_name", "known_records", "rename", "repository_named", "store"]

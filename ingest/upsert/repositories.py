@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from django.db.models import Q
 
 from ingest.identifiers import full_name
-from ingest.models import FetchRun, Repository
+from ingest.models import FetchRun, FormerName, Repository
 from ingest.records import IssueRecord
 
 Key = tuple[str, str, str]
@@ -26,6 +26,24 @@ def repository_named(run: FetchRun, key: Key, *, private: bool) -> Repository:
         [Repository(host=host, owner=owner, name=name, private=private, added_by=run.created_by)], ignore_conflicts=True
     )
     return Repository.objects.named(host, owner, name).get()
+
+
+def rename(repository: Repository, now: Key) -> None:
+    """Gives a repository its present name, which the caller saves in the same transaction, and keeps the former one."""
+    before = (repository.host, repository.owner, repository.name)
+    repository.host, repository.owner, repository.name = now
+    keep_former_name(repository, before)
+
+
+def keep_former_name(repository: Repository, former: Key) -> None:
+    """Lets a name lead to the repository that has another one now; whose former name it was, it is no longer."""
+    host, owner, name = former
+    present = (repository.host, repository.owner, repository.name)
+    if tuple(part.lower() for part in former) != tuple(part.lower() for part in present):
+        FormerName.objects.filter(host__iexact=host, owner__iexact=owner, name__iexact=name).delete()
+        FormerName.objects.bulk_create(
+            [FormerName(repository=repository, host=host, owner=owner, name=name)], ignore_conflicts=True
+        )
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:
@@ -106,8 +124,21 @@ def _faults_of_privacy(run: FetchRun, ids: Iterable[int]) -> dict[int, str]:
 
 
 def _find(keys: Iterable[Key]) -> dict[Key, Repository]:
+    """The repositories that have these names, or had them before; one query, two where one has none of them now."""
+    wanted = {(host.lower(), owner.lower(), name.lower()) for host, owner, name in keys}
+    found = {_key(row): row for row in Repository.objects.filter(_named(wanted))}
+    if missing := wanted - found.keys():
+        former = FormerName.objects.filter(_named(missing)).select_related("repository")
+        found |= {_key(row): row.repository for row in former}
+    return found
+
+
+def _named(keys: Iterable[Key]) -> Q:
     condition = Q(pk__in=[])
     for host, owner, name in keys:
         condition |= Q(host__iexact=host, owner__iexact=owner, name__iexact=name)
-    rows = Repository.objects.filter(condition)
-    return {(row.host.lower(), row.owner.lower(), row.name.lower()): row for row in rows}
+    return condition
+
+
+def _key(row: Repository | FormerName) -> Key:
+    return row.host.lower(), row.owner.lower(), row.name.lower()

@@ -135,3 +135,13 @@ def test_people_in_memos_do_not_leave_by_name():
     client.force_login(make.user("olga"))
     body = b"".join(client.get("/studies/study/exports/ratings.csv").streaming_content)  # type: ignore[attr-defined]
     assert b"alice" not in body and b"as @person-" in body
+
+
+def test_a_repository_that_was_renamed_has_one_name_in_a_file(study, world, fetch):
+    world.named("o/r").rename("lab/renamed")
+    assert fetch().state == "done"
+    world.named("lab/renamed").issue("A later one")
+    fetch("lab/renamed")
+    items_for(make.owner_seat(study), Issue.objects.select_related("repository"))
+    rows = [row for row in sent() if row["title"]]
+    assert [(row["item"], row["repository"]) for row in rows] == [("o/r#1", "o/r"), ("lab/renamed#2", "lab/renamed")]

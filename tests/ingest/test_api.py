@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.actions import make_token
 from accounts.models import User
 from ingest import sync
-from ingest.models import ClosingChange, FetchRun, Issue
+from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -270,3 +270,44 @@ def test_the_description_gives_every_operation_a_name_of_its_own():
     ]
     assert len(names) == len(set(names))
     assert not [name for name in names if name[-2:-1] == "_" and name[-1].isdigit()]
+
+
+def test_a_renamed_repository_answers_under_its_old_name_with_its_new_address(world, fetch, ann, bob):
+    home = world.repository("old/name")
+    home.issue("It hangs")
+    fetch("old/name")
+    home.rename("new/name")
+    fetch("old/name")
+    sha256 = Issue.objects.get().current_snapshot.sha256
+    for path in ("repositories/{}/", "issues/{}/1/", f"issues/{{}}/1/snapshots/{sha256[:12]}/"):
+        answer = ann.get(f"/{path.format('OLD/name')}")
+        assert (answer.status_code, answer["Location"]) == (301, f"{V1}/{path.format('new/name')}")
+        assert answer.json()["code"] == "moved"
+        assert ann.get(f"/{path.format('new/name')}").status_code == 200
+    assert ann.get("/issues/old/name/2/").status_code == 404
+    assert [each["item"] for each in ann.get("/issues/?repository=old/name").json()["results"]] == ["new/name#1"]
+    sync.work(
+        ann.upload(b'{"number": 7, "title": "Of a file", "repository": "old/name"}', private="false").json()["id"]
+    )
+    assert ann.get("/issues/new/name/7/").json()["title"] == "Of a file"
+    patched = Client().patch(f"{V1}/repositories/old/name/", {"private": True}, "application/json", headers=ann.headers)
+    assert (patched.status_code, patched["Location"]) == (307, f"{V1}/repositories/new/name/")
+    page = Client()
+    page.force_login(ann.user)
+    for path in ("repositories/{}/", "issues/{}/1/"):
+        answer = page.get(f"/{path.format('old/name')}?after=50")
+        assert (answer.status_code, answer["Location"]) == (301, f"/{path.format('new/name')}?after=50")
+    Repository.objects.update(private=True)  # who may not see it does not learn its name
+    assert bob.get("/repositories/old/name/").status_code == bob.get("/issues/old/name/1/").status_code == 404
+
+
+def test_a_new_repository_under_a_name_that_another_one_had_is_found_by_it(world, fetch, ann):
+    home = world.repository("o/r")
+    home.issue("The first one")
+    fetch("o/r")
+    home.rename("o/moved")
+    fetch("o/r")
+    world.repository("o/r").issue("The second one")
+    assert fetch("o/r").state == "done"
+    titles = [ann.get(f"/issues/o/{name}/1/").json()["title"] for name in ("r", "moved")]
+    assert titles == ["The second one", "The first one"]
