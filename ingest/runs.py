@@ -138,6 +138,11 @@ def pick_up() -> list[int]:
     return [run.pk for run in runs if run.state == FetchRun.State.QUEUED]
 
 
+def has_worker(run: FetchRun) -> bool:
+    """Whether a process works on a run whose row the caller has locked: then it can't end meanwhile."""
+    return run.state == FetchRun.State.RUNNING and place(run.pk) in are_held(Kind.FETCH)
+
+
 def next_in_line(run_id: int) -> int | None:
     """The oldest run that could not begin because this one was at its repository; None while this one still is."""
     over = FetchRun.objects.exclude(state__in=[FetchRun.State.QUEUED, FetchRun.State.RUNNING])

@@ -85,10 +85,14 @@ def start_asked(
 
 
 def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True) -> FetchRun:
-    """Queues a failed, cancelled or waiting run again: it goes on from its cursor. Raises Conflict for others."""
+    """Queues a run again that failed, was cancelled, waits, or lost its worker: it goes on from its cursor.
+
+    Raises Conflict for one that is done or that a worker has, and where the file is gone.
+    """
     with transaction.atomic():
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
-        if run.state not in {FetchRun.State.FAILED, FetchRun.State.CANCELLED, FetchRun.State.WAITING}:
+        has_begun = run.state != FetchRun.State.QUEUED or run.n_claims
+        if run.state == FetchRun.State.DONE or runs.has_worker(run) or not has_begun:
             raise Conflict(f"This fetch is {run.state}; only one that failed, waits or was cancelled can be continued.")
         if run.kind == FetchRun.Kind.FILE and not run.upload:
             raise Conflict("The file of this fetch was removed meanwhile; upload it again: nothing is stored twice.")

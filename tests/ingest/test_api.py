@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from accounts.actions import make_token
+from accounts.holds import Kind, held
 from accounts.models import User
-from ingest import sync
+from ingest import runs, sync
 from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from tests.asserts import assert_queries
 
@@ -270,6 +273,26 @@ def test_the_description_gives_every_operation_a_name_of_its_own():
     ]
     assert len(names) == len(set(names))
     assert not [name for name in names if name[-2:-1] == "_" and name[-1].isdigit()]
+
+
+def test_a_run_whose_worker_is_dead_is_continued_and_one_at_work_is_not(ann):
+    run_id = ann.upload(lines(1)).json()["id"]
+    FetchRun.objects.filter(pk=run_id).update(state="running", n_claims=1, heartbeat_at=timezone.now())
+    with held(Kind.FETCH, run_id):
+        assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
+    for _ in range(2):  # once more while it is queued again
+        answer = ann.post(f"/fetches/{run_id}/continue/")
+        assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+    sync.work(run_id)
+    assert ann.get(f"/fetches/{run_id}/").json()["state"] == "done"
+    assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
+
+
+def test_a_run_whose_worker_was_just_killed_is_sent_again_at_the_next_look(ann):
+    run_id = ann.upload(lines(1)).json()["id"]
+    FetchRun.objects.filter(pk=run_id).update(state="running", n_claims=1, heartbeat_at=timezone.now())
+    assert runs.pick_up() == [run_id]
+    assert settings.PICK_UP_SECONDS <= 15
 
 
 def test_a_renamed_repository_answers_under_its_old_name_with_its_new_address(world, fetch, ann, bob):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from config.env import People
-from ingest import sync
+from ingest import runs, sync
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.errors import FetchMustWait
 from ingest.github.client import Client
