@@ -31,7 +31,7 @@ REFUSALS_AT_ONCE = 500
 COUNTED_MOST = 1_000
 ROW_SHOWN = 4_000
 SNAPSHOTS_LISTED = 1_000
-ASKED = ("state", "labels", "since", "numbers", "columns", "sheet")
+ASKED = ("state", "labels", "since", "numbers", "columns", "sheet", "number_rows")
 UNSEARCHABLE_COUNTED = 10_000
 
 

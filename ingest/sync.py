@@ -134,7 +134,8 @@ def _batches(run: FetchRun, file: BinaryIO) -> Iterator[Batch]:
         yield from RowReader(file, name, place).batches()
     elif "offset" not in (place or {}):
         try:
-            yield from TableReader(file, columns, name, place, run.requested.get("sheet") or "").batches()
+            sheet, number_rows = run.requested.get("sheet") or "", run.requested.get("number_rows") is True
+            yield from TableReader(file, columns, name, place, sheet, number_rows=number_rows).batches()
         except (Unreadable, Invalid) as error:
             raise FetchFailed(error.message) from error
 

@@ -31,27 +31,33 @@ def take_file(
     private: bool = True,
     columns: Mapping[str, str] | None = None,
     sheet: str = "",
+    number_rows: bool = False,
     bytes_max: int | None = None,
     send: bool = True,
 ) -> FetchRun:
     """Queues the import of a file, JSON or a table, as `start_file_fetch` does.
 
-    `columns` names the column that holds each field; without it a table's are guessed, if that is beyond doubt. Raises
-    Invalid with `columns`, and Unreadable for a table that can't be opened.
+    `columns` names the column that holds each field; without it a table's are guessed, if that is beyond doubt. With
+    `number_rows` an issue has the number of its row, for a table that has no numbers. Raises Invalid with `columns`,
+    and Unreadable for a table that can't be opened.
     """
     asked = {"user": user, "file": file, "repository": repository, "private": private, "bytes_max": bytes_max}
     if not _is_table(file):
         if columns or sheet:
             sentence = "Columns and sheets are named for CSV and XLSX; this file is neither."
             raise Invalid(sentence, fields={"columns": [sentence]})
+        if number_rows:
+            sentence = "Only the rows of CSV and XLSX can be numbered; this file is neither."
+            raise Invalid(sentence, fields={"number_rows": [sentence]})
         return start_file_fetch(**asked, send=send)  # type: ignore[arg-type]
     asked_of_file(file, repository, private, bytes_max)
     found = sample(file.file, sheet, count_up_to=1_000)  # type: ignore[arg-type]
     file.seek(0)
     if columns:
-        lay_out(found.columns, columns)
-    mapping = columns or _guessed(found)
-    return start_file_fetch(**asked, table={"columns": dict(mapping), "sheet": found.sheet}, send=send)  # type: ignore[arg-type]
+        lay_out(found.columns, columns, number_rows=number_rows)
+    mapping = columns or _guessed(found, number_rows)
+    table = {"columns": dict(mapping), "sheet": found.sheet} | ({"number_rows": True} if number_rows else {})
+    return start_file_fetch(**asked, table=table, send=send)  # type: ignore[arg-type]
 
 
 def take_upload(
@@ -126,15 +132,21 @@ def choose_sheet(*, upload: Upload, sheet: str) -> Upload:
 
 
 def confirm_upload(
-    *, upload: Upload, columns: Mapping[str, str], repository: str | None = None, send: bool = True
+    *,
+    upload: Upload,
+    columns: Mapping[str, str],
+    repository: str | None = None,
+    number_rows: bool = False,
+    send: bool = True,
 ) -> FetchRun:
     """Queues the import of an upload whose columns are said now; the upload is gone then, and its file the run's.
 
-    Raises Invalid with `columns` or `repository`, NotFound where it was confirmed or thrown away meanwhile.
+    With `number_rows` an issue has the number of its row. Raises Invalid with `columns` or `repository`, NotFound where
+    it was confirmed or thrown away meanwhile.
     """
     requested: dict[str, Any] = dict(upload.requested)
     found = requested.pop("sample")
-    lay_out(found["columns"], columns)
+    lay_out(found["columns"], columns, number_rows=number_rows)
     name = list(parse_repository(repository)) if repository and repository.strip() else None
     requested |= {
         "repository": full_name(*name) if name else None,
@@ -142,6 +154,8 @@ def confirm_upload(
         "columns": dict(columns),
         "sheet": found["sheet"],
     }
+    if number_rows:
+        requested["number_rows"] = True
     with transaction.atomic():
         _take(upload)
         run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested)
@@ -162,13 +176,13 @@ def _take(upload: Upload) -> None:
         raise NotFound("This upload was imported or thrown away meanwhile.")
 
 
-def _guessed(found: Sample) -> Mapping[str, str]:
+def _guessed(found: Sample, number_rows: bool) -> Mapping[str, str]:
     """The columns by their names and values; raises Invalid, where no row has any for what is the matter with them."""
     if not found.cells():
         line, _, fault, _ = found.rows[0] if found.rows else (0, (), "", False)
         sentence = f"No row of the table can be read. Line {line}: {fault}" if fault else "The table has no rows."
         raise Invalid(sentence, fields={"file": [sentence]})
-    return checked_guess(found.columns, found.cells())
+    return checked_guess(found.columns, found.cells(), number_rows=number_rows)
 
 
 def _is_table(file: File) -> bool:

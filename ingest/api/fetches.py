@@ -89,6 +89,10 @@ class FileRequest(serializers.Serializer[Any]):
         "guessed, if that is beyond doubt.",
     )
     sheet = serializers.CharField(required=False, help_text="Of a workbook; otherwise the first one.")
+    number_rows = serializers.BooleanField(
+        default=False,
+        help_text="Of CSV and XLSX without numbers: row 1 becomes issue 1. Use a repository name of your own.",
+    )
 
 
 class Fetches(ListAPIView[FetchRun]):
@@ -132,21 +136,32 @@ class Fetches(ListAPIView[FetchRun]):
             user=caller(request),
             file=file,
             repository=given.get("repository"),
-            private=_private(given.get("private")),
+            private=_yes_or_no(given, "private", default=True),
             columns=_columns(given.get("columns")),
             sheet=given.get("sheet") or "",
+            number_rows=_yes_or_no(given, "number_rows", default=False),
         )
 
 
-def _private(given: Any) -> bool:
-    """Whether the issues are private, as they are where nothing is said; raises Invalid."""
-    if given is None:
-        return True
+def _asked(request: Request) -> dict[str, Any]:
+    """What is asked of GitHub; raises Invalid."""
+    sent = FetchRequest(data=request.data)
+    sent.is_valid(raise_exception=True)
+    if not sent.validated_data.get("repository"):
+        raise Invalid("Name a repository.", fields={"repository": ["Write it as owner/name."]})
+    asked: dict[str, Any] = sent.validated_data
+    return asked
+
+
+def _yes_or_no(given: Any, name: str, *, default: bool) -> bool:
+    """A field of a form that is true or false; raises Invalid."""
+    if given.get(name) is None:
+        return default
     try:
-        return bool(serializers.BooleanField().run_validation(given))
+        return bool(serializers.BooleanField().run_validation(given.get(name)))
     except serializers.ValidationError:
         sentence = "Write true or false."
-        raise Invalid("The visibility can't be read.", fields={"private": [sentence]}) from None
+        raise Invalid(f"The field {name} can't be read.", fields={name: [sentence]}) from None
 
 
 def _columns(given: str | None) -> dict[str, str]:

@@ -1,6 +1,16 @@
 """Tables (CSV, XLSX): a head line and rows of text, and what a row says of an issue. Pure."""
 
-from ingest.tables.columns import FIELDS, Guess, Layout, checked_guess, column_names, guess, lay_out, missing
+from ingest.tables.columns import (
+    FIELDS,
+    Guess,
+    Layout,
+    checked_guess,
+    column_names,
+    guess,
+    lay_out,
+    missing,
+    without_identifying,
+)
 from ingest.tables.issues import TableReader, issue_of, read_rows
 from ingest.tables.opening import Table, TableRow, is_table, open_table
 from ingest.tables.sampling import Sample, sample
@@ -23,4 +33,5 @@ __all__ = [
     "open_table",
     "read_rows",
     "sample",
+    "without_identifying",
 ]

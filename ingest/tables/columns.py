@@ -85,10 +85,14 @@ class Guess:
 
 @dataclass(frozen=True)
 class Layout:
-    """The names of the columns, and the place of the one that holds each field."""
+    """The names of the columns, and the place of the one that holds each field.
+
+    With `number_rows` an issue has the number of its row, 1 for the first one below the head line.
+    """
 
     columns: Sequence[str]
     places: Mapping[str, int]
+    number_rows: bool = False
 
 
 def column_names(head: Sequence[str]) -> list[str]:
@@ -105,7 +109,7 @@ def column_names(head: Sequence[str]) -> list[str]:
     return names
 
 
-def lay_out(columns: Sequence[str], mapping: Mapping[str, str]) -> Layout:
+def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: bool = False) -> Layout:
     """Where the columns of a mapping stand; raises Invalid (`columns`), naming the columns that there are.
 
     A column is found by its exact name, else whatever its case.
@@ -121,20 +125,25 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str]) -> Layout:
             faults.append(f"There is no column “{values.shown(str(name))}”.")
         else:
             places[key] = place
-    faults += missing(mapping)
+    faults += missing(mapping, number_rows=number_rows)
+    if number_rows and (identifying := [key for key in IDENTIFYING if key in mapping]):
+        faults.append(f"Either number the rows or name a column for {' and '.join(identifying)}, not both.")
     if faults:
         raise Invalid(
             f"{' '.join(faults)} The columns are: {', '.join(columns)}.", code="columns", fields={"columns": faults}
         )
-    return Layout(columns, places)
+    return Layout(columns, places, number_rows)
 
 
-def missing(mapping: Iterable[str]) -> list[str]:
+def missing(mapping: Iterable[str], *, number_rows: bool = False) -> list[str]:
     """What a mapping has to say still, in sentences."""
     mapping = set(mapping)
     found = [] if "title" in mapping else ["Say which column holds the title."]
-    if not mapping & set(IDENTIFYING):
-        found.append("Say which column holds the number, or the identifier or address of the issue.")
+    if not number_rows and not mapping & set(IDENTIFYING):
+        found.append(
+            "Say which column holds the number, or the identifier or address of the issue. "
+            "If there is none, number the rows."
+        )
     return found
 
 
@@ -165,14 +174,24 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Guess:
     return Guess({key: found[key] for key in BY_KEY if key in found}, doubts)
 
 
-def checked_guess(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
+def without_identifying(guessed: Guess) -> Guess:
+    """The guess for a table whose rows are numbered."""
+    mapping = {key: name for key, name in guessed.mapping.items() if key not in IDENTIFYING}
+    return Guess(mapping, {key: names for key, names in guessed.doubts.items() if key not in IDENTIFYING})
+
+
+def checked_guess(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, number_rows: bool = False
+) -> Mapping[str, str]:
     """The guess, if it is beyond doubt and complete; else raises Invalid with the columns found and the guess."""
     guessed = guess(columns, rows)
+    if number_rows:
+        guessed = without_identifying(guessed)
     faults = [
         f"{BY_KEY[key].label} can be {' or '.join(f'“{name}”' for name in names)}."
         for key, names in guessed.doubts.items()
     ]
-    faults += missing({*guessed.mapping, *guessed.doubts})
+    faults += missing({*guessed.mapping, *guessed.doubts}, number_rows=number_rows)
     if not faults:
         return guessed.mapping
     told = ", ".join(f"{key}={name}" for key, name in guessed.mapping.items()) or "nothing"

@@ -31,8 +31,11 @@ class TableReader:
         repository: Repository | None = None,
         place: Mapping[str, Any] | None = None,
         sheet: str = "",
+        *,
+        number_rows: bool = False,
     ) -> None:
         self._file = file
+        self._number_rows = number_rows
         self._mapping = mapping
         self._repository = repository
         self._n_read: int = (place or {}).get("rows", 0)
@@ -42,7 +45,7 @@ class TableReader:
         """Batches of BATCH_ROWS, fewer where rows are long."""
         rows: list[Row] = []
         n_characters = 0
-        found = _rows(self._file, self._mapping, self._repository, self._sheet)
+        found = _rows(self._file, self._mapping, self._repository, self._sheet, self._number_rows)
         for number, (row, length) in enumerate(found):
             if number < self._n_read:
                 continue
@@ -60,18 +63,28 @@ class TableReader:
 
 
 def read_rows(
-    file: BinaryIO, mapping: Mapping[str, str], repository: Repository | None = None, sheet: str = ""
+    file: BinaryIO,
+    mapping: Mapping[str, str],
+    repository: Repository | None = None,
+    sheet: str = "",
+    *,
+    number_rows: bool = False,
 ) -> Iterator[Row]:
     """The rows of a table in order, each issue once; memory does not grow with the file.
 
     `mapping` names the column that holds each field, `repository` (host, owner, name) is for rows that don't say where
-    they are from. Raises Unreadable and Invalid.
+    they are from. With `number_rows` an issue has the number of its row. Raises Unreadable and Invalid.
     """
-    return (row for row, _ in _rows(file, mapping, repository, sheet))
+    return (row for row, _ in _rows(file, mapping, repository, sheet, number_rows))
 
 
-def issue_of(cells: Sequence[str], layout: Layout, repository: Repository | None = None) -> IssueRecord:
-    """What a row says of an issue; raises RowError with the column and the reason, NotAnIssue for a pull request."""
+def issue_of(
+    cells: Sequence[str], layout: Layout, repository: Repository | None = None, *, position: int = 0
+) -> IssueRecord:
+    """What a row says of an issue; raises RowError with the column and the reason, NotAnIssue for a pull request.
+
+    `position` is that of the row, from 1, for a table whose rows are numbered.
+    """
     told: dict[str, str] = {key: cells[place].strip() for key, place in layout.places.items()}
     given: dict[str, Any] = {}
     for key, text in told.items():
@@ -80,6 +93,8 @@ def issue_of(cells: Sequence[str], layout: Layout, repository: Repository | None
                 given[key] = read(text)
             except RowError as error:
                 raise RowError(f"{layout.columns[layout.places[key]]}: {error}") from None
+    if layout.number_rows:
+        given["number"] = position
     document: dict[str, Any] = {"title": told.get("title")}
     _identify(document, told, given)
     if "body" in told:
@@ -121,24 +136,24 @@ def _identify(document: dict[str, Any], told: Mapping[str, str], given: Mapping[
 
 
 def _rows(
-    file: BinaryIO, mapping: Mapping[str, str], repository: Repository | None, sheet: str
+    file: BinaryIO, mapping: Mapping[str, str], repository: Repository | None, sheet: str, number_rows: bool
 ) -> Iterator[tuple[Row, int]]:
     """Every row, and how long it is."""
     table = open_table(file, sheet)
-    layout = lay_out(column_names(table.columns), mapping)
+    layout = lay_out(column_names(table.columns), mapping, number_rows=number_rows)
     seen = Seen()
-    for row in table.rows:
-        yield row_of(row, layout, repository, seen), sum(map(len, row.cells))
+    for position, row in enumerate(table.rows, start=1):
+        yield row_of(row, layout, repository, seen, position), sum(map(len, row.cells))
 
 
-def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: Seen) -> Row:
-    """An issue, or why the row is none."""
+def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: Seen, position: int) -> Row:
+    """An issue, or why the row is none; `position` counts the rows of the table from 1."""
     fault = row.fault
     if not fault and row.is_short:
         fault = "The row has fewer cells than the table has columns; its values may have shifted."
     if not fault:
         try:
-            record = issue_of(row.cells, layout, repository)
+            record = issue_of(row.cells, layout, repository, position=position)
         except NotAnIssue:
             return Row(row.line, is_pull_request=True)
         except RowError as error:

@@ -60,13 +60,15 @@ class Sample:
             found[name] = list(islice(dict.fromkeys(text for text in filled if text), VALUES_SHOWN))
         return found
 
-    def preview(self, mapping: Mapping[str, str], repository: Repository | None) -> list[Row]:
+    def preview(
+        self, mapping: Mapping[str, str], repository: Repository | None, *, number_rows: bool = False
+    ) -> list[Row]:
         """The first ten rows as they would come in, refusals in place; columns that are not there don't count."""
         places = {key: self.columns.index(name) for key, name in mapping.items() if name in self.columns}
-        layout = Layout(self.columns, {key: place for key, place in places.items() if key in BY_KEY})
+        layout = Layout(self.columns, {key: place for key, place in places.items() if key in BY_KEY}, number_rows)
         seen = Seen()
         rows = (TableRow(line, cells, fault, is_short=short) for line, cells, fault, short in self.rows[:ROWS_SHOWN])
-        return [row_of(row, layout, repository, seen) for row in rows]
+        return [row_of(row, layout, repository, seen, position) for position, row in enumerate(rows, start=1)]
 
 
 def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX) -> Sample:

@@ -17,7 +17,7 @@ from ingest.errors import ConcordError, Invalid
 from ingest.identifiers import parse_repository
 from ingest.models import Upload
 from ingest.refusals import CONTENT_TYPES, write_refusals
-from ingest.tables import FIELDS, Sample, missing
+from ingest.tables import FIELDS, Guess, Sample, missing, without_identifying
 from ingest.tables.columns import Field
 
 PREFIX = "column-"
@@ -42,7 +42,10 @@ def upload(request: HttpRequest, upload_id: int) -> HttpResponse:
         return render(request, "ingest/upload.html", _context(found, request.POST))
     try:
         run = uploads.confirm_upload(
-            upload=found, columns=_mapping(request.POST), repository=request.POST.get("repository")
+            upload=found,
+            columns=_mapping(request.POST),
+            repository=request.POST.get("repository"),
+            number_rows=_numbers_rows(request.POST),
         )
     except Invalid as error:
         context = _context(found, request.POST) | {"error": error}
@@ -90,8 +93,14 @@ def refusals(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
     return StreamingHttpResponse(rows, content_type=CONTENT_TYPES["csv"], headers={"Content-Disposition": name})
 
 
+def _numbers_rows(sent: QueryDict) -> bool:
+    return sent.get("number_rows") == "1"
+
+
 def _mapping(sent: QueryDict) -> dict[str, str]:
-    return {field.key: name for field in FIELDS if (name := sent.get(PREFIX + field.key, ""))}
+    """The columns that were chosen; where the rows are numbered, without one for the number."""
+    chosen = {field.key: name for field in FIELDS if (name := sent.get(PREFIX + field.key, ""))}
+    return dict(without_identifying(Guess(chosen, {})).mapping) if _numbers_rows(sent) else chosen
 
 
 def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
@@ -109,8 +118,9 @@ def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
             name = parse_repository(repository)
         except Invalid as error:
             problem = error.message
-    lacking = missing(mapping)
-    rows = [] if lacking else sample.preview(mapping, name)
+    number_rows = _numbers_rows(sent)
+    lacking = missing(mapping, number_rows=number_rows)
+    rows = [] if lacking else sample.preview(mapping, name, number_rows=number_rows)
     taken = set(mapping.values())
     return {
         "upload": found,
@@ -125,6 +135,7 @@ def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
             for field in FIELDS
         ],
         "left_out": [(column, shown) for column, shown in values.items() if column not in taken],
+        "number_rows": number_rows,
         "repository": repository,
         "repository_problem": problem,
         "missing": lacking,

@@ -334,3 +334,16 @@ def test_a_new_repository_under_a_name_that_another_one_had_is_found_by_it(world
     assert fetch("o/r").state == "done"
     titles = [ann.get(f"/issues/o/{name}/1/").json()["title"] for name in ("r", "moved")]
     assert titles == ["The second one", "The first one"]
+
+
+def test_rows_of_a_table_are_numbered_where_the_field_says_so(ann):
+    def sent(**fields: Any) -> Any:
+        file = SimpleUploadedFile("nlbse.csv", b"label,title,body\nbug,It hangs,Two nodes\nquestion,How to,Please\n")
+        asked = {"file": file, "repository": "lab/nlbse"} | fields
+        return Client().post(f"{V1}/fetches/", asked, headers=ann.headers)
+
+    assert (sent().status_code, sent(number_rows="perhaps").status_code) == (422, 422)
+    run = sent(number_rows="true").json()
+    assert run["requested"]["number_rows"] is True
+    sync.work(run["id"])
+    assert {each["item"] for each in ann.get("/issues/").json()["results"]} == {"lab/nlbse#1", "lab/nlbse#2"}

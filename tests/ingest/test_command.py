@@ -99,3 +99,14 @@ def test_a_file_from_which_nothing_came_ends_with_an_error(tmp_path, db):
     with pytest.raises(SystemExit) as ended:
         run("--file", str(path), "--repository", "o/r", "--json")
     assert ended.value.code == 1
+
+
+def test_a_table_without_numbers_is_numbered(tmp_path, db):
+    path = tmp_path / "issues.csv"
+    path.write_text("label,title,body\nbug,It hangs,Two nodes\nquestion,How to,Please\n")
+    with pytest.raises(CommandError, match="If there is none, number the rows"):
+        run("--file", str(path), "--repository", "lab/nlbse")
+    run("--file", str(path), "--repository", "lab/nlbse", "--number-rows")
+    assert [str(issue) for issue in Issue.objects.order_by("number")] == ["lab/nlbse#1", "lab/nlbse#2"]
+    with pytest.raises(CommandError, match="--number-rows can't be used for a repository at GitHub"):
+        run("o/r", "--number-rows")

@@ -26,6 +26,7 @@ from ingest.tables import (
     read_rows,
     sample,
     sampling,
+    without_identifying,
     workbooks,
 )
 from ingest.tables.values import read_labels, read_time
@@ -461,3 +462,18 @@ def test_a_sample_counts_rows_up_to_a_bound(monkeypatch):
     assert (len(found.rows), found.n_rows) == (30, 41)
     assert sampling.Sample.from_json(found.as_json()) == found
     assert [row.record.number for row in found.preview(PLAIN, OURS)] == list(range(1, 11))
+
+
+def test_rows_without_a_number_are_numbered_where_that_is_asked_for():
+    content = io.BytesIO(b"label,title\nbug,It hangs\nbug\nquestion,How to\n")
+    found = list(read_rows(content, {"title": "title", "labels": "label"}, OURS, number_rows=True))
+    assert [row.record and (row.record.number, row.record.title) for row in found] == [
+        (1, "It hangs"),
+        None,  # it is short, and the rows after it keep their numbers
+        (3, "How to"),
+    ]
+    columns, rows = ["id", "title", "Title"], [["7", "It hangs", ""], ["9", "It crashes", ""]]
+    assert "number" not in without_identifying(guess(columns, rows)).mapping
+    assert checked_guess(["id", "title"], [row[:2] for row in rows], number_rows=True) == {"title": "title"}
+    with pytest.raises(Invalid, match="Either number the rows or name a column for number, not both"):
+        lay_out(["id", "title"], {"number": "id", "title": "title"}, number_rows=True)

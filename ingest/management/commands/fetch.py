@@ -21,7 +21,7 @@ from ingest.queries import run_as_document
 REFUSALS_SHOWN = 20
 FILE_BYTES_MAX = 1 << 50
 OF_GITHUB: dict[str, Any] = {"state": "all", "labels": "", "since": "", "what": "issues", "numbers": ""}
-OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "private": False}
+OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "number_rows": False, "private": False}
 
 
 class Command(BaseCommand):
@@ -50,6 +50,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--sheet", default="", metavar="NAME", help="Of a workbook; otherwise the first one.")
         parser.add_argument(
+            "--number-rows",
+            action="store_true",
+            help="Of CSV and XLSX without numbers: row 1 becomes issue 1. Give --repository a name of your own.",
+        )
+        parser.add_argument(
             "--private",
             action="store_true",
             help="Of a file: only --user, staff and the studies that use its issues see them.",
@@ -61,7 +66,7 @@ class Command(BaseCommand):
         if bool(options["repository_name"]) == bool(options["file"]):
             raise CommandError("Give either OWNER/NAME or --file PATH.")
         of_no_use = OF_GITHUB if options["file"] else OF_FILES
-        if idle := [f"--{name}" for name, left_out in of_no_use.items() if options[name] != left_out]:
+        if idle := [f"--{name.replace('_', '-')}" for name, left_out in of_no_use.items() if options[name] != left_out]:
             place = "a file" if options["file"] else "a repository at GitHub"
             raise CommandError(f"{', '.join(idle)} can't be used for {place}.")
         try:
@@ -102,6 +107,7 @@ class Command(BaseCommand):
                     private=options["private"],
                     columns=_columns(options["map"]),
                     sheet=options["sheet"],
+                    number_rows=options["number_rows"],
                     bytes_max=FILE_BYTES_MAX,
                     send=False,
                 )
