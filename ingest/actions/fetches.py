@@ -1,5 +1,6 @@
 """Starts, continues and cancels fetches."""
 
+import csv
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -15,6 +16,9 @@ from accounts.allowances import is_shell_command, may_use_tokens
 from accounts.auditing import record
 from ingest import indexing, runs, sync
 from ingest.errors import Conflict, Invalid
+from ingest.github.client import Client
+from ingest.github.estimates import Estimate, estimate
+from ingest.github.job import Job
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.tasks import fetch_run
@@ -28,6 +32,7 @@ LAST = "last"
 PRESENCE = "presence"
 CLOSING_CHANGES = "closing_changes"
 NUMBERS_MAX = 100_000
+LABEL_CHARACTERS_MAX = 100
 ATTEMPTS_IN_FOREGROUND = 3
 
 
@@ -45,15 +50,12 @@ def start_fetch(
     `since`: only what changed from then on; "last" goes on from the last fetch that was complete, and fetches all
     where there was none. `send=False` leaves the work to `run_now`.
     """
-    name = _name(repository)
-    if state not in STATES:
-        raise Invalid("The state can't be used.", fields={"state": ["Choose open, closed or all."]})
-    names = [label.strip() for label in labels if label.strip()]
-    if faulty := [label for label in names if "," in label or "\x00" in label or len(label) > 100]:
-        sentence = f"“{faulty[0][:100]}” can't be the name of a label."
-        raise Invalid(sentence, fields={"labels": [sentence]})
-    asked = {"state": state, "labels": names, "since": LAST if since == LAST else _since(since)}
-    return _queue_github(user, name, asked, send)
+    return queue_run(_run_of_issues(user, repository, state, labels, since), user=user, send=send)
+
+
+def labels_in(text: str) -> list[str]:
+    """Names of labels in one line of CSV: apart by commas, one that contains a comma in double quotes."""
+    return next(csv.reader([" ".join(text.splitlines())], skipinitialspace=True), [])
 
 
 def start_check(*, user: "User | None", repository: str, numbers: Sequence[int], send: bool = True) -> FetchRun:
@@ -61,27 +63,28 @@ def start_check(*, user: "User | None", repository: str, numbers: Sequence[int],
 
     Each is marked as here, deleted, transferred or converted to a discussion; what changed comes along.
     """
-    return _queue_github(user, _name(repository), {"what": PRESENCE, "numbers": _numbers(numbers)}, send)
+    return queue_run(_run_of_numbers(user, repository, PRESENCE, numbers), user=user, send=send)
 
 
 def start_closing_fetch(*, user: "User | None", repository: str, numbers: Sequence[int], send: bool = True) -> FetchRun:
     """Queues the fetch of the pull requests and commits that closed these stored issues; raises Invalid."""
-    return _queue_github(user, _name(repository), {"what": CLOSING_CHANGES, "numbers": _numbers(numbers)}, send)
+    return queue_run(_run_of_numbers(user, repository, CLOSING_CHANGES, numbers), user=user, send=send)
 
 
-def start_asked(
-    *, user: "User | None", repository: str, what: str = "issues", numbers: Sequence[int] = (), **asked: Any
-) -> FetchRun:
+def start_asked(*, user: "User | None", send: bool = True, **asked: Any) -> FetchRun:
     """Queues what is asked for in a word: issues (as `start_fetch` takes them), presence or closing_changes."""
-    send = asked.get("send", True)
-    if what == PRESENCE:
-        return start_check(user=user, repository=repository, numbers=numbers, send=send)
-    if what == CLOSING_CHANGES:
-        return start_closing_fetch(user=user, repository=repository, numbers=numbers, send=send)
-    if numbers:
-        sentence = f"Say what to ask about these issues: {PRESENCE} or {CLOSING_CHANGES}."
-        raise Invalid("Issues can't be fetched by their numbers.", fields={"what": [sentence]})
-    return start_fetch(user=user, repository=repository, **asked)
+    return queue_run(_asked_run(user, **asked), user=user, send=send)
+
+
+def estimate_asked(*, user: "User | None", **asked: Any) -> Estimate:
+    """What the fetch that `start_asked` would queue takes of GitHub's limit: asks GitHub, and stores nothing.
+
+    Raises Invalid, FetchFailed and FetchMustWait.
+    """
+    run = _asked_run(user, **asked)
+    run.created_by = user
+    tokens = settings.GITHUB_TOKENS
+    return estimate(Job(run, Client(settings.GITHUB_API_URL, tokens)), n_tokens=len(tokens))
 
 
 def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True) -> FetchRun:
@@ -184,15 +187,46 @@ def _numbers(numbers: Sequence[int]) -> list[int]:
     return wanted
 
 
-def _queue_github(user: "User | None", name: tuple[str, str, str], asked: Mapping[str, object], send: bool) -> FetchRun:
-    requested = {"repository": full_name(*name), "name": list(name), **asked}
-    run = FetchRun(
+def _asked_run(
+    user: "User | None", *, repository: str, what: str = "issues", numbers: Sequence[int] = (), **asked: Any
+) -> FetchRun:
+    if what in {PRESENCE, CLOSING_CHANGES}:
+        return _run_of_numbers(user, repository, what, numbers)
+    if numbers:
+        sentence = f"Say what to ask about these issues: {PRESENCE} or {CLOSING_CHANGES}."
+        raise Invalid("Issues can't be fetched by their numbers.", fields={"what": [sentence]})
+    return _run_of_issues(user, repository, **asked)
+
+
+def _run_of_issues(
+    user: "User | None",
+    repository: str,
+    state: str = "all",
+    labels: Sequence[str] = (),
+    since: datetime | date | str | None = None,
+) -> FetchRun:
+    name = _name(repository)
+    if state not in STATES:
+        raise Invalid("The state can't be used.", fields={"state": ["Choose open, closed or all."]})
+    names = [label.strip() for label in labels if label.strip()]
+    if faulty := [label for label in names if "\x00" in label or len(label) > LABEL_CHARACTERS_MAX]:
+        sentence = f"“{faulty[0][:100]}” can't be the name of a label."
+        raise Invalid(sentence, fields={"labels": [sentence]})
+    return _run(user, name, {"state": state, "labels": names, "since": LAST if since == LAST else _since(since)})
+
+
+def _run_of_numbers(user: "User | None", repository: str, what: str, numbers: Sequence[int]) -> FetchRun:
+    return _run(user, _name(repository), {"what": what, "numbers": _numbers(numbers)})
+
+
+def _run(user: "User | None", name: tuple[str, str, str], asked: Mapping[str, object]) -> FetchRun:
+    """A run that is not stored yet."""
+    return FetchRun(
         kind=FetchRun.Kind.GITHUB,
         target="/".join(name).lower(),
-        requested=requested,
+        requested={"repository": full_name(*name), "name": list(name), **asked},
         is_unrestricted=user is None or is_shell_command(),
     )
-    return queue_run(run, user=user, send=send)
 
 
 def _since(value: datetime | date | str | None) -> str | None:

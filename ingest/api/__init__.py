@@ -10,6 +10,7 @@ ISSUE_ELSEWHERE = "issues/<str:host>/<str:owner>/<str:name>/<int:number>/"
 urlpatterns = [
     path("webhooks/github/", webhooks.Messages.as_view()),
     path("fetches/", fetches.Fetches.as_view()),
+    path("fetches/estimate/", fetches.EstimateFetch.as_view()),
     path("fetches/<int:run_id>/", fetches.OneFetch.as_view()),
     path("fetches/<int:run_id>/refusals/", fetches.Refusals.as_view()),
     path("fetches/<int:run_id>/continue/", fetches.ContinueFetch.as_view()),

@@ -18,7 +18,7 @@ from accounts.exchange import StorableJson
 from accounts.storable import check_storable
 from ingest import queries
 from ingest.access import get_run
-from ingest.actions.fetches import NUMBERS_MAX, cancel_run, continue_run, start_asked
+from ingest.actions.fetches import NUMBERS_MAX, cancel_run, continue_run, estimate_asked, start_asked
 from ingest.actions.uploads import take_file
 from ingest.api.callers import MayFetch, caller
 from ingest.errors import Invalid, NotFound
@@ -95,6 +95,37 @@ class FileRequest(serializers.Serializer[Any]):
     )
 
 
+class EstimateAnswer(serializers.Serializer[Any]):
+    """About what a fetch takes of GitHub's limit, and what a token would change."""
+
+    n_requests = serializers.IntegerField()
+    n_requests_per_hour = serializers.IntegerField(help_text="What GitHub allows, with this server's tokens.")
+    n_requests_left = serializers.IntegerField(allow_null=True, help_text="Of this hour; null: GitHub did not say.")
+    seconds_waiting = serializers.IntegerField(help_text="At least so long the fetch waits for the limit.")
+    has_token = serializers.BooleanField(help_text="Whether this server has a token.")
+    n_requests_with_token = serializers.IntegerField()
+    seconds_waiting_with_token = serializers.IntegerField()
+    message = serializers.CharField(help_text="The same in words.")
+
+
+class EstimateFetch(APIView):
+    """How many requests a fetch would take, and how long; it asks GitHub two or three requests and stores nothing."""
+
+    permission_classes = (MayFetch,)
+    parser_classes = (StorableJson,)
+
+    @extend_schema(
+        request=FetchRequest,
+        responses={
+            200: EstimateAnswer,
+            409: OpenApiResponse(description="GitHub does not answer, or has no such repository"),
+            422: OpenApiResponse(description="`fields` says where"),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        return Response(estimate_asked(user=caller(request), **_asked(request)).as_document())
+
+
 class Fetches(ListAPIView[FetchRun]):
     """The caller's fetches, newest first; POST starts one."""
 
@@ -114,17 +145,12 @@ class Fetches(ListAPIView[FetchRun]):
         responses={202: RunAnswer, 422: OpenApiResponse(description="`fields` says where")},
     )
     def post(self, request: Request) -> Response:
-        given: Any = request.data
-        if not hasattr(given, "get"):
+        if not hasattr(request.data, "get"):
             raise Unreadable("Send a JSON object, or a form with a file.")
         if request.FILES or (request.content_type or "").startswith("multipart/"):
             run = self._take_file(request)
         else:
-            sent = FetchRequest(data=given)
-            sent.is_valid(raise_exception=True)
-            if not sent.validated_data.get("repository"):
-                raise Invalid("Name a repository.", fields={"repository": ["Write it as owner/name."]})
-            run = start_asked(user=caller(request), **sent.validated_data)
+            run = start_asked(user=caller(request), **_asked(request))
         return Response(queries.run_as_document(run), status=202)
 
     def _take_file(self, request: Request) -> FetchRun:

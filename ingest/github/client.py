@@ -93,6 +93,10 @@ class Client:
     def has_tokens(self) -> bool:
         return self._keys.given
 
+    def n_allowed(self, budget: str) -> int | None:
+        """What GitHub allows a token in an hour, or who has none; None before it said anything."""
+        return self._keys.n_allowed(budget)
+
     def repository(self, owner: str, name: str) -> Mapping[str, Any]:
         """The repository, where it is now if it moved; raises FetchFailed when it is not there."""
         value = self.get(f"/repos/{owner}/{name}", what=f"{owner}/{name}").value

@@ -107,6 +107,21 @@ class Job:
             message = f"Another run of {full_name(*now)} is at work; this one goes on after it."
             raise FetchMustWait(message, wait_seconds=BUSY_SECONDS, counts=False) from None
 
+    def look(self) -> Mapping[str, Any]:
+        """What GitHub says of the repository that is asked for; nothing is stored.
+
+        Raises FetchFailed, also for a private one of which who asked may not know.
+        """
+        host, owner, name = self.run.requested["name"]
+        title = full_name(host, owner, name)
+        answer = self.client.get(f"/repos/{owner}/{name}", what=title, also=UNREADABLE if self.is_restricted else ())
+        if _is_nonsense(answer):
+            raise _unreadable()
+        if self.is_restricted and not is_public(answer.value):
+            raise self._hidden(title)
+        found: Mapping[str, Any] = answer.value
+        return found
+
     def look_again(self) -> None:
         """Asks, before a run goes on that found its repository earlier, whether the repository is still as public.
 

@@ -84,6 +84,7 @@ class Key:
         self.refused = False
         self.n_slowed = n_slowed
         self.left: dict[str, int] = {}
+        self.allowed: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
         self.connection: Any = _Connection(base_url)
         from github import Auth, Github  # 260 modules, which only a process that fetches needs
@@ -108,6 +109,8 @@ class Key:
             return
         budget = headers.get("x-ratelimit-resource") or budget
         self.left[budget] = max(0, int(remaining))
+        if (allowed := number_in(headers.get("x-ratelimit-limit"))) is not None:
+            self.allowed[budget] = int(allowed)
         if remaining <= 0:
             self.rest_until_renewed(budget, headers)
 
@@ -199,6 +202,10 @@ class Keys:
         """What the tokens may still ask, as far as GitHub said; None before it said anything."""
         known = [key.left[budget] for key in self._keys if budget in key.left and not key.refused]
         return sum(known) if known else None
+
+    def n_allowed(self, budget: str) -> int | None:
+        """What one token may ask in an hour, as far as GitHub said."""
+        return next((key.allowed[budget] for key in self._keys if budget in key.allowed), None)
 
     def hidden(self, text: str) -> str:
         """The text without any token in it."""

@@ -10,9 +10,10 @@ from accounts.errors import ConcordError
 from ingest import queries
 from ingest.access import get_repository
 from ingest.actions import visibility
-from ingest.actions.fetches import start_fetch
+from ingest.actions.fetches import estimate_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.forms import FetchForm, UploadForm, explain
+from ingest.github.estimates import Estimate
 from ingest.views.paging import parse_key
 
 RUNS_SHOWN = 10
@@ -46,9 +47,13 @@ def repository(request: HttpRequest, owner: str, name: str, host: str = "") -> H
 @login_required
 @require_POST
 def fetch_repository(request: HttpRequest) -> HttpResponse:
+    """Starts a fetch; with the button for the estimate, shows what it would take instead."""
     form = FetchForm(request.POST, auto_id="fetch_%s")
     if form.is_valid():
         try:
+            if "estimate" in request.POST:
+                found = estimate_asked(user=request.user, **form.asked())  # type: ignore[arg-type]
+                return _repositories(request, fetch_form=form, estimate=found)
             run = start_fetch(user=request.user, **form.asked())  # type: ignore[arg-type]
         except ConcordError as error:
             explain(form, error)
@@ -84,7 +89,10 @@ def change_visibility(request: HttpRequest) -> HttpResponse:
 
 
 def _repositories(
-    request: HttpRequest, fetch_form: FetchForm | None = None, upload_form: UploadForm | None = None
+    request: HttpRequest,
+    fetch_form: FetchForm | None = None,
+    upload_form: UploadForm | None = None,
+    estimate: Estimate | None = None,
 ) -> HttpResponse:
     """The page; 422 when one of the forms comes back with errors. Four queries, one more on later pages."""
     after = parse_key(request.GET.get("after"))
@@ -99,7 +107,8 @@ def _repositories(
         "runs": runs[:RUNS_SHOWN] if after is None else [],
         "fetch_form": fetch_form or FetchForm(initial={"state": "all"}, auto_id="fetch_%s"),
         "uploads": queries.uploads(request.user)[:RUNS_SHOWN],
+        "estimate": estimate,
         "upload_form": upload_form or UploadForm(auto_id="upload_%s"),
     }
-    status = 422 if fetch_form or upload_form else 200
+    status = 422 if (fetch_form or upload_form) and not estimate else 200
     return render(request, "ingest/repositories.html", context, status=status)

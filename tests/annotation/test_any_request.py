@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from django import conf
 from django.core import signals
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import close_old_connections, transaction
@@ -96,8 +97,9 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    """The test's transaction outlives each request, as with Django's own client."""
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The test's transaction outlives each request, as with Django's own client; GitHub does not answer."""
+    monkeypatch.setattr(conf.settings, "GITHUB_API_URL", "http://127.0.0.1:9")
     signals.request_started.disconnect(close_old_connections)
     signals.request_finished.disconnect(close_old_connections)
     yield Site()

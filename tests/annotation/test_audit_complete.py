@@ -50,6 +50,7 @@ WITHOUT = {
     "fetches.start_closing_fetch": RUN_SAYS,
     "fetches.start_asked": RUN_SAYS,
     "fetches.run_now": RUN_SAYS,
+    "fetches.estimate_asked": NOTHING_LASTS,
     "fetches.queue_run": RUN_SAYS,
     "uploads.take_file": RUN_SAYS,
     "uploads.start_file_fetch": RUN_SAYS,

@@ -94,9 +94,11 @@ def test_a_file_is_accepted_with_its_row(ann):
     ],
 )
 def test_what_is_not_valid_names_its_field(github, ann, body, field):
-    answer = ann.post("/fetches/", body)
-    assert answer.status_code == 422
-    assert field in answer.json()["fields"]
+    for path in ("/fetches/", "/fetches/estimate/"):
+        answer = ann.post(path, body)
+        assert answer.status_code == 422
+        assert field in answer.json()["fields"]
+    assert not github.asked
     assert not FetchRun.objects.exists()
 
 
@@ -293,6 +295,55 @@ def test_a_run_whose_worker_was_just_killed_is_sent_again_at_the_next_look(ann):
     FetchRun.objects.filter(pk=run_id).update(state="running", n_claims=1, heartbeat_at=timezone.now())
     assert runs.pick_up() == [run_id]
     assert settings.PICK_UP_SECONDS <= 15
+
+
+@pytest.mark.parametrize(
+    ("asked", "n_requests"),
+    [
+        ({}, 1 + 1 + 4),
+        ({"state": "closed"}, 1 + 1),  # no issue is closed
+        ({"labels": ["rare"]}, 1 + 1 + 3),  # their two threads, and a look at the comments
+        ({"what": "presence", "numbers": [1, 2, 3]}, 1 + 3),
+    ],
+)
+def test_an_estimate_tells_requests_time_and_what_a_token_would_change(world, github, ann, asked, n_requests):
+    github.limit().total = github.limit().remaining = 60
+    home = world.repository("o/r")
+    for labels in [["rare"]] * 2 + [[]] * 38:
+        issue = home.issue(labels=labels)
+        for _ in range(8):
+            issue.comment("Same here")
+    answer = ann.post("/fetches/estimate/", {"repository": "o/r"} | asked)
+    assert answer.status_code == 200
+    told = answer.json()
+    assert told["n_requests"] == n_requests
+    assert (told["n_requests_per_hour"], told["has_token"], told["seconds_waiting"]) == (60, False, 0)
+    assert told["n_requests_with_token"] <= told["n_requests"]
+    assert "With a token in GITHUB_TOKENS" in told["message"]
+    assert not FetchRun.objects.exists() and not Issue.objects.exists()
+
+
+def test_an_estimate_says_for_how_long_the_limit_stops_a_fetch(world, github, ann):
+    home = world.repository("o/r")
+    home.issue().comment("Same here")
+    github.limit().total, github.limit().remaining = 60, 3
+    told = ann.post("/fetches/estimate/", {"repository": "o/r"}).json()
+    assert (told["n_requests"], told["n_requests_left"], told["seconds_waiting"]) == (3, 0, 3600)
+    assert "at least 1 hour" in told["message"]
+
+
+@pytest.mark.github
+def test_an_estimate_with_a_token_tells_nothing_of_a_private_repository(world, github, settings, ann):
+    github.tokens, settings.GITHUB_TOKENS = {"t"}, ["t"]
+    for name, private in (("o/open", False), ("o/secret", True)):
+        home = world.repository(name, private=private)
+        for _ in range(130):
+            home.issue()
+    told = ann.post("/fetches/estimate/", {"repository": "o/open"}).json()
+    assert (told["n_requests"], told["has_token"], told["seconds_waiting"]) == (1 + 3, True, 0)
+    hidden, nowhere = (ann.post("/fetches/estimate/", {"repository": f"o/{name}"}) for name in ("secret", "nowhere"))
+    assert hidden.status_code == nowhere.status_code == 409
+    assert hidden.json()["message"].replace("secret", "nowhere") == nowhere.json()["message"]
 
 
 def test_a_renamed_repository_answers_under_its_old_name_with_its_new_address(world, fetch, ann, bob):

@@ -110,3 +110,18 @@ def test_a_table_without_numbers_is_numbered(tmp_path, db):
     assert [str(issue) for issue in Issue.objects.order_by("number")] == ["lab/nlbse#1", "lab/nlbse#2"]
     with pytest.raises(CommandError, match="--number-rows can't be used for a repository at GitHub"):
         run("o/r", "--number-rows")
+
+
+def test_the_estimate_is_shown_before_the_fetch_and_alone(world, github):
+    made_up(world, "o/r", 30)
+    github.limit().total = github.limit().remaining = 60
+    errors = StringIO()
+    call_command("fetch", "o/r", "--estimate", stdout=(out := StringIO()), stderr=errors)
+    assert out.getvalue().startswith("About 3 requests. GitHub allows 60 an hour without a token, and ")
+    assert not FetchRun.objects.exists()
+    assert json.loads(run("o/r", "--estimate", "--json"))["n_requests"] == 3
+    call_command("fetch", "o/r", stdout=StringIO(), stderr=errors)
+    assert errors.getvalue().startswith("About 3 requests.")
+    assert Issue.objects.exists()
+    with pytest.raises(CommandError, match="no/where is not at GitHub"):
+        run("no/where", "--estimate")

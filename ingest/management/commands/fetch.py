@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.files.base import File
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
@@ -13,14 +14,22 @@ from django.core.serializers.json import DjangoJSONEncoder
 from accounts.access import get_user
 from accounts.allowances import shell_command
 from accounts.errors import ConcordError
-from ingest.actions.fetches import run_now, start_asked
+from ingest.actions.fetches import estimate_asked, labels_in, run_now, start_asked
 from ingest.actions.uploads import take_file
+from ingest.errors import FetchError
 from ingest.models import FetchRun
 from ingest.queries import run_as_document
 
 REFUSALS_SHOWN = 20
 FILE_BYTES_MAX = 1 << 50
-OF_GITHUB: dict[str, Any] = {"state": "all", "labels": "", "since": "", "what": "issues", "numbers": ""}
+OF_GITHUB: dict[str, Any] = {
+    "state": "all",
+    "labels": "",
+    "since": "",
+    "what": "issues",
+    "numbers": "",
+    "estimate": False,
+}
 OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "number_rows": False, "private": False}
 
 
@@ -59,6 +68,11 @@ class Command(BaseCommand):
             action="store_true",
             help="Of a file: only --user, staff and the studies that use its issues see them.",
         )
+        parser.add_argument(
+            "--estimate",
+            action="store_true",
+            help="Only show how many requests it takes, how long under GitHub's limit, and what a token would change.",
+        )
         parser.add_argument("--user", metavar="NAME", help="In whose name (otherwise nobody's).")
         parser.add_argument("--json", action="store_true", help="Print one JSON object alone.")
 
@@ -71,6 +85,8 @@ class Command(BaseCommand):
             raise CommandError(f"{', '.join(idle)} can't be used for {place}.")
         try:
             with shell_command():
+                if self._shows_estimate(options):
+                    return
                 run = run_now(run=self._start(options), on_wait=self._tell)
         except ConcordError as error:
             details = [sentence for sentences in error.fields.values() for sentence in sentences]
@@ -84,19 +100,31 @@ class Command(BaseCommand):
                 sys.exit(1)
             raise CommandError(run.error or f"The fetch is {run.state}.")
 
+    def _shows_estimate(self, options: dict[str, Any]) -> bool:
+        """Shows the estimate where it is asked for, and where the limit without a token may stop the fetch for hours.
+
+        Whether that is all.
+        """
+        if options["file"] or (settings.GITHUB_TOKENS and not options["estimate"]):
+            return False
+        try:
+            found = estimate_asked(**_asked(options))
+        except FetchError:
+            if options["estimate"]:
+                raise
+            return False  # the run says what is wrong, and waits where that helps
+        if not options["estimate"]:
+            self.stderr.write(found.sentence)
+        elif options["json"]:
+            self.stdout.write(json.dumps(found.as_document()))
+        else:
+            self.stdout.write(found.sentence)
+        return bool(options["estimate"])
+
     def _start(self, options: dict[str, Any]) -> FetchRun:
-        user = get_user(options["user"]) if options["user"] else None
         if not options["file"]:
-            return start_asked(
-                user=user,
-                repository=options["repository_name"],
-                what=options["what"],
-                numbers=_numbers(options["numbers"]),
-                state=options["state"],
-                labels=options["labels"].split(","),
-                since=options["since"],
-                send=False,
-            )
+            return start_asked(**_asked(options), send=False)
+        user = get_user(options["user"]) if options["user"] else None
         path = Path(options["file"])
         try:
             with path.open("rb") as file:
@@ -129,6 +157,19 @@ class Command(BaseCommand):
             self.stdout.write(f"  {where}{refusal.reason} {refusal.row[:100]}")
         if run.n_refused > REFUSALS_SHOWN:
             self.stdout.write(f"  … and {run.n_refused - REFUSALS_SHOWN} more")
+
+
+def _asked(options: dict[str, Any]) -> dict[str, Any]:
+    """What `start_asked` and `estimate_asked` take."""
+    return {
+        "user": get_user(options["user"]) if options["user"] else None,
+        "repository": options["repository_name"],
+        "what": options["what"],
+        "numbers": _numbers(options["numbers"]),
+        "state": options["state"],
+        "labels": labels_in(options["labels"]),
+        "since": options["since"],
+    }
 
 
 def _numbers(text: str) -> list[int]:

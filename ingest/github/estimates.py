@@ -1,0 +1,172 @@
+"""Estimate of a fetch before it runs: how many requests it takes, how long under GitHub's limit, and with a token.
+
+It asks GitHub two or three requests and stores nothing.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.errors import FetchMustWait
+from ingest.github import listings
+from ingest.github.job import LAST, Job
+from ingest.github.keys import REQUESTS_WITHOUT_TOKEN
+from ingest.github.questions import ONLY_NUMBERS, PAGE_ISSUES
+from ingest.models import Repository
+
+POINTS_OF_TOKEN = 5_000
+POINTS_OF_PAGE = 4
+"""What GitHub takes for a page of issues by GraphQL, of the points that a token has in an hour."""
+REQUESTS_OF_CHANGES = 3
+HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """About how many requests a fetch takes, and at least how long it waits because of the hourly limit.
+
+    `n_left` is what may still be asked in this hour, None where GitHub did not say. `with_token` is the estimate with a
+    token, where the server has none.
+    """
+
+    n_requests: int
+    n_per_hour: int
+    n_left: int | None
+    seconds_waiting: int
+    has_token: bool
+    with_token: "Estimate | None" = None
+
+    @property
+    def sentence(self) -> str:
+        """The estimate in words."""
+        allowed = (
+            f"about {self.n_per_hour:,} an hour with its tokens"
+            if self.has_token
+            else f"{self.n_per_hour:,} an hour without a token"
+        )
+        left = f", and {self.n_left:,} are left now" if self.n_left is not None else ""
+        wait = f"waits at least {_hours(self.seconds_waiting)}" if self.seconds_waiting else "does not have to wait"
+        words = f"About {_requests(self.n_requests)}. GitHub allows {allowed}{left}. The fetch {wait}."
+        if self.with_token:
+            token = self.with_token
+            waiting = f"at least {_hours(token.seconds_waiting)} of waiting" if token.seconds_waiting else "no waiting"
+            words += f" With a token in GITHUB_TOKENS: about {_requests(token.n_requests)}, {waiting}."
+        return words
+
+    def as_document(self) -> dict[str, Any]:
+        """For the API and the command."""
+        return {
+            "n_requests": self.n_requests,
+            "n_requests_per_hour": self.n_per_hour,
+            "n_requests_left": self.n_left,
+            "seconds_waiting": self.seconds_waiting,
+            "has_token": self.has_token,
+            "n_requests_with_token": self.n_requests
+            if self.has_token
+            else self.with_token and self.with_token.n_requests,
+            "seconds_waiting_with_token": self.seconds_waiting
+            if self.has_token
+            else self.with_token and self.with_token.seconds_waiting,
+            "message": self.sentence,
+        }
+
+
+def estimate(job: Job, *, n_tokens: int) -> Estimate:
+    """The estimate of a run that is not stored; raises FetchFailed and FetchMustWait."""
+    if numbers := job.run.requested.get("numbers"):
+        return _of_numbers(len(numbers), job.run.requested.get("what") == "presence", n_tokens)
+    found = job.look()
+    path = f"/repos/{found['full_name']}"
+    since = _since(job)
+    return _with_tokens(job, path, since, n_tokens) if n_tokens else _without_token(job, path, since)
+
+
+def _with_tokens(job: Job, path: str, since: str | None, n_tokens: int) -> Estimate:
+    owner, name = path.split("/")[2:4]
+    chosen: dict[str, Any] = {"since": since} if since else {}
+    if (state := job.run.requested.get("state") or "all") != "all":
+        chosen["states"] = [state.upper()]
+    if labels := job.run.requested.get("labels"):
+        chosen["labels"] = labels[:1]
+    variables = {"owner": owner, "name": name, "first": 1, "after": None, "filter": chosen}
+    repository = job.client.graphql(ONLY_NUMBERS, variables, what=f"{owner}/{name}").data.get("repository")
+    issues = repository.get("issues") if isinstance(repository, Mapping) else None
+    if not isinstance(issues, Mapping) or not isinstance(issues.get("totalCount"), int):
+        raise FetchMustWait("GitHub's answer about the repository can't be read.")
+    points = n_tokens * (job.client.n_allowed("graphql") or POINTS_OF_TOKEN)
+    return _by_graphql(issues["totalCount"], points, job.client.n_left, is_update=since is not None)
+
+
+def _without_token(job: Job, path: str, since: str | None) -> Estimate:
+    def first(kind: str) -> Any:
+        asked = listings.parameters(job, kind, since)
+        return job.client.rows(f"{path}/{listings.PATHS[kind]}", asked, what=path.removeprefix("/repos/"))
+
+    issues, comments = first("issues"), first("comments")
+    n_issue_pages, n_comment_pages = issues.last_page or 1, comments.last_page or 1
+    n_comment_requests = n_comment_pages
+    if listings.may_ask_by_issue(job, stored=_stored(job)):
+        n_threads = listings.n_thread_requests(issues)
+        n_comment_requests = n_threads if n_threads <= 1 else min(n_comment_pages, 1 + n_threads)
+    n_requests = 1 + n_issue_pages + n_comment_requests
+    on_page = sum("pull_request" not in row for row in issues.value if isinstance(row, dict))
+    n_issues = on_page if n_issue_pages == 1 else round(on_page * (n_issue_pages - 0.5))
+    left, per_hour = job.client.n_left, job.client.n_allowed("core") or REQUESTS_WITHOUT_TOKEN
+    return Estimate(
+        n_requests,
+        per_hour,
+        left,
+        _seconds_waiting(n_requests, per_hour, left),
+        has_token=False,
+        with_token=_by_graphql(n_issues, POINTS_OF_TOKEN, None, is_update=since is not None),
+    )
+
+
+def _by_graphql(n_issues: int, points: int, left: int | None, *, is_update: bool) -> Estimate:
+    """One request more for every two hundred issues, for the files of what closed them."""
+    n_pages = max(1, math.ceil(n_issues / (PAGE_ISSUES - 1)))
+    per_hour = points // POINTS_OF_PAGE
+    n_requests = 1 + n_pages + n_issues // 200 + (2 if is_update else 0)
+    n_left = None if left is None else left // POINTS_OF_PAGE
+    return Estimate(n_requests, per_hour, n_left, _seconds_waiting(n_requests, per_hour, n_left), has_token=True)
+
+
+def _of_numbers(n_issues: int, is_presence: bool, n_tokens: int) -> Estimate:
+    """Of a run that asks about given issues: without a token one by one."""
+    with_token = _by_graphql(n_issues, (n_tokens or 1) * POINTS_OF_TOKEN, None, is_update=False)
+    if n_tokens:
+        return with_token
+    n_requests = 1 + n_issues * (1 if is_presence else REQUESTS_OF_CHANGES)
+    waiting = _seconds_waiting(n_requests, REQUESTS_WITHOUT_TOKEN, None)
+    return Estimate(n_requests, REQUESTS_WITHOUT_TOKEN, None, waiting, has_token=False, with_token=with_token)
+
+
+def _seconds_waiting(n_requests: int, per_hour: int, left: int | None) -> int:
+    """Whole hours: each renewal of the limit comes an hour after the one before."""
+    more = n_requests - (per_hour if left is None else left)
+    return HOUR * math.ceil(more / per_hour) if more > 0 else 0
+
+
+def _since(job: Job) -> str | None:
+    since: str | None = job.run.requested.get("since")
+    if since != LAST:
+        return since
+    stored = _stored(job)
+    return stored.complete_until.strftime("%Y-%m-%dT%H:%M:%SZ") if stored and stored.complete_until else None
+
+
+def _stored(job: Job) -> Repository | None:
+    found: Repository | None = Repository.objects.named(*job.run.requested["name"]).first()
+    return found
+
+
+def _requests(n: int) -> str:
+    return f"{n:,} request{'' if n == 1 else 's'}"
+
+
+def _hours(seconds: int) -> str:
+    hours = seconds // HOUR
+    if hours >= 48:
+        return f"{hours // 24:,} days"
+    return f"{hours} hour{'' if hours == 1 else 's'}"
