@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from accounts.errors import ConcordError
-from ingest.actions.fetches import LAST
+from ingest.actions.fetches import LAST, labels_in
 
 
 class SinceField(forms.DateField):
@@ -28,7 +28,8 @@ class FetchForm(forms.Form):
         label="GitHub labels",
         max_length=500,
         required=False,
-        help_text="Separated by commas; issues that have all of them.",
+        help_text="Separated by commas; issues that have all of them. Put a label that contains a comma in double "
+        "quotes.",
     )
     since = SinceField(
         label="Changed since",
@@ -39,7 +40,7 @@ class FetchForm(forms.Form):
 
     def asked(self) -> dict[str, Any]:
         """What `start_fetch` takes."""
-        return self.cleaned_data | {"labels": self.cleaned_data["labels"].split(",")}
+        return self.cleaned_data | {"labels": labels_in(self.cleaned_data["labels"])}
 
 
 class UploadForm(forms.Form):

@@ -178,7 +178,7 @@ def parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
     asked = IN_ORDER | ({"since": since} if since else {})
     if kind == "issues":
         asked["state"] = job.run.requested.get("state") or "all"
-        if labels := job.run.requested.get("labels"):
+        if labels := [label for label in job.run.requested.get("labels") or () if "," not in label]:
             asked["labels"] = ",".join(labels)
     return asked
 
@@ -320,11 +320,14 @@ def _issues_page(job: Job, rows: list[Any]) -> None:
     n_pull_requests = 0
     for row in rows:
         try:
-            records.append(parse_issue(row))
+            record = parse_issue(row)
         except NotAnIssue:
             n_pull_requests += 1
         except RowError as error:
             refused.append(job.refusal(row, str(error)))
+        else:
+            if record.has_labels(_labels_with_commas(job)):
+                records.append(record)
     numbers = [record.number for record in records]
     records = merge_staged(job, records, known=job.known(numbers) if job.run.requested.get("since") else {})
     with job.progress():

@@ -88,7 +88,7 @@ def test_a_file_is_accepted_with_its_row(ann):
         ({"repository": "https://example.org/o/r"}, "repository"),
         ({"repository": "o/r", "state": "merged"}, "state"),
         ({"repository": "o/r", "labels": "bug"}, "labels"),
-        ({"repository": "o/r", "labels": ["a,b"]}, "labels"),
+        ({"repository": "o/r", "labels": ["a" * 101]}, "labels"),
         ({"repository": "o/r", "since": "soon"}, "since"),
         ({"repository": "o/r", "numbers": [1, 2]}, "what"),
     ],

@@ -101,6 +101,14 @@ def test_a_file_from_which_nothing_came_ends_with_an_error(tmp_path, db):
     assert ended.value.code == 1
 
 
+def test_a_label_with_a_comma_is_put_in_quotes(world):
+    home = world.repository("o/r")
+    for labels in (["with,comma"], ["with", "comma"], ["with,comma", "bug"]):
+        home.issue(labels=labels)
+    run("o/r", "--labels", '"with,comma", bug')
+    assert list(Issue.objects.values_list("number", flat=True)) == [3]
+
+
 def test_a_table_without_numbers_is_numbered(tmp_path, db):
     path = tmp_path / "issues.csv"
     path.write_text("label,title,body\nbug,It hangs,Two nodes\nquestion,How to,Please\n")

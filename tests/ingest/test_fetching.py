@@ -107,6 +107,18 @@ def test_comments_of_pull_requests_are_not_counted(world, fetch):
     assert sum(len(issue.comments) for issue in home.issues.values()) == 7
 
 
+@pytest.mark.parametrize("way", ["rest", pytest.param("graphql", marks=pytest.mark.github)])
+def test_a_label_with_a_comma_is_one_label(world, github, settings, fetch, way):
+    settings.GITHUB_TOKENS = ["t"] if way == "graphql" else []
+    home = world.repository("o/r")
+    for labels in (["with,comma"], ["With,Comma", "bug"], ["with", "comma", "bug"], ["bug"]):
+        home.issue(labels=labels).comment("Same here")
+    assert fetch(labels=["bug", "with,comma"]).state == "done"
+    assert list(Issue.objects.values_list("number", flat=True)) == [2]
+    fetch(labels=["with,comma"])
+    assert sorted(Issue.objects.values_list("number", flat=True)) == [1, 2]
+
+
 def test_fetching_again_changes_nothing(world, fetch):
     made_up(world, "o/r", 120)
     first = fetch()

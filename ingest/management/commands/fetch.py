@@ -39,7 +39,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("repository_name", nargs="?", metavar="OWNER/NAME")
         parser.add_argument("--state", choices=["open", "closed", "all"], default="all")
-        parser.add_argument("--labels", default="", help="Names separated by commas: issues that have all of them.")
+        parser.add_argument(
+            "--labels",
+            default="",
+            help="Names separated by commas, one that contains a comma in double quotes: issues that have all of them.",
+        )
         parser.add_argument(
             "--since", default="", help="Only what changed since then (UTC); last: since the last complete fetch."
         )
