@@ -25,13 +25,16 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from ingest.emoji import SHORTCODE, emoji_of
+from ingest.footnotes import footnote_plugin
+from ingest.formulas import DRAWN, drawn_at, formula_plugin
 from ingest.identifiers import GITHUB_HOST
 from ingest.images import frame_of, sources_of
 from ingest.weighing import CODE_UNITS, UNITS_OF_TEXT, Budget, formatted_end, units_of
 
 logger = logging.getLogger(__name__)
 
-VERSION = 4  # Part of the cache's key: raise it when the output changes.
+VERSION = 5  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 CODE_CHARACTERS = 8  # Highlighting as many takes about as long as a token.
@@ -78,6 +81,8 @@ CLASSES = {
 _LINE_END = re.compile(r"\r\n?")
 # The sanitiser writes `<`, `>` and `"` within attributes as entities, so this finds real tags only.
 _IMAGE = re.compile(r'<img((?:\s+[a-z-]+="[^"]*")*)\s*/?>')
+_TAG = re.compile(r"(<[^>]*>)")
+_CODE_TAG = re.compile(r"</?(?:code|pre|tt)\b")
 _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
 _REFERENCE = re.compile(
     r"(?<![\w/#&@.-])(?:"
@@ -92,33 +97,34 @@ _ADDRESS = re.compile(
 )
 
 
-def render_markdown(text: str, repository: str = "", budget: Budget | None = None) -> str:
+def render_markdown(text: str, repository: str = "", budget: Budget | None = None, address: str = "") -> str:
     """Safe HTML of a body or comment; never raises.
 
-    `repository` (`owner/name` or `host/owner/name`) is where `#12` points. `budget` is that of the page, and what this
+    `repository` (`owner/name` or `host/owner/name`) is where `#12` points. `address` is where GitHub shows the text,
+    with the formulas and diagrams that it draws. `budget` is that of the page, and what this
     text takes is taken from it; where it is spent, the rest of the text follows unformatted, every character of it.
     Long texts are kept in the cache by their SHA-256, so that a log of 100 kB is rendered once.
     """
     budget = budget or Budget()
     if len(text) < CACHED_FROM:
-        found, units = _render(text, repository, budget.of_text)
+        found, units = _render(text, repository, budget.of_text, address)
     else:
-        mark = hashlib.sha256(f"{repository}\n{text}".encode("utf-8", "replace")).hexdigest()
+        mark = hashlib.sha256(f"{repository}\n{address}\n{text}".encode("utf-8", "replace")).hexdigest()
         key = f"markdown:{VERSION}:{budget.of_text}:{mark}"
         if (kept := cache.get(key)) is not None:
             found, units = kept
         else:
-            found, units = _render(text, repository, budget.of_text)
+            found, units = _render(text, repository, budget.of_text, address)
             cache.set(key, (found, units), CACHED_SECONDS)
     budget.units -= units
     return str(found)
 
 
-def _render(text: str, repository: str, most: int = UNITS_OF_TEXT) -> tuple[str, int]:
+def _render(text: str, repository: str, most: int = UNITS_OF_TEXT, address: str = "") -> tuple[str, int]:
     """The HTML, and how many units of work it took."""
     text = _LINE_END.sub("\n", text.replace("\x00", "\ufffd")).encode("utf-8", "replace").decode()
     end = min(formatted_end(text, most), CHARACTERS_MAX)
-    page = _Page(repository)
+    page = _Page(repository, address)
     try:
         found = page.render(text[:end])
     except Exception:
@@ -141,8 +147,10 @@ def plain(text: str) -> str:
 class _Page:
     """One rendering: our own HTML is set in after sanitising, by marks that no author can guess."""
 
-    def __init__(self, repository: str) -> None:
+    def __init__(self, repository: str, address: str = "") -> None:
         self.nonce = secrets.token_hex(12)
+        self.key = ""
+        self.address = address if address.startswith(("https://", "http://")) else ""
         self.ours: list[str] = []
         self.n_highlighted = 0
         self.units = 0
@@ -151,6 +159,7 @@ class _Page:
         self.repository = "/".join(parts[-2:]) if len(parts) >= 2 else ""
 
     def render(self, text: str) -> str:
+        self.key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:10]
         tokens = parser().parse(text, env := {"page": self})
         self.units += sum(1 + len(token.children or ()) for token in tokens) + units_of(text)
         if sum(token.content.count("<") for token in raw(tokens)) > RAW_TAGS_MAX:
@@ -171,7 +180,7 @@ class _Page:
             },
             strip_comments=True,
         )
-        clean = _IMAGE.sub(self._image, clean)
+        clean = _IMAGE.sub(self._image, _with_emoji(clean))
         return re.sub(rf"{self.nonce}-(\d+)-", lambda found: self.ours[int(found[1])], clean)
 
     def keep(self, html: str) -> str:
@@ -188,6 +197,8 @@ class _Page:
             '<button type="button" class="code-wrap" aria-label="Wrap long lines" aria-pressed="false"></button></div>'
         )
         block = f'<div class="code">{bar}<pre tabindex="0"><code>{inner}</code></pre></div>'
+        if language in DRAWN:
+            block += drawn_at(DRAWN[language], self.address)
         if n_lines <= FOLD_LINES:
             return block
         what = f" of {name}" if name else ""
@@ -228,6 +239,26 @@ class _Page:
         )
 
 
+def _with_emoji(html: str) -> str:
+    """Emoji for their shortcodes in sanitized HTML, except in code. The text stays what was typed, also for quotes."""
+    if not SHORTCODE.search(html):
+        return html
+    depth = 0
+    parts = _TAG.split(html)
+    for place, part in enumerate(parts):
+        if place % 2:
+            if _CODE_TAG.match(part):
+                depth += -1 if part[1] == "/" else 1
+        elif depth <= 0 and ":" in part:
+            parts[place] = SHORTCODE.sub(_emoji, part)
+    return "".join(parts)
+
+
+def _emoji(found: re.Match[str]) -> str:
+    emoji = emoji_of(found[1])
+    return f'<span class="emoji" data-emoji="{emoji}"><span>{found[0]}</span></span>' if emoji else found[0]
+
+
 def raw(tokens: Sequence[Token]) -> Iterator[Token]:
     """The tokens that are HTML as the author typed it."""
     for token in tokens:
@@ -243,6 +274,8 @@ def parser() -> MarkdownIt:
     made.use(gfm_autolink_plugin)
     made.inline.ruler.at("gfm_autolink_protocol", _protocol)
     import_module("markdown_it.rules_block.table").MAX_AUTOCOMPLETED_CELLS = CELLS_MAX  # type: ignore[attr-defined]
+    footnote_plugin(made)
+    formula_plugin(made)
     made.core.ruler.push("github_references", references)
     made.add_render_rule("fence", _fence)
     made.add_render_rule("code_block", _fence)

@@ -34,9 +34,12 @@ def page_budget(context: Context) -> Budget:
 
 
 @register.simple_tag
-def formatted(text: str, repository: str, budget: Budget) -> SafeString:
-    """As `markdown`, within the budget of a page: what goes beyond it follows as it was typed."""
-    return mark_safe(render_markdown(text or "", str(repository or ""), budget))  # sanitised there
+def formatted(text: str, repository: str, budget: Budget, address: str = "") -> SafeString:
+    """As `markdown`, within the budget of a page: what goes beyond it follows as it was typed.
+
+    `address` is where GitHub shows the text, for what only GitHub draws.
+    """
+    return mark_safe(render_markdown(text or "", str(repository or ""), budget, str(address or "")))  # sanitised there
 
 
 @register.filter

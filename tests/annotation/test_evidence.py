@@ -36,7 +36,10 @@ for step in range(3):
 <!-- Please fill in the template. -->
 ![a picture](https://example.org/picture.png)
 - [x] I searched https://github.com/acme/rocket/issues/7 and https://github.com/other/one/issues/8#issuecomment-1
+A note[^long] is cited here.
 1. İstanbul, straße, ﬁne 训练挂起 👩‍🚀 and the same words; and the same words; and the same words.
+
+[^long]: What the note says.
 """
 
 
@@ -52,7 +55,7 @@ class _Shown(HTMLParser):
         if tag in {"br", "hr", "input", "wbr"}:
             return
         name = dict(attrs).get("class") or ""
-        self.open.append((tag, name in {"code-bar", "remote-image"} or tag == "summary"))
+        self.open.append((tag, bool({"code-bar", "remote-image", "muted"} & set(name.split())) or tag == "summary"))
 
     def handle_endtag(self, tag: str) -> None:
         while self.open and self.open.pop()[0] != tag:
@@ -110,6 +113,8 @@ def test_nearly_every_selection_of_a_rendered_issue_is_found_in_its_source() -> 
         ('print("all_reduce <start>", step)', 'print("all_reduce <start>", step)'),
         ("searched #7 and other/one#8 (comment)", None),
         ("strasse", "straße"),
+        ("A note is cited here.", "A note[^long] is cited here."),
+        ("What the note says", "What the note says"),
         ("fine 训练挂起", "ﬁne 训练挂起"),
         ("waiting", "waiting"),
         ("👩‍🚀", "👩‍🚀"),

@@ -13,13 +13,22 @@ from tests.simulation import examples
 
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
 OURS |= {"table": {"tabindex"}}
-OURS |= {"pre": {"tabindex", "class"}, "details": {"class", "open"}, "span": {"class"}, "p": {"class", "align"}}
-OURS |= {"div": {"class", "data-language", "align"}, "a": {"href", "title", "target", "rel"}}
+OURS |= {
+    "pre": {"tabindex", "class"},
+    "details": {"class", "open"},
+    "span": {"class", "id", "data-emoji"},
+    "p": {"class", "align"},
+}
+OURS |= {
+    "div": {"class", "data-language", "align"},
+    "a": {"href", "title", "target", "rel", "class", "id", "aria-label"},
+}
 OURS |= {"input": {"type", "disabled", "checked", "aria-label"}}
 OURS |= {f"h{level}": {"class", "align"} for level in range(2, 7)}
 VOID = {"br", "hr", "img", "input", "wbr"}
 CLASSES = re.compile(
     r"code|code-bar|code-wrap|code-fold|as-it-is|muted unformatted|remote-image(-alt|-host)?|[a-z]{1,3}\d?|"
+    r"emoji|formula|(drawn|footnote-ref|footnote-back|footnotes-title) muted|"
     r"level-[1-6]|markdown-alert markdown-alert-(note|tip|important|warning|caution)|markdown-alert-title"
 )
 
@@ -43,7 +52,10 @@ class Reader(HTMLParser):
             if name == "class":
                 assert CLASSES.fullmatch(value or ""), value
             if name in {"href", "data-src"}:
-                assert re.match(r"(https?://|mailto:)", value or "", re.IGNORECASE), value
+                own = re.fullmatch(r"#fn(ref)?(-[0-9a-f]+)+", value or "") and tag == "a"
+                assert own or re.match(r"(https?://|mailto:)", value or "", re.IGNORECASE), value
+            if name == "id":
+                assert re.fullmatch(r"fn(ref)?(-[0-9a-f]+)+", value or ""), value
         if tag not in VOID:
             self.open.append(tag)
 
@@ -113,6 +125,9 @@ HOSTILE = [
     "| <script>x</script> | <img src=x onerror=1> |\n|---|---|\n| ![a](https://b.example/c) | <svg> |",
     "> [!NOTE]\n> <script>alert(1)</script>",
     "- [ ] <input type=image src=x onerror=alert(1)>",
+    "[^1] <b id=fn-1 class=emoji data-emoji=x>[^1]\n\n[^1]: <script>alert(1)</script> [^1]\n\n<a href='#fn-1'>",
+    "$<script>alert(1)</script>$ $$\n<img src=x onerror=alert(1)>\n$$ :tada: <i title=':bug:'>:bug:</i>",
+    "```mermaid\n<script>alert(1)</script>\n```",
 ]
 
 
@@ -259,6 +274,58 @@ def test_headings_come_below_the_title_of_the_page_without_a_gap() -> None:
 
 
 @pytest.mark.django_db
+def words(html: str) -> str:
+    """The text of a page, as it can be selected."""
+    return re.sub(r"<[^>]*>", "", html)
+
+
+@pytest.mark.parametrize(
+    ("text", "emoji"),
+    [
+        (":tada: done :+1:", "🎉👍"),
+        ("<div>\n:white_check_mark:\n</div>", "✅"),
+        ("[:rocket:](https://x.org)", "🚀"),
+        ("`:tada:` and\n\n```\n:tada:\n```\n", ""),
+        ("12:100x:33 std::vector::iterator :not_one_of_them:", ""),
+    ],
+)
+def test_a_shortcode_is_shown_as_its_emoji_and_stays_the_text(text: str, emoji: str) -> None:
+    html = safe(text)
+    assert "".join(re.findall(r'data-emoji="([^"]+)"', html)) == emoji
+    assert all(code in words(html) for code in re.findall(r":[a-z+0-9_]+:", text))
+
+
+def test_footnotes_stand_at_the_end_with_ways_there_and_back() -> None:
+    html = safe("One[^a], two[^b], again[^a], none[^c].\n\n[^b]: Second\n[^a]: First *note*\n[^d]: Not used\n\nEnd")
+    assert re.findall(r'id="fnref-\w+-(\d-\d)" href="#fn-\w+-(\d)"', html) == [("1-1", "1"), ("2-1", "2"), ("1-2", "1")]
+    notes = html[html.index("<ol>") :]
+    assert notes.index("First <em>note</em>") < notes.index("Second")
+    assert len(re.findall(r'href="#fnref-', notes)) == 3
+    assert "none[^c]." in words(html)
+    assert "Not used" in words(html[: html.index("<ol>")]), "a note that nothing refers to stays where it was"
+
+
+@pytest.mark.parametrize("text", ["$x_1 + y_1$", "$`a*b*c`$", "$$\n\\sum_{i} *x*\n$$", "($a_b_c$)", "$5\\$x_a_$"])
+def test_a_formula_is_shown_as_it_was_typed_with_a_link(text: str) -> None:
+    html = rendering.render_markdown(text, "o/r", address="https://github.com/o/r/issues/1")
+    assert words(html).strip() == text
+    assert 'href="https://github.com/o/r/issues/1"' in html
+    assert "<em>" not in html
+    assert "href" not in render_markdown(text, "o/r")
+
+
+@pytest.mark.parametrize("text", ["$5 and $6", "$HOME/$USER", "a$b$c", "$ x $", "\\$a\\$", "US$5-$6", "$(ls) $PATH"])
+def test_amounts_and_shell_variables_are_no_formulas(text: str) -> None:
+    assert "formula" not in safe(text)
+
+
+@pytest.mark.parametrize(("language", "what"), [("mermaid", "diagram"), ("math", "formula"), ("python", "")])
+def test_a_diagram_is_shown_as_its_source_with_a_link(language: str, what: str) -> None:
+    html = rendering.render_markdown(f"```{language}\nA-->B\n```", "o/r", address="https://github.com/o/r/issues/1")
+    assert "A--&gt;B" in html or "A</span>" in html
+    assert ("See it at GitHub" in html) is (f"GitHub draws this {what}." in html) is bool(what)
+
+
 def test_a_long_text_comes_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a *b* #1\n\n" * 500
     first = render_markdown(text, "owner/name")
