@@ -1,7 +1,8 @@
 """What changes people and tokens; pages, API and commands call these."""
 
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,8 @@ from accounts.naming import wrong_in, wrong_in_user_name
 from accounts.queries import unconfirmed_links
 
 TOKEN_MARK = "concord_"
+IMAGE_HOSTS_MAX, HOST_CHARACTERS_MAX = 50, 253
+IMAGE_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?(?::\d{1,5})?")
 
 
 def add_user(
@@ -262,6 +265,19 @@ def choose_keys(*, user: User, keys: Mapping[str, object]) -> None:
     """The keys of the labelling page that differ from the usual ones, and whether they are on. Raises Invalid."""
     user.keys = read_keys(keys)
     user.save(update_fields=["keys"])
+
+
+def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:
+    """The hosts whose images this person sees without a click. Raises Invalid."""
+    chosen = sorted({host.strip().lower() for host in hosts if host.strip()})
+    if faulty := [host for host in chosen if len(host) > HOST_CHARACTERS_MAX or not IMAGE_HOST.fullmatch(host)]:
+        sentence = f"“{faulty[0][:100]}” is not a host. Write it as user-images.githubusercontent.com."
+        raise Invalid("The hosts were not saved.", fields={"hosts": [sentence]})
+    if len(chosen) > IMAGE_HOSTS_MAX:
+        sentence = f"Choose at most {IMAGE_HOSTS_MAX} hosts; these are {len(chosen)}."
+        raise Invalid("The hosts were not saved.", fields={"hosts": [sentence]})
+    user.image_hosts = chosen
+    user.save(update_fields=["image_hosts"])
 
 
 @transaction.atomic

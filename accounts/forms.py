@@ -176,6 +176,24 @@ class KeysForm(forms.Form):
         return [self[action] for action in WORDS]
 
 
+class ImageHostsForm(forms.Form):
+    """Hosts whose images are shown without a click."""
+
+    hosts = forms.CharField(
+        label="Hosts",
+        required=False,
+        max_length=15_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
+        help_text="One in each line, for example user-images.githubusercontent.com. Such a host can see that you read "
+        "an issue with its images.",
+    )
+
+    @staticmethod
+    def of(user: User) -> dict[str, Any]:
+        """What the form shows at first."""
+        return {"hosts": "\n".join(user.image_hosts)}
+
+
 class TokenForm(ConfirmedForm):
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("never", "Never"))
     SCOPES = (

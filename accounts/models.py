@@ -38,6 +38,10 @@ class User(AbstractUser):
         default=dict, db_default={}, blank=True, help_text="What differs from the usual keys of the labelling page."
     )
 
+    image_hosts = models.JSONField(
+        default=list, db_default=[], blank=True, help_text="Hosts whose images are shown without a click."
+    )
+
     password_link = models.ForeignKey(
         "accounts.PasswordLink", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False,
         help_text="The link that the present password goes back to: it was set by it, or changed by who knew that one.",

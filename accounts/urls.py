@@ -19,6 +19,7 @@ urlpatterns = [
     path("me/password-links/<int:link_id>/confirm/", me.confirm_link, name="confirm_password_link"),
     path("me/theme/", me.choose_theme, name="choose_theme"),
     path("me/keys/", me.choose_keys, name="choose_keys"),
+    path("me/image-hosts/", me.choose_image_hosts, name="choose_image_hosts"),
     path("me/sessions/end-others/", me.end_other_sessions, name="end_other_sessions"),
     path("me/sessions/<slug:number>/end/", me.end_session, name="end_session"),
     path("me/providers/<slug:key>/connect/", me.connect, name="connect_provider"),

@@ -14,7 +14,16 @@ from accounts import actions
 from accounts.access import get_own_token, get_used_link, who
 from accounts.confirming import confirmation_of, require_confirmed
 from accounts.errors import ConcordError, Invalid
-from accounts.forms import ConnectForm, FirstPasswordForm, KeysForm, PasswordForm, ProfileForm, TokenForm, explain
+from accounts.forms import (
+    ConnectForm,
+    FirstPasswordForm,
+    ImageHostsForm,
+    KeysForm,
+    PasswordForm,
+    ProfileForm,
+    TokenForm,
+    explain,
+)
 from accounts.known_browsers import remember
 from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
@@ -105,6 +114,26 @@ def choose_keys(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Your keys are saved. They hold from the next page on.")
             return redirect("me")
     return _page(request, keys=form)
+
+
+@login_required
+@require_POST
+def choose_image_hosts(request: HttpRequest) -> HttpResponse:
+    """All hosts from the form of the page; `host` adds one, from beside an image that was shown."""
+    user = who(request)
+    if host := request.POST.get("host"):
+        actions.choose_image_hosts(user=user, hosts=[*user.image_hosts, host])
+        return HttpResponse(status=204)
+    form = ImageHostsForm(request.POST)
+    if form.is_valid():
+        try:
+            actions.choose_image_hosts(user=user, hosts=form.cleaned_data["hosts"].split())
+        except Invalid as error:
+            explain(form, error)
+        else:
+            messages.success(request, "Your choice of images is saved.")
+            return redirect("me")
+    return _page(request, image_hosts=form)
 
 
 @login_required
@@ -200,13 +229,15 @@ def _page(
     password: forms.Form | None = None,
     token: forms.Form | None = None,
     keys: forms.Form | None = None,
+    image_hosts: forms.Form | None = None,
     connecting: forms.Form | None = None,
     plaintext: str = "",
     status: int = 0,
 ) -> HttpResponse:
     user = who(request)
     has_password = user.has_usable_password()
-    refused = any(form is not None and form.errors for form in (profile, password, token, keys, connecting))
+    forms_sent = (profile, password, token, keys, image_hosts, connecting)
+    refused = any(form is not None and form.errors for form in forms_sent)
     connections = connections_of(user)
     connected = {each.key for each in connections}
     context = {
@@ -214,6 +245,7 @@ def _page(
         or ProfileForm(initial={"full_name": user.get_full_name(), "email": user.email}, has_password=has_password),
         "password": password or (PasswordForm() if has_password else FirstPasswordForm()),
         "keys": keys or KeysForm(initial=KeysForm.of(user)),
+        "image_hosts": image_hosts or ImageHostsForm(initial=ImageHostsForm.of(user)),
         "sessions": sessions_of(user, request.session.session_key),
         "unconnected": [each for each in providers() if each.key not in connected],
         "connections": connections,

@@ -140,6 +140,22 @@ def test_keys_that_can_not_be_are_refused(alice: User, wrong: dict[str, str]) ->
     assert alice.keys == {}
 
 
+def test_hosts_whose_images_are_shown_are_a_choice_of_each_person(alice: User) -> None:
+    assert browser().post("/me/image-hosts/", {"host": "Images.Example.org"}).status_code == 204
+    assert browser().post("/me/image-hosts/", {"host": "localhost:9000"}).status_code == 204
+    alice.refresh_from_db()
+    assert alice.image_hosts == ["images.example.org", "localhost:9000"]
+    assert "images.example.org" in browser().get("/me/").content.decode()
+    assert browser().post("/me/image-hosts/", {"hosts": "a.example\r\n b.example "}).status_code == 302
+    answer = browser().post("/me/image-hosts/", {"hosts": "https://a.example/x"})
+    assert answer.status_code == 422 and "is not a host" in answer.content.decode()
+    alice.refresh_from_db()
+    assert alice.image_hosts == ["a.example", "b.example"]
+    assert browser().post("/me/image-hosts/", {"hosts": ""}).status_code == 302
+    alice.refresh_from_db()
+    assert alice.image_hosts == []
+
+
 def test_a_link_for_a_password_works_once_and_signs_out_everywhere(alice: User) -> None:
     there = browser()
     _, plaintext = actions.make_password_link(user=alice)

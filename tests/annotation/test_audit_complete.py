@@ -62,6 +62,7 @@ WITHOUT = {
     "actions.touch_token": "the token's row says it",
     "actions.choose_theme": NOTHING_LASTS,
     "actions.choose_keys": NOTHING_LASTS,
+    "actions.choose_image_hosts": NOTHING_LASTS,
     "actions.end_session": NOTHING_LASTS,
     "actions.end_other_sessions": NOTHING_LASTS,
     "actions.told_of_links": "the link's row says who made it and when",

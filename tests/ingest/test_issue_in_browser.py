@@ -15,7 +15,7 @@ from tests import builders
 from tests.accounts.test_in_browser import sign_in
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -65,6 +65,29 @@ def test_images_are_fetched_only_when_asked_for(opened: "Page") -> None:
     opened.get_by_text("can't be shown").wait_for()
     assert asked == ["https://images.example.org/two.png"]
     assert opened.url.startswith("http://localhost")
+    expect(opened.locator(".show-images")).to_be_hidden()  # one image is left, with a button of its own
+    opened.reload()
+    opened.get_by_role("button", name="Show all 2 images").click()
+    expect(opened.get_by_text("can't be shown")).to_have_count(2)
+    assert sorted(asked[1:]) == ["https://images.example.org/one.png", "https://images.example.org/two.png"]
+
+
+def test_images_of_a_host_that_somebody_chose_are_shown_at_once(opened: "Page") -> None:
+    picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20"/></svg>'
+    asked: list[str] = []
+
+    def answer(route: "Route") -> None:
+        asked.append(route.request.url)
+        route.fulfill(body=picture, content_type="image/svg+xml")
+
+    opened.route("https://images.example.org/**", answer)
+    opened.get_by_role("button", name="screenshot show from images.example.org").click()
+    opened.get_by_role("button", name="Always show images from images.example.org").click()
+    expect(opened.locator(".shown-image iframe")).to_have_count(2)
+    opened.reload()
+    expect(opened.locator(".shown-image iframe")).to_have_count(2)
+    assert len(asked) >= 3
+    assert User.objects.get(username="alice").image_hosts == ["images.example.org"]
 
 
 def test_what_the_author_wrote_runs_nothing(opened: "Page") -> None:
