@@ -8,6 +8,7 @@ from django import forms
 from annotation.forms import LARGEST_SEED, words
 from annotation.models import Sample
 from ingest.filters import STRATA
+from ingest.search.grammar import LONGEST_SEARCH
 
 
 def _day() -> forms.DateInput:
@@ -56,7 +57,11 @@ class SampleForm(forms.Form):
         ],
     )
     words = forms.CharField(
-        label="Search", required=False, max_length=500, help_text="As in the list of issues: words in any form."
+        label="Search",
+        required=False,
+        max_length=LONGEST_SEARCH,
+        strip=False,
+        help_text='As in the list of issues: whole words, "a phrase", -without, label:bug, created:>2024-05-31.',
     )
     search = forms.CharField(
         label="Text in title or body", required=False, max_length=200, help_text="As it stands, code included."

@@ -194,6 +194,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": SWEEP_SECONDS,
     },
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
+    "queue issues that the search index lacks": {"task": "ingest.tasks.queue_what_is_missing", "schedule": 3600.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": SWEEP_SECONDS},
     "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": SWEEP_SECONDS},

@@ -2,21 +2,28 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
 from accounts import room
-from ingest.models import SEARCHED_CHARACTERS, SearchEntry, Unsearchable
+from ingest.models import Issue, SearchText, SnapshotComment, Unsearchable
+from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
+from ingest.upsert.copying import copy
+from ingest.upsert.spellings import store_spellings
 
 logger = logging.getLogger(__name__)
 
 BATCH_ISSUES = 1000
+READ_AT_ONCE = 100
+"""Issues whose texts and comments are in memory together."""
+READ = ("title", "body", "github_labels", "author_login")
+WRITTEN = ("issue_id", "snapshot_id", "lexemes", "title", "body", "comments")
 PAUSE_SECONDS = 0.3
 PENDING_KILOBYTES = 64 << 10
 MEMORY = "256MB"
-ANALYZED_SHARE = 0.1
+ANALYZED_SHARE, ANALYZED_ISSUES = 0.1, 100
 
 
 def index(n_most: int | None = None) -> int:
@@ -96,24 +103,57 @@ def _index_batch() -> int:
             [BATCH_ISSUES],
         )
         ids = [issue_id for (issue_id,) in cursor.fetchall()]
-        if ids:
-            cursor.execute(
-                """
-                INSERT INTO ingest_searchentry (issue_id, words)
-                SELECT issue.id, to_tsvector('english', snapshot.title || ' ' || left(snapshot.body, %s))
-                FROM ingest_issue AS issue JOIN ingest_snapshot AS snapshot ON snapshot.id = issue.current_snapshot_id
-                WHERE issue.id = ANY(%s)
-                ON CONFLICT (issue_id) DO UPDATE SET words = excluded.words
-                """,
-                [SEARCHED_CHARACTERS, ids],
-            )
+        for n in range(0, len(ids), READ_AT_ONCE):
+            _write(ids[n : n + READ_AT_ONCE])
     return len(ids)
+
+
+def _write(ids: Sequence[int]) -> None:
+    """Writes what searches compare of these issues; four statements."""
+    columns = ("id", "current_snapshot_id", *(f"current_snapshot__{name}" for name in READ))
+    rows = list(Issue.objects.filter(pk__in=ids, current_snapshot__isnull=False).values_list(*columns))
+    threads: dict[int, list[str]] = {}
+    comments = SnapshotComment.objects.filter(snapshot__in=[row[1] for row in rows]).order_by("snapshot", "position")
+    for snapshot, body in comments.values_list("snapshot", "comment__body"):
+        threads.setdefault(snapshot, []).append(fold(body))
+    SearchText.objects.filter(pk__in=ids).delete()
+    copy("ingest_searchtext", WRITTEN, (_row(*row[:4], threads.get(row[1], ())) for row in rows))
+    store_spellings({label for row in rows for label in row[4]}, {row[5] for row in rows})
+
+
+def _row(issue_id: int, snapshot_id: int, title: str, body: str, comments: Sequence[str]) -> tuple[object, ...]:
+    title, body = fold(title), fold(body)
+    found = lexemes(title) | lexemes(body)
+    for comment in comments:
+        found |= {OF_COMMENT + each for each in lexemes(comment)}
+    thread = COMMENT.join(map(marked, comments))
+    return issue_id, snapshot_id, as_tsvector(found), marked(title), marked(body), thread
+
+
+def queue_what_is_missing() -> int:
+    """Queues issues whose current state is not indexed, however that came about; how many.
+
+    A version of Concord that ran beside this one, or a restored database, may have left some.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO ingest_unsearchable (issue_id)
+            SELECT issue.id FROM ingest_issue AS issue
+            WHERE current_snapshot_id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM ingest_searchtext AS text
+                WHERE text.issue_id = issue.id AND text.snapshot_id = issue.current_snapshot_id)
+            ORDER BY 1
+            ON CONFLICT DO NOTHING
+            """
+        )
+        return cursor.rowcount
 
 
 def _tidy(n_indexed: int) -> None:
     """Puts away what the index holds unsorted, and lets the planner learn where much is new."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT gin_clean_pending_list('search_entries_by_words')")
-        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [SearchEntry._meta.db_table])
-        if n_indexed > max(BATCH_ISSUES, ANALYZED_SHARE * cursor.fetchone()[0]):
-            cursor.execute("ANALYZE ingest_searchentry, ingest_issue, ingest_snapshot")
+        cursor.execute("SELECT gin_clean_pending_list('search_texts_by_lexeme')")
+        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [SearchText._meta.db_table])
+        if n_indexed > max(ANALYZED_ISSUES, ANALYZED_SHARE * cursor.fetchone()[0]):
+            cursor.execute("ANALYZE ingest_searchtext, ingest_issue, ingest_snapshot")

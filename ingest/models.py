@@ -7,11 +7,11 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Exists, F, Q
+from django.db.models import Exists, Q
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Left, Lower
+from django.db.models.functions import Lower
 from django.urls import reverse
 
 from accounts.models import User
@@ -20,7 +20,6 @@ from ingest.identifiers import Identified, full_name
 
 Viewer = User | AnonymousUser
 GITHUB_HOST = "github.com"
-SEARCHED_CHARACTERS = 100_000
 SHA256_SHOWN = 12
 """Characters of a snapshot's SHA-256 in addresses."""
 
@@ -35,15 +34,6 @@ def also_visible(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
     if rule not in _snapshot_rules:
         _snapshot_rules.append(rule)
     return rule
-
-
-def searched_text(prefix: str = "") -> SearchVector:
-    """The text a search looks through, as the index has it."""
-    return SearchVector(
-        F(f"{prefix}title"),
-        Left(F(f"{prefix}body"), SEARCHED_CHARACTERS, output_field=models.TextField()),
-        config="english",
-    )
 
 
 class RepositoryQuerySet(models.QuerySet["Repository"]):
@@ -477,6 +467,7 @@ class Snapshot(models.Model):
         ]
         indexes = [
             GinIndex(fields=["github_labels"], name="snapshots_by_github_label"),
+            models.Index(fields=["author_login"], name="snapshots_by_author"),
         ]
 
     def __str__(self) -> str:
@@ -586,19 +577,48 @@ class Validator(models.Model):
         ]
 
 
-class SearchEntry(models.Model):
-    """The words of an issue's current snapshot, for searching; filled by the indexer, not by what stores issues.
+class SearchText(models.Model):
+    """What searches compare of an issue's snapshot: marked texts, and the lexemes that select candidates.
 
-    An issue whose snapshot changed has none until the indexer has come to it.
+    Filled by the indexer, not by what stores issues: it counts only while `snapshot` is the issue's current one.
     """
 
     issue = models.OneToOneField(
-        Issue, primary_key=True, on_delete=models.CASCADE, related_name="search_entry", db_constraint=False
+        Issue, primary_key=True, on_delete=models.CASCADE, related_name="search_text", db_constraint=False
     )
-    words = SearchVectorField()
+    snapshot = models.ForeignKey(
+        Snapshot, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
+    )
+    lexemes = SearchVectorField(help_text="Without positions, as `ingest.search.matching` makes them.")
+    title = models.TextField()
+    body = models.TextField()
+    comments = models.TextField(help_text="Empty where they are not known.")
 
     class Meta:
-        indexes = [GinIndex(fields=["words"], name="search_entries_by_words")]
+        indexes = [GinIndex(fields=["lexemes"], name="search_texts_by_lexeme")]
+
+
+class Spelling(models.Model):
+    """A GitHub label or login as some snapshot writes it, so that searches compare them without case."""
+
+    class Kind(models.TextChoices):
+        LABEL = "label"
+        LOGIN = "login"
+
+    LONGEST = 255
+    """Characters; longer labels, of files, are compared as they are written."""
+
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    folded = models.TextField()
+    spelling = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "folded", "spelling"], name="a_spelling_is_stored_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.spelling}"
 
 
 class Unsearchable(models.Model):

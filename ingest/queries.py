@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.postgres.search import SearchQuery
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, Length
 
 from accounts.models import User
 from ingest.differences import Difference, Said, State, difference
-from ingest.errors import Invalid
+from ingest.errors import Conflict, Invalid
 from ingest.identifiers import parse_repository
 from ingest.models import (
     ClosingChange,
@@ -21,10 +20,11 @@ from ingest.models import (
     Repository,
     Snapshot,
     SnapshotComment,
-    Unsearchable,
     Upload,
     Viewer,
 )
+from ingest.search import conditions
+from ingest.search.grammar import Search, SearchError, read_search
 
 REFUSALS_KEPT = 100_000
 REFUSALS_AT_ONCE = 500
@@ -33,6 +33,8 @@ ROW_SHOWN = 4_000
 SNAPSHOTS_LISTED = 1_000
 ASKED = ("state", "labels", "since", "numbers", "columns", "sheet", "number_rows")
 UNSEARCHABLE_COUNTED = 10_000
+WAITING_MOST = 2_000
+"""Issues that are not indexed yet and whose texts are read for a list."""
 
 
 def issues(
@@ -44,14 +46,17 @@ def issues(
     search: str = "",
     changes: str = "",
     presence: str = "",
+    is_complete: bool = False,
 ) -> QuerySet[Issue]:
-    """Issues the user may see, for lists (without bodies), newest arrival first; raises Invalid for a bad repository.
+    """Issues the user may see, for lists (without bodies), in the order of `issue_order`; raises Invalid.
 
-    A name that the repository had before finds it, too. `search` is words as in a search engine ("quoted phrases",
-    -without, or), or a number. One query when read, and one or two at once for a repository.
-    Issues that wait to be indexed are not among what words find; `n_unsearchable` says how many.
+    A name that the repository had before finds it, too. `search` is read by `ingest.search.grammar`. One query when
+    read, and at once one for what waits to be indexed where there are words, and one or two for a repository, labels
+    or logins.
+    Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
+    more there are, and with `is_complete` they raise Conflict.
     """
-    found = Issue.objects.visible_to(user).filter(current_snapshot__isnull=False).with_titles()
+    found = conditions.with_last_update(Issue.objects.visible_to(user)).with_titles()
     named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
@@ -74,27 +79,67 @@ def issues(
     if presence:
         found = found.filter(presence=presence)
     if label:
-        found = found.filter(current_snapshot__github_labels__contains=[label.replace("\x00", "")])
-    text = search.replace("\x00", " ").strip()
-    number = text.removeprefix("#")
-    if number.isascii() and number.isdigit() and len(number) <= 9:
-        found = found.filter(number=int(number))
-    elif text:
-        words = SearchQuery(text, config="english", search_type="websearch")
-        found = found.filter(search_entry__words=words)
-        if repository:
-            # Said of the entries as well, for a walk from the newest to begin with those of this repository.
+        found = found.filter(conditions.has_label(label.replace("\x00", "")))
+    asked = _search_of(search)
+    found = found.filter(conditions.qualified(asked))
+    if asked.has_text:
+        waiting = conditions.unindexed(user, WAITING_MOST + 1)
+        if is_complete and len(waiting) > WAITING_MOST:
+            raise Conflict(conditions.INDEX_BUILDING, code="index_building")
+        if waiting:
+            late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
+            found = found.filter(conditions.with_words(asked, late))
+        else:
+            is_current = Q(search_text__snapshot=F("current_snapshot"))
+            found = found.filter(is_current & conditions.text_condition(asked, "search_text__"))
+        if named:
+            # Said of the texts as well, for a walk from the newest to begin with those of this repository.
             ends = Issue.objects.filter(repository__in=named).aggregate(first=Min("pk"), last=Max("pk"))
-            found = found.filter(search_entry__gte=ends["first"] or 0, search_entry__lte=ends["last"] or 0)
-    return found.order_by("-pk")
+            found = found.filter(pk__gte=ends["first"] or 0, pk__lte=ends["last"] or 0)
+    if asked.sort:
+        found = found.annotate(sort_key=conditions.sort_key(asked))
+    return found.order_by(*_order_of(asked))
+
+
+def _search_of(text: str) -> Search:
+    try:
+        return read_search(text.replace("\x00", " "))
+    except SearchError as error:
+        raise Invalid("The search could not be read.", fields={"search": [str(error)]}) from error
+
+
+def _order_of(asked: Search) -> tuple[str, ...]:
+    return ("-sort_key" if asked.sort.startswith("-") else "sort_key", "-pk") if asked.sort else ("-pk",)
+
+
+def issue_order(search: str) -> tuple[str, ...]:
+    """The columns that order what `issues` finds: the newest arrival first, unless the search has `sort:`."""
+    return _order_of(_search_of(search))
+
+
+def issues_beside(found: QuerySet[Issue], pk: int, *, back: bool = False) -> QuerySet[Issue]:
+    """Those that come after an issue in the order of what `issues` found, or before it, the nearest first.
+
+    One query more where the search has `sort:`; none are found beside an issue that does not fit any more.
+    """
+    if "sort_key" not in found.query.annotations:
+        return found.filter(pk__gt=pk).order_by("pk") if back else found.filter(pk__lt=pk)
+    is_rising = "sort_key" in found.query.order_by
+    if (row := found.filter(pk=pk).values_list("sort_key").first()) is None:
+        return found.none()
+    side = "gt" if is_rising != back else "lt"
+    beyond = Q(**{f"sort_key__{side}": row[0]}) | Q(sort_key=row[0], **{f"pk__{'gt' if back else 'lt'}": pk})
+    return found.filter(beyond).reverse() if back else found.filter(beyond)
 
 
 def n_unsearchable(at_most: int = UNSEARCHABLE_COUNTED, *, user: Viewer | None = None) -> int:
-    """How many issues are stored and not searchable yet, of those the user may see, up to `at_most`; one query."""
-    waiting = Unsearchable.objects.all()
-    if user is not None:
-        waiting = waiting.filter(issue__in=Issue.objects.visible_to(user))
-    return len(waiting.values_list("pk")[:at_most])
+    """How many issues wait to be indexed, of those the user may see, up to `at_most`; one query."""
+    return len(conditions.unindexed(user, at_most))
+
+
+def n_not_searched(user: Viewer) -> int:
+    """How many issues that the user may see words do not find yet, up to COUNTED_MOST + 1; one query."""
+    return max(0, n_unsearchable(WAITING_MOST + COUNTED_MOST + 1, user=user) - WAITING_MOST)
 
 
 def n_capped(found: QuerySet[Any]) -> int:

@@ -41,6 +41,13 @@ def index_what_waits() -> None:
 
 
 @shared_task
+def queue_what_is_missing() -> None:
+    """Queues issues that no search finds and nothing queued."""
+    if indexing.queue_what_is_missing():
+        make_searchable.delay()
+
+
+@shared_task
 def count_totals() -> None:
     """Counts the repositories into which something was stored meanwhile."""
     totals.count()

@@ -14,6 +14,7 @@ from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.models import ClosingChange, Issue
+from ingest.search.grammar import QUALIFIERS
 
 ASKED = ("repository", "state", "label", "search", "changes", "presence")
 
@@ -84,20 +85,26 @@ class Issues(ListAPIView[Issue]):
 
     permission_classes = (MayFetch,)
     serializer_class = IssueLine
-    ordering = ("-pk",)
+    ordering: tuple[str, ...] = ("-pk",)
 
     def get_queryset(self) -> Any:
         words = {name: self.request.query_params.get(name, "") for name in ASKED}
-        return queries.issues(caller(self.request), **words)
+        self.ordering = queries.issue_order(words["search"])
+        return queries.issues(caller(self.request), **words, is_complete=True)
 
     @extend_schema(
         parameters=[
             OpenApiParameter("repository", OpenApiTypes.STR, description="owner/name"),
             OpenApiParameter("state", OpenApiTypes.STR, enum=["open", "closed", "all"]),
-            OpenApiParameter("label", OpenApiTypes.STR, description="The name of a GitHub label."),
+            OpenApiParameter("label", OpenApiTypes.STR, description="The name of a GitHub label, in any case."),
             OpenApiParameter("changes", OpenApiTypes.STR, enum=["yes", "no"], description="Has a closing change."),
             OpenApiParameter("presence", OpenApiTypes.STR, enum=Issue.Presence.values),
-            OpenApiParameter("search", OpenApiTypes.STR, description='Words, "a phrase", -without; or a number.'),
+            OpenApiParameter(
+                "search",
+                OpenApiTypes.STR,
+                description='Words, "a phrase", -without, #number, and GitHub\'s qualifiers: '
+                f"{', '.join(f'{name}:' for name in QUALIFIERS)}.",
+            ),
         ]
     )
     def get(self, request: Request, *args: Any, **parts: Any) -> Response:

@@ -15,6 +15,7 @@ from ingest.filters.steps import Step, countable, steps
 from ingest.identifiers import full_name
 from ingest.keywords import Keywords
 from ingest.models import Issue, SnapshotComment
+from ingest.search.matching import fold
 
 STRATA = ("repository", "state", "year", "label")
 NOT_KNOWN, NO_LABEL = "not known", "no label"
@@ -55,10 +56,10 @@ def strata_of(stratify_by: str, given: Mapping[str, Any]) -> Stratum:
 
     By label: the labels of the filter that the issue has, or all it has where the filter names none.
     """
-    named = set(given.get("labels", ())) | set(given.get("labels_all", ()))
+    named = {fold(label): label for label in (*given.get("labels_all", ()), *given.get("labels", ()))}
 
     def by_label(repository: str, state: str, created_at: datetime | None, labels: Sequence[str]) -> str:
-        counted = sorted(label for label in labels if not named or label in named)
+        counted = sorted({named[fold(each)] for each in labels if fold(each) in named} if named else labels)
         return " + ".join(counted)[:STRATUM_LONGEST] or NO_LABEL
 
     found: Mapping[str, Stratum] = {

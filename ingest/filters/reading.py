@@ -10,6 +10,7 @@ from ingest.errors import Invalid
 from ingest.identifiers import full_name, parse_repository
 from ingest.keywords import Keywords, read_keywords
 from ingest.models import Issue
+from ingest.search.grammar import LONGEST_SEARCH
 
 COUNT_MOST = 1_000_000
 LONGEST_TEXT = 500
@@ -30,6 +31,14 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise ValueError("Write text." if not isinstance(value, str) else f"Write at most {LONGEST_TEXT} characters.")
     return value.replace("\x00", " ").strip()
+
+
+def _search(value: Any) -> str:
+    """What was typed into a search; blanks count in quotes. The step reads it, so that stored ones are never lost."""
+    if not isinstance(value, str) or len(value) > LONGEST_SEARCH:
+        limit = f"Write at most {LONGEST_SEARCH:,} characters."
+        raise ValueError(limit if isinstance(value, str) else "Write text.")
+    return value.replace("\x00", " ") if value.strip() else ""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -115,7 +124,7 @@ WORDS: Mapping[str, Word] = {
     ),
     "state": Word(_one_of(*STATES), "open, closed or all"),
     "state_reason": Word(_texts, "why it was closed, as GitHub says: completed, not_planned, duplicate (any of)"),
-    "labels": Word(_texts, "has any of these GitHub labels"),
+    "labels": Word(_texts, "has any of these GitHub labels, in any case"),
     "labels_all": Word(_texts, "has all of these GitHub labels"),
     "without_labels": Word(_texts, "has none of these GitHub labels"),
     "created_since": Word(_day, "opened on this day or later (UTC)"),
@@ -132,7 +141,9 @@ WORDS: Mapping[str, Word] = {
         _closing,
         "true: closed by a pull request or commit; merged_pull_request: by a merged one; false: known to have none",
     ),
-    "words": Word(_text, 'as in the search of issues: words in any form, "a phrase", -without, or; quick'),
+    "words": Word(
+        _search, 'as in the search of issues: whole words, "a phrase", -without, label:bug created:>2024-05-31'
+    ),
     "search": Word(_text, "title or body contains this text, in any case; code and addresses count"),
     "keywords": Word(
         _keywords,

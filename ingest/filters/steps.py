@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.postgres.search import SearchQuery
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from ingest.errors import Conflict, Invalid
 from ingest.identifiers import full_name
-from ingest.models import ClosingChange, Issue, Repository, SearchEntry, Unsearchable, searched_text
+from ingest.models import ClosingChange, Issue, Repository
+from ingest.search import conditions
+from ingest.search.grammar import SearchError, read_search
+
+WAITING_MOST = 20_000
+"""Issues that are not indexed yet and whose texts are read for a frame, which must be complete."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,18 @@ def _state(state: str) -> Step:
 
 
 def _labels(labels: tuple[str, ...]) -> Step:
-    return Step("GitHub labels: " + ", ".join(labels), Q(current_snapshot__github_labels__overlap=list(labels)))
+    return Step("GitHub labels: " + ", ".join(labels), conditions.has_label(*labels))
 
 
 def _labels_all(labels: tuple[str, ...]) -> Step:
-    return Step("all GitHub labels: " + ", ".join(labels), Q(current_snapshot__github_labels__contains=list(labels)))
+    has_all = Q()
+    for label in labels:
+        has_all &= conditions.has_label(label)
+    return Step("all GitHub labels: " + ", ".join(labels), has_all)
 
 
 def _without_labels(labels: tuple[str, ...]) -> Step:
-    return Step(
-        "without GitHub labels: " + ", ".join(labels), ~Q(current_snapshot__github_labels__overlap=list(labels))
-    )
+    return Step("without GitHub labels: " + ", ".join(labels), ~conditions.has_label(*labels))
 
 
 def _day(words: str, field: str, lookup: str) -> Callable[[datetime], Step]:
@@ -69,9 +74,7 @@ def _day(words: str, field: str, lookup: str) -> Callable[[datetime], Step]:
 
 
 def _locked(is_locked: bool) -> Step:
-    # What GitHub said last; else as the snapshot has it.
-    known, before = Q(locked=is_locked), Q(locked__isnull=True, current_snapshot__locked=is_locked)
-    return Step("locked" if is_locked else "not locked", known | before)
+    return Step("locked" if is_locked else "not locked", conditions.is_locked(is_locked))
 
 
 def _without_bots(asked: bool) -> Step:
@@ -93,17 +96,20 @@ def _closing_change(wanted: bool | str) -> Step:
 
 
 def _words(text: str) -> Step:
-    """By the index, which is filled a little later than issues come in; what it lacks is read itself."""
-    query = SearchQuery(text, config="english", search_type="websearch")
-    queued = Unsearchable.objects.values("issue")
-    indexed = SearchEntry.objects.filter(words=query).exclude(issue__in=queued).values("issue")
-    late = (
-        Issue.objects.filter(pk__in=queued)
-        .alias(searched=searched_text("current_snapshot__"))
-        .filter(searched=query)
-        .values("pk")
-    )
-    return Step(f"words: {text}", Q(pk__in=indexed) | Q(pk__in=late))
+    """By the index, which is filled a little later than issues come in; what it lacks is read. Raises Invalid."""
+    try:
+        search = read_search(text)
+        if search.sort:
+            raise SearchError("A frame has an order of its own. Leave “sort:” out.")
+    except SearchError as error:
+        raise Invalid("The filter could not be read.", fields={"filter.words": [str(error)]}) from error
+    condition = conditions.qualified(search)
+    if search.has_text:
+        waiting = conditions.unindexed(at_most=WAITING_MOST + 1)
+        if len(waiting) > WAITING_MOST:
+            raise Conflict(conditions.INDEX_BUILDING, code="index_building")
+        condition &= conditions.with_words(search, conditions.waiting_with_words(search, waiting))
+    return Step(f"words: {text}", condition)
 
 
 def _search(text: str) -> Step:
@@ -113,8 +119,7 @@ def _search(text: str) -> Step:
 
 def countable(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     """Issues of which something is known, with the names that the conditions of the steps use."""
-    last = Coalesce(F("updated_at"), F("current_snapshot__updated_at"))
-    return issues.filter(current_snapshot__isnull=False).alias(last_updated_at=last)
+    return conditions.with_last_update(issues)
 
 
 STEPS: Mapping[str, Callable[[Any], Step]] = {

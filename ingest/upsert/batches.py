@@ -18,6 +18,7 @@ from ingest.upsert.contents import Pending, store_contents
 from ingest.upsert.copying import stage
 from ingest.upsert.known import records_of_snapshots
 from ingest.upsert.repositories import repositories_of, split_allowed
+from ingest.upsert.spellings import store_spellings
 
 Place = tuple[int, int]
 TOLD = {
@@ -77,7 +78,7 @@ class _Touch:
 def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     """Stores the records of one batch for a run; call inside a transaction.
 
-    About seven statements where all issues are new, four where all are unchanged, twenty at most.
+    About eight statements where all issues are new, four where all are unchanged, twenty at most.
     """
     stored = Stored()
     repositories = repositories_of(run, records)
@@ -128,6 +129,11 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     store_contents(run, pending + changed)
     _touch(run, touches + [_Touch(part.issue_id, part.snapshot_id, part.record) for part in changed])
     _wait_for_search([part.issue_id for part in pending + changed], [part.issue_id for part in changed])
+    stored_records = [part.record for part in pending + changed]
+    store_spellings(
+        {label for record in stored_records for label in record.github_labels or ()},
+        {record.author_login or "" for record in stored_records},
+    )
     if said := [(issue_id, record) for issue_id, record in with_changes if record.closing_changes is not None]:
         stored.n_closing_changes = store_changes(said)
     return stored
@@ -232,4 +238,4 @@ def _wait_for_search(issue_ids: Sequence[int], changed: Sequence[int]) -> None:
             [list(issue_ids)],
         )
         if changed:
-            cursor.execute("DELETE FROM ingest_searchentry WHERE issue_id = ANY(%s)", [list(changed)])
+            cursor.execute("DELETE FROM ingest_searchtext WHERE issue_id = ANY(%s)", [list(changed)])

@@ -22,6 +22,7 @@ ASKED = ("repository", "state", "label", "search", "changes", "presence")
 def issues(request: HttpRequest) -> HttpResponse:
     """Every issue stored that this person may see, in pages that follow a key."""
     words = {name: request.GET.get(name, "").strip() for name in ASKED}
+    words["search"] = request.GET.get("search", "")  # in quotes, blanks count
     problem = ""
     try:
         found = queries.issues(request.user, **words)
@@ -30,10 +31,10 @@ def issues(request: HttpRequest) -> HttpResponse:
         found = queries.issues(request.user).none()
     after, before = parse_key(request.GET.get("after")), parse_key(request.GET.get("before"))
     if before:
-        back = list(found.filter(pk__gt=before).order_by("pk")[: PAGE_ROWS + 1])
+        back = list(queries.issues_beside(found, before, back=True)[: PAGE_ROWS + 1])
         rows, more_before, more_after = back[:PAGE_ROWS][::-1], len(back) > PAGE_ROWS, True
     else:
-        forth = list((found.filter(pk__lt=after) if after else found)[: PAGE_ROWS + 1])
+        forth = list((queries.issues_beside(found, after) if after else found)[: PAGE_ROWS + 1])
         rows, more_before, more_after = forth[:PAGE_ROWS], bool(after), len(forth) > PAGE_ROWS
     stored = list(queries.repositories(request.user)[:REPOSITORIES_SHOWN])
     context = {
@@ -44,7 +45,7 @@ def issues(request: HttpRequest) -> HttpResponse:
         "is_beyond": bool(after or before),
         "first_url": _page_url(words) if any(words.values()) else request.path,
         "n_found": None if problem else _n_found(found, words, rows, more_before or more_after),
-        "n_unsearchable": queries.n_unsearchable(queries.COUNTED_MOST + 1, user=request.user) if words["search"] else 0,
+        "n_not_searched": queries.n_not_searched(request.user) if words["search"] else 0,
         "counted_most": queries.COUNTED_MOST,
         "repositories": stored,
         "repository": next((one for one in stored if one.full_name.lower() == words["repository"].lower()), None),

@@ -23,7 +23,7 @@ from annotation.errors import ConcordError
 from config import outages, shell
 from ingest import indexing, runs, sync
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import FetchRun, SearchEntry
+from ingest.models import FetchRun, SearchText
 from tests import builders as make
 from tests.site import Site, wait_until
 
@@ -75,7 +75,7 @@ def test_imports_exports_and_the_index_stop_and_labeling_goes_on(settings: Setti
     words = "The disk of the server is almost full, and the rest of it is kept for labeling."
     assert (run.state, run.n_failures) == ("waiting", 0) and run.error.startswith(words)
     assert export.state == "failed" and export.error.startswith(words)
-    assert indexing.index() == 0 and not SearchEntry.objects.exists()
+    assert indexing.index() == 0 and not SearchText.objects.exists()
     with pytest.raises(room.NoRoom):
         start_file_fetch(user=None, private=False, file=rows, repository="o/file", send=False)
     make.rate(round_, "item bob carol\n1 crash hang")

@@ -17,7 +17,7 @@ LARGE = {
         "annotation", "assignment", "auditevent", "item", "rating", "resolution", "resolutionvalue", "rounditem",
         "sampleissue",
     },
-    "ingest": {"comment", "issue", "searchentry", "snapshot", "snapshotcomment", "unsearchable"},
+    "ingest": {"comment", "issue", "searchtext", "snapshot", "snapshotcomment", "unsearchable"},
 }  # fmt: skip
 
 

@@ -55,7 +55,8 @@ _TABLES = {
                deletions, n_files, paths
         FROM ingest_closingchange AS change JOIN ingest_issue AS issue ON issue.id = issue_id ORDER BY 1, 2, 4""",
     "words": f"""
-        SELECT {_ISSUE}, words::text FROM ingest_searchentry JOIN ingest_issue AS issue ON issue.id = issue_id
+        SELECT {_ISSUE}, lexemes::text, title, body, comments
+        FROM ingest_searchtext JOIN ingest_issue AS issue ON issue.id = issue_id
         ORDER BY 1, 2""",
     "refusals": "SELECT line, reason, row FROM ingest_refusal ORDER BY 1, 2, 3",
     "questions": f"""

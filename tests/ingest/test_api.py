@@ -14,8 +14,8 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.holds import Kind, held
 from accounts.models import User
-from ingest import runs, sync
-from ingest.models import ClosingChange, FetchRun, Issue, Repository
+from ingest import indexing, queries, runs, sync
+from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -171,14 +171,73 @@ def test_issues_are_filtered_and_searched(ann, take):
     assert found("") == ["p/q#1", "o/r#2", "o/r#1"]
     assert found("repository=O/R") == ["o/r#2", "o/r#1"]
     assert found("state=open") == ["p/q#1", "o/r#1"]
-    assert found("label=bug") == ["o/r#1"]
-    assert found("search=hang") == ["o/r#2", "o/r#1"]
-    assert found("search=hang+-nccl") == ["o/r#1"]
+    assert found("label=bug") == found("label=BUG") == ["p/q#1", "o/r#1"]
+    assert found("search=%22hang%22") == ["o/r#2", "o/r#1"]
+    assert found("search=hangs+-nccl") == ["o/r#1"]
+    assert found("search=is:open+label:NCCL+repo:P/Q") == ["p/q#1"]
     assert found("search=%232") == ["o/r#2"]
     assert found("search=%00") == ["p/q#1", "o/r#2", "o/r#1"]
     assert found("repository=no/where") == []
     assert ann.get("/issues/?repository=nonsense").status_code == 422
     assert ann.get("/issues/?state=merged").status_code == 422
+    wrong = ann.get("/issues/?author=dev-001")
+    assert (wrong.status_code, list(wrong.json()["fields"])) == (422, ["author"])
+    wrong = ann.get("/issues/?search=lable:bug")
+    assert wrong.status_code == 422 and "Did you mean “label:”?" in str(wrong.json()["fields"]["search"])
+
+
+def test_lists_are_ordered_by_what_a_search_says_and_unknown_values_come_last(ann, take, monkeypatch):
+    days = {1: "2024-03-01", 2: None, 3: "2024-01-01", 4: "2024-02-01", 5: "2024-02-01"}
+    take(
+        [
+            {
+                "number": n,
+                "title": "T",
+                "repository": "o/r",
+                "created_at": day and f"{day}T00:00:00Z",
+                "comments": n % 3,
+            }
+            for n, day in days.items()
+        ]
+    )
+
+    def pages(search: str) -> list[int]:
+        path, found = f"/issues/?page_size=2&search={search}", []
+        while path:
+            answer = ann.get(path).json()
+            found += [row["number"] for row in answer["results"]]
+            path = (answer["next"] or "").partition(V1)[2]
+        return found
+
+    assert pages("sort:created") == [1, 5, 4, 3, 2]
+    assert pages("sort:created-asc") == [2, 3, 5, 4, 1]
+    assert pages("sort:comments-desc") == [5, 2, 4, 1, 3]
+    monkeypatch.setattr("ingest.views.issues.PAGE_ROWS", 2)
+    page = Client()
+    page.force_login(ann.user)
+    seen, at = [], "?search=sort:created-asc"
+    while at:
+        context = page.get(f"/issues/{at}").context
+        seen += [row.number for row in context["rows"]]
+        before, at = context["previous_url"], context["next_url"]
+    assert seen == [2, 3, 5, 4, 1]
+    assert [row.number for row in page.get(f"/issues/{before}").context["rows"]] == [5, 4] or before
+
+
+def test_a_search_that_the_index_cannot_answer_yet_is_409(ann, take, monkeypatch):
+    take([{"number": n, "title": "Hang", "repository": "o/r"} for n in range(1, 5)])
+    monkeypatch.setattr(queries, "WAITING_MOST", 1)
+    assert indexing.queue_what_is_missing() == 0
+    SearchText.objects.all().delete()
+    assert indexing.queue_what_is_missing() == 4
+    answer = ann.get("/issues/?search=hang")
+    assert (answer.status_code, answer.json()["code"]) == (409, "index_building")
+    assert len(ann.get("/issues/?search=is:issue").json()["results"]) == 4
+    page = Client()
+    page.force_login(ann.user)
+    assert "3 issues can't be found by words yet" in page.get("/issues/?search=hang").content.decode()
+    indexing.index()
+    assert len(ann.get("/issues/?search=hang").json()["results"]) == 4
 
 
 def test_lists_take_the_same_number_of_queries_whatever_their_length(ann, take):

@@ -4,23 +4,21 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from django.contrib.postgres.search import SearchVector
-from django.db.models import Value
 from ruamel.yaml import YAML
 
-from ingest import filters
+from ingest import filters, indexing
 from ingest.errors import Invalid
 from ingest.models import (
     ClosingChange,
     Comment,
     Issue,
     Repository,
-    SearchEntry,
     Snapshot,
     SnapshotComment,
     Unsearchable,
 )
 from ingest.selections import selection, selections
+from ingest.upsert.spellings import store_spellings
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -161,15 +159,34 @@ def test_every_step_is_counted_and_nobody_twice() -> None:
 
 @pytest.mark.usefixtures("many")
 def test_words_are_those_of_the_index_and_what_waits_for_it_is_read_itself() -> None:
-    for number, text in ((1, "hangs deadlock"), (2, "deadlock"), (3, "deadlocks everywhere")):
-        pk = Issue.objects.get(number=number).pk
-        SearchEntry.objects.create(issue_id=pk, words=SearchVector(Value(text), config="english"))
-    assert left({"words": "deadlock"}) == [1, 2, 3]
-    assert left({"words": "deadlock -hang"}) == [2, 3]
-    for number in (2, 6):
-        Unsearchable.objects.create(issue_id=Issue.objects.get(number=number).pk)
-    assert left({"words": "deadlock"}) == [1, 3]
-    assert left({"words": "b"}) == [2]
+    asked = ["deadlock", "deadlock -hangs", "b", "barrier in:comments", 'label:bug "B"', "is:closed author:ann"]
+    wanted = [[6, 1], [6], [8, 7, 2, 3, 5], [1], [2], [1]]
+    assert indexing.queue_what_is_missing() == 8
+    assert [left({"words": each}) for each in asked] == wanted
+    assert indexing.index() == 8
+    assert [left({"words": each}) for each in asked] == wanted
+    Unsearchable.objects.create(issue_id=Issue.objects.get(number=2).pk)
+    assert [left({"words": each}) for each in asked] == wanted
+
+
+@pytest.mark.usefixtures("many")
+def test_labels_are_compared_without_case() -> None:
+    store_spellings(["bug", "nccl", "docs"], [])
+    assert left({"labels": ["BUG"]}) == [1, 2]
+    assert left({"labels_all": ["Bug", "NCCL"]}) == [1]
+    assert left({"without_labels": ["Bug"], "repository": "acme/rocket"}) == [3, 5]
+    asked = filters.read({"repository": "acme/rocket", "labels": ["NCCL", "Docs"]})
+    assert filters.frame(asked, Issue.objects.all(), stratify_by="label").strata == ["NCCL", "Docs"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [("lable:bug", "Did you mean “label:”?"), ("sort:created", "A frame has an order of its own.")],
+)
+def test_a_search_that_cannot_be_read_makes_no_frame(words: str, sentence: str) -> None:
+    with pytest.raises(Invalid) as rejected:
+        filters.frame(filters.read({"words": words}), Issue.objects.all())
+    assert sentence in rejected.value.fields["filter.words"][0]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +241,7 @@ def test_a_frame_takes_as_many_queries_at_any_size() -> None:
     make.issues(30)
     asked = filters.read({"repository": "acme/rocket", "state": "open", "keywords": ["hangs"], "labels": ["bug"]})
     for _ in range(2):
-        with assert_queries(2):
+        with assert_queries(3):  # spellings of the label, counts, rows
             assert len(filters.frame(asked, Issue.objects.all(), stratify_by="state")) > 5
         make.issues(900, first=Issue.objects.count() + 1)
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from accounts.models import User
-from ingest import indexing, sync
-from ingest.models import ClosingChange, FetchRun, Issue, Repository, Unsearchable
+from ingest import sync
+from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from ingest.templatetags.issues import issue_address
 from tests.asserts import assert_queries
 
@@ -325,16 +325,6 @@ def test_hits_are_counted_where_that_is_cheap(ann, take):
     assert ann.get("/issues/?label=bug").context["n_found"] == 60
     assert ann.get("/issues/?state=open").context["n_found"] is None
     assert ann.get("/issues/?state=closed").context["n_found"] == 0
-
-
-def test_issues_that_words_cannot_find_yet_are_counted(ann, take):
-    take(lines(2))
-    indexing.index()
-    assert "can't be found by words yet" not in ann.get("/issues/?search=issue").content.decode()
-    Unsearchable.objects.get_or_create(issue=Issue.objects.first())
-    assert (
-        "1 issue that came in lately can't be found by words yet" in ann.get("/issues/?search=nothing").content.decode()
-    )
 
 
 def test_what_a_repository_holds_is_counted_when_something_was_stored(ann, take):

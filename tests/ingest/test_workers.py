@@ -14,7 +14,7 @@ from django.core.files.base import ContentFile
 from ingest import indexing, runs, sync
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import FetchRun, SearchEntry, Unsearchable
+from ingest.models import FetchRun, SearchText, Unsearchable
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, World, made_up
 from tests.ingest.run_kinds import BY_GRAPHQL, WAYS, Case, Way, rows, whole
@@ -174,11 +174,11 @@ def index_undisturbed_and_killed(forks: Forks, seed: int) -> None:
     )
     sync.work(run.pk)
     assert index_killed(forks, random.Random(seed)) > 0
-    killed = list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
-    SearchEntry.objects.all().delete()
-    Unsearchable.objects.bulk_create(Unsearchable(issue_id=pk) for pk, _ in killed)
+    killed = list(SearchText.objects.order_by("pk").values_list("pk", "lexemes", "body"))
+    SearchText.objects.all().delete()
+    Unsearchable.objects.bulk_create(Unsearchable(issue_id=pk) for pk, *_ in killed)
     indexing.index()
-    assert killed == list(SearchEntry.objects.order_by("pk").values_list("pk", "words"))
+    assert killed == list(SearchText.objects.order_by("pk").values_list("pk", "lexemes", "body"))
     assert len(killed) == 2500
 
 

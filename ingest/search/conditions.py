@@ -1,0 +1,167 @@
+"""Conditions for the database of a search: qualifiers, candidates by lexeme, and the comparison that decides."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.postgres.search import SearchVectorField
+from django.db.models import F, Lookup, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, StrIndex
+from django.db.models.lookups import GreaterThan
+
+from ingest.models import Issue, Repository, SearchText, SnapshotComment, Spelling, Unsearchable, Viewer
+from ingest.search.grammar import Condition, Range, Search
+from ingest.search.matching import Term, as_tsquery, fold
+
+WAITING_AT_ONCE = 500
+COLUMNS = {
+    "created": "current_snapshot__created_at",
+    "closed": "current_snapshot__closed_at",
+    "updated": "last_updated_at",
+    "comments": "current_snapshot__n_comments",
+}
+INDEX_BUILDING = (
+    "The search index is being built, and too many issues are not in it yet for a complete answer. It is ready within "
+    "minutes: try again then, or leave out words and phrases."
+)
+NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
+"""How what is not known is ordered: before everything."""
+
+
+@SearchVectorField.register_lookup
+class HasLexemes(Lookup):  # type: ignore[type-arg]
+    """Whether a tsvector fits a tsquery that is written as PostgreSQL reads it."""
+
+    lookup_name = "has"
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        left, values = self.process_lhs(compiler, connection)
+        right, more = self.process_rhs(compiler, connection)
+        return f"{left} @@ {right}::tsquery", [*values, *more]
+
+
+def with_last_update(issues: QuerySet[Issue]) -> QuerySet[Issue]:
+    """Issues of which something is known, with the names that conditions use."""
+    last = Coalesce(F("updated_at"), F("current_snapshot__updated_at"))
+    return issues.filter(current_snapshot__isnull=False).alias(last_updated_at=last)
+
+
+def spellings(kind: Spelling.Kind, names: Sequence[str]) -> list[str]:
+    """All that are stored of names in any case, and the names as they are; one query."""
+    found = Spelling.objects.filter(kind=kind, folded__in=[fold(each) for each in names])
+    return sorted({*names, *found.values_list("spelling", flat=True)})
+
+
+def has_label(*names: str) -> Q:
+    """Issues with any of these GitHub labels, in any case; one query at once."""
+    return Q(current_snapshot__github_labels__overlap=spellings(Spelling.Kind.LABEL, names))
+
+
+def is_locked(locked: bool) -> Q:
+    """By what GitHub said last, else as the snapshot has it."""
+    return Q(locked=locked) | Q(locked__isnull=True, current_snapshot__locked=locked)
+
+
+def qualified(search: Search) -> Q:
+    """The condition that qualifiers and a number make; of issues as `with_last_update` gives them."""
+    found = Q() if search.number is None else Q(number=search.number)
+    for each in search.conditions:
+        condition = _condition(each)
+        found &= ~condition if each.is_negated else condition
+    return found
+
+
+def _condition(condition: Condition) -> Q:
+    name, values = condition.name, condition.values
+    if name == "label":
+        return has_label(*map(str, values))
+    if name == "author":
+        return Q(current_snapshot__author_login__in=spellings(Spelling.Kind.LOGIN, list(map(str, values))))
+    if name == "repo":
+        chosen = Q()
+        for named in values:
+            assert isinstance(named, tuple)
+            chosen |= Q(host__iexact=named[0], owner__iexact=named[1], name__iexact=named[2])
+        return Q(repository__in=list(Repository.objects.filter(chosen).values_list("pk", flat=True)))
+    found = Q(pk__in=[])
+    for value in values:
+        found |= _in_range(COLUMNS[name], value) if isinstance(value, Range) else _IS[f"{name}:{value}"]
+    return found
+
+
+_IS = {
+    **{f"{name}:{state}": Q(current_snapshot__state=state) for name in ("is", "state") for state in ("open", "closed")},
+    "is:locked": is_locked(True),
+    "is:unlocked": is_locked(False),
+    "is:public": Q(repository__private=False),
+    "is:private": Q(repository__private=True),
+    "is:issue": Q(current_snapshot__isnull=False),
+    "no:label": Q(current_snapshot__github_labels=[]),
+}
+
+
+def _in_range(column: str, wanted: Range) -> Q:
+    # Said of what is not known, too: nothing of it is in a range, and everything of it is outside.
+    found = Q(**{f"{column}__isnull": False})
+    if wanted.since is not None:
+        found &= Q(**{f"{column}__gte": wanted.since})
+    if wanted.until is not None:
+        found &= Q(**{f"{column}__lt": wanted.until})
+    return found
+
+
+def text_condition(search: Search, prefix: str = "") -> Q:
+    """What a `SearchText`, at the end of `prefix`, must be like for its issue to have the words of a search."""
+    wanted = as_tsquery(search.terms, search.places)
+    found = Q(**{f"{prefix}lexemes__has": wanted}) if wanted else Q()
+    for term in search.terms:
+        found &= _occurs(term, search.places, prefix)
+    for term in search.without:
+        found &= ~_occurs(term, search.places, prefix)
+    return found
+
+
+def _occurs(term: Term, places: Sequence[str], prefix: str) -> Q:
+    found = Q()
+    for place in places:
+        found |= Q(GreaterThan(StrIndex(F(f"{prefix}{place}"), Value(term.pattern)), 0))
+    return found
+
+
+def with_words(search: Search, waiting: Sequence[int]) -> Q:
+    """Issues that have the words of a search: those the index has, and of the others those that are given."""
+    indexed = SearchText.objects.filter(text_condition(search), issue__current_snapshot=F("snapshot"))
+    return Q(pk__in=indexed.values("issue")) | Q(pk__in=waiting)
+
+
+def waiting_with_words(search: Search, waiting: Sequence[int]) -> list[int]:
+    """Of issues that are not indexed yet, those that have the words of a search; reads their texts at flat memory."""
+    batches = (waiting[n : n + WAITING_AT_ONCE] for n in range(0, len(waiting), WAITING_AT_ONCE))
+    return [pk for pks in batches for pk in _with_words_among(search, pks)]
+
+
+def _with_words_among(search: Search, pks: Sequence[int]) -> Iterator[int]:
+    threads: dict[int, list[str]] = {}
+    if "comments" in search.places:
+        rows = SnapshotComment.objects.filter(snapshot__in=Issue.objects.filter(pk__in=pks).values("current_snapshot"))
+        for snapshot, body in rows.order_by().values_list("snapshot", "comment__body"):
+            threads.setdefault(snapshot, []).append(fold(body))
+    columns = ("pk", "current_snapshot_id", "current_snapshot__title", "current_snapshot__body")
+    issues = Issue.objects.filter(pk__in=pks, current_snapshot__isnull=False).values_list(*columns)
+    for pk, snapshot, title, body in issues.iterator():
+        if search.is_in({"title": [fold(title)], "body": [fold(body)], "comments": threads.get(snapshot, [])}):
+            yield pk
+
+
+def unindexed(user: Viewer | None = None, at_most: int | None = None) -> list[int]:
+    """Issues that wait to be indexed, of those the user may see, the newest first; one query."""
+    waiting = Unsearchable.objects.all()
+    if user is not None:
+        waiting = waiting.filter(issue__in=Issue.objects.visible_to(user))
+    return list(waiting.order_by("-pk").values_list("pk", flat=True)[:at_most])
+
+
+def sort_key(search: Search) -> Any:
+    """What a list is ordered by, where a search has `sort:`; never null."""
+    by = search.sort.removeprefix("-")
+    return Coalesce(F(COLUMNS[by]), Value(NO_COUNT if by == "comments" else NEVER))
