@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 CONTEXT = 3
 LINE_EDITS_MAX = 600
@@ -39,6 +39,42 @@ class State:
     labels: Sequence[str] = ()
     author: str = ""
     comments: Sequence[Said] | None = None
+    created_at: datetime | None = None
+    closed_at: datetime | None = None
+    n_comments: int | None = None
+
+
+METADATA = {"created_at": "creation date", "closed_at": "closing date", "n_comments": "number of comments"}
+
+
+class HasMetadata(Protocol):
+    """What has the dates and counts of METADATA."""
+
+    @property
+    def created_at(self) -> datetime | None: ...
+    @property
+    def closed_at(self) -> datetime | None: ...
+    @property
+    def n_comments(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class MetadataDifference:
+    """A date or count that is another one, or known now."""
+
+    name: str
+    old: datetime | int | None
+    new: datetime | int | None
+
+    @property
+    def is_date(self) -> bool:
+        return isinstance(self.new or self.old, datetime)
+
+
+def metadata_differences(old: HasMetadata, new: HasMetadata) -> list[MetadataDifference]:
+    """The dates and counts that differ between two states."""
+    pairs = ((words, getattr(old, name), getattr(new, name)) for name, words in METADATA.items())
+    return [MetadataDifference(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
 @dataclass(frozen=True)
@@ -117,6 +153,7 @@ class Difference:
     body: TextDifference = field(default_factory=TextDifference)
     comments: Sequence[CommentDifference] = ()
     comments_became: Literal["", "known", "unknown"] = ""
+    metadata: Sequence[MetadataDifference] = ()
     words: Sequence[str] = ()
 
     def __bool__(self) -> bool:
@@ -137,6 +174,7 @@ def difference(old: State, new: State) -> Difference:
     else:
         comments = list(_comments(old.comments, new.comments))
     counts = Counter(each.kind for each in comments)
+    metadata = metadata_differences(old, new)
     return Difference(
         title=title,
         state=(before, after) if before != after else None,
@@ -146,6 +184,7 @@ def difference(old: State, new: State) -> Difference:
         body=body,
         comments=comments,
         comments_became=became,
+        metadata=metadata,
         words=change_words(
             title=bool(title),
             body=old.body != new.body,
@@ -156,6 +195,7 @@ def difference(old: State, new: State) -> Difference:
             n_edited=counts["edited"],
             n_removed=counts["removed"],
             comments_became=became,
+            metadata=[each.name for each in metadata],
         ),
     )
 
@@ -171,8 +211,12 @@ def change_words(
     n_edited: int,
     n_removed: int,
     comments_became: str = "",
+    metadata: Sequence[str] = (),
 ) -> list[str]:
-    """What changed in short words; `state` is the new one, None where it is as it was."""
+    """What changed in short words; `state` is the new one, None where it is as it was.
+
+    Of `metadata`, the dates and counts that differ, those that follow from the state or the comments are not repeated.
+    """
     found = ["title"] * title + ["body"] * body
     if state is not None:
         found.append(state or "state not known")
@@ -182,7 +226,9 @@ def change_words(
             found.append(f"{n} comment{'' if n == 1 else 's'} {what}")
     if comments_became:
         found.append("comments are known now" if comments_became == "known" else "comments are not known any more")
-    return found
+    implied = {METADATA["closed_at"]} if state is not None else set()
+    implied |= {METADATA["n_comments"]} if n_added or n_removed or comments_became else set()
+    return found + [name for name in metadata if name not in implied]
 
 
 def state_words(state: str, reason: str) -> str:

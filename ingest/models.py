@@ -181,6 +181,9 @@ class FetchRun(models.Model):
     n_changed = models.PositiveIntegerField(default=0)
     n_unchanged = models.PositiveIntegerField(default=0)
     n_refused = models.PositiveIntegerField(default=0)
+    n_contradictions = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Values told that contradict stored ones, which were kept."
+    )
     n_pull_requests = models.PositiveIntegerField(default=0, help_text="Listed among issues, but not issues.")
     n_comments = models.PositiveIntegerField(
         default=0, help_text="Comments of the issues that were stored or found unchanged."
@@ -304,6 +307,22 @@ class Refusal(models.Model):
         ordering = ["pk"]
 
 
+class Contradiction(models.Model):
+    """A value of a source that was not taken: another one is stored, and nothing says which is newer."""
+
+    run = models.ForeignKey(FetchRun, on_delete=models.CASCADE, related_name="contradictions")
+    issue = models.CharField(max_length=500, help_text="owner/name#number.")
+    name = models.CharField(max_length=40, help_text="created_at, closed_at, n_comments, html_url, author_association.")
+    told = models.TextField()
+    kept = models.TextField()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.issue}: {self.name} is {self.told} in the source, {self.kept} is stored"
+
+
 class IssueQuerySet(models.QuerySet["Issue"]):
     def visible_to(self, user: Viewer) -> "IssueQuerySet":
         """Issues of public repositories, of those the user fetched, and what `also_visible` adds; all for staff."""
@@ -390,6 +409,15 @@ class Issue(models.Model):
         null=True, blank=True, help_text="When GitHub was last asked whether it is still there."
     )
     changes_known = models.BooleanField(db_default=False, help_text="Whether a source has told what closed it.")
+    html_url = models.URLField(
+        max_length=600,
+        blank=True,
+        db_default="",
+        help_text="Of its page, as last told; empty: as its snapshots have it.",
+    )
+    author_association = models.CharField(
+        max_length=40, blank=True, db_default="", help_text="The author's, as last told: OWNER, MEMBER, NONE and so on."
+    )
 
     objects: ClassVar[Any] = IssueQuerySet.as_manager()
 
@@ -435,7 +463,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
 
 class Snapshot(models.Model):
-    """One immutable state of an issue, addressed by the SHA-256 of its content."""
+    """One immutable state of an issue: its content, addressed by its SHA-256, and the dates and counts told with it."""
 
     issue = models.ForeignKey(Issue, on_delete=models.PROTECT, related_name="snapshots", db_index=False)
     sha256 = models.CharField(max_length=64)
@@ -462,10 +490,9 @@ class Snapshot(models.Model):
     objects: ClassVar[Any] = SnapshotQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["issue", "sha256"], name="a_state_of_an_issue_is_stored_once"),
-        ]
         indexes = [
+            # Several snapshots of one content differ in dates or counts.
+            models.Index(fields=["issue", "sha256"], name="snapshots_by_content"),
             GinIndex(fields=["github_labels"], name="snapshots_by_github_label"),
             models.Index(fields=["author_login"], name="snapshots_by_author"),
         ]
@@ -525,7 +552,11 @@ class StagedComment(models.Model):
 
 
 class ClosingChange(models.Model):
-    """A pull request or commit that closed an issue, as the source last told; no part of a snapshot."""
+    """A pull request or commit that closed an issue, as the source last told; no part of a snapshot.
+
+    A merged pull request and the commit that it was merged as are one change. A linked pull request that was not merged
+    is a row, too, and `closes` nothing.
+    """
 
     class Kind(models.TextChoices):
         PULL_REQUEST = "pull_request"
@@ -538,6 +569,12 @@ class ClosingChange(models.Model):
     title = models.TextField(blank=True)
     html_url = models.URLField(max_length=600, blank=True)
     author_login = models.CharField(max_length=255, blank=True)
+    created_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a pull request was opened, or a commit written."
+    )
+    closes = models.BooleanField(
+        default=True, db_default=True, help_text="No: a pull request that is linked to the issue and was not merged."
+    )
     merged_at = models.DateTimeField(
         null=True,
         blank=True,
@@ -547,6 +584,20 @@ class ClosingChange(models.Model):
     deletions = models.PositiveIntegerField(null=True, blank=True)
     n_files = models.PositiveIntegerField(null=True, blank=True)
     paths = ArrayField(models.TextField(), default=list, blank=True, help_text="Of the changed files, as far as told.")
+    path_additions = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Lines added in each of the paths; empty where no source told them.",
+    )
+    path_deletions = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Lines deleted in each of the paths; empty where no source told them.",
+    )
 
     class Meta:
         ordering = ["pk"]

@@ -71,7 +71,7 @@ def issues(
     if changes not in {"", "yes", "no"}:
         raise Invalid("There is no such choice.", fields={"changes": ["Choose yes or no."]})
     if changes:
-        is_closed_by = Exists(ClosingChange.objects.filter(issue=OuterRef("pk")))
+        is_closed_by = Exists(ClosingChange.objects.filter(issue=OuterRef("pk"), closes=True))
         found = found.filter(is_closed_by if changes == "yes" else Q(changes_known=True) & ~is_closed_by)
     if presence and presence not in Issue.Presence.values:
         sentence = f"Choose one of {', '.join(Issue.Presence.values)}."
@@ -221,6 +221,13 @@ def refusals(run: FetchRun) -> QuerySet[Refusal]:
     return found.order_by("pk")
 
 
+def contradictions(run: FetchRun, at_most: int) -> list[dict[str, Any]]:
+    """The first values that the run's source told and that were not taken; one query, none where there are none."""
+    if not (run.n_contradictions and at_most):
+        return []
+    return list(run.contradictions.values("issue", "name", "told", "kept")[:at_most])
+
+
 def uploads(user: Viewer) -> QuerySet[Upload]:
     """Tables of the user that wait for their columns, newest first; one query."""
     found: QuerySet[Upload] = Upload.objects.filter(created_by=user.pk).defer("requested").order_by("-pk")
@@ -237,8 +244,11 @@ def refused_rows(run: FetchRun) -> Iterator[tuple[int | None, str, str]]:
 
 
 def run_as_document(run: FetchRun, *, refusals_most: int = 100) -> dict[str, Any]:
-    """A run as the API and the command show it, with its first refusals; one query."""
-    counts = ("seen", "new", "changed", "unchanged", "refused", "pull_requests", "comments", "closing_changes")
+    """A run as the API and the command show it, with its first refusals and contradictions; two queries at most."""
+    counts = (
+        "seen", "new", "changed", "unchanged", "refused", "contradictions", "pull_requests", "comments",
+        "closing_changes",
+    )  # fmt: skip
     spent = ("requests", "unchanged_answers", "requests_left", "expected", "bytes", "bytes_read")
     return {
         "id": run.pk,
@@ -256,6 +266,7 @@ def run_as_document(run: FetchRun, *, refusals_most: int = 100) -> dict[str, Any
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "refusals": list(run.refusals.values("line", "reason", "row")[:refusals_most]) if refusals_most else [],
+        "contradictions": contradictions(run, refusals_most),
     }
 
 
@@ -263,6 +274,7 @@ def issue_as_line(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, A
     """An issue without its text, as the API shows it; `snapshot` defaults to the current one. No query."""
     snapshot = snapshot or issue.current_snapshot
     assert snapshot is not None
+    is_current = snapshot.pk == issue.current_snapshot_id
     return {
         "item": issue.identifier,
         "repository": issue.repository.full_name,
@@ -274,9 +286,10 @@ def issue_as_line(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, A
         "author": snapshot.author_login,
         "n_comments": snapshot.n_comments,
         "created_at": snapshot.created_at,
-        "updated_at": snapshot.updated_at,
+        "updated_at": (issue.updated_at if is_current else None) or snapshot.updated_at,
         "closed_at": snapshot.closed_at,
-        "html_url": snapshot.html_url,
+        "html_url": issue.html_url or snapshot.html_url,
+        "author_association": issue.author_association,
         "snapshot": snapshot.sha256,
     }
 
@@ -298,8 +311,8 @@ def issue_with_history(user: Viewer, issue: Issue, snapshot: Snapshot | None = N
     Three queries.
     """
     columns = (
-        "kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions", "deletions",
-        "n_files", "paths",
+        "kind", "identifier", "number", "title", "html_url", "author_login", "created_at", "merged_at", "closes",
+        "additions", "deletions", "n_files", "paths", "path_additions", "path_deletions",
     )  # fmt: skip
     changes = [{name: getattr(row, name) for name in columns} for row in closing_changes(issue)]
     snapshots = issue.snapshots.visible_to(user).order_by("-pk").values("sha256", "fetched_at")[:SNAPSHOTS_LISTED]
@@ -351,4 +364,7 @@ def _state_of(snapshot: Snapshot, thread: list[Said]) -> State:
         labels=snapshot.github_labels,
         author=snapshot.author_login,
         comments=thread if snapshot.comments_known else None,
+        created_at=snapshot.created_at,
+        closed_at=snapshot.closed_at,
+        n_comments=snapshot.n_comments,
     )

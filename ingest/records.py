@@ -1,8 +1,8 @@
 """An issue and its comments as a source tells them, and the hash that says whether the content is the same."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -76,7 +76,8 @@ class CommentRecord:
 class ChangeRecord:
     """A pull request or commit that closed an issue; None means that the source does not say.
 
-    `identifier` is owner/name#number of a pull request, owner/name@hash of a commit.
+    `identifier` is owner/name#number of a pull request, owner/name@hash of a commit. `path_additions` and
+    `path_deletions` go with `paths`, or are empty. A pull request that is linked and was not merged closes nothing.
     """
 
     kind: str
@@ -85,11 +86,15 @@ class ChangeRecord:
     title: str = ""
     html_url: str = ""
     author_login: str = ""
+    created_at: datetime | None = None
     merged_at: datetime | None = None
     additions: int | None = None
     deletions: int | None = None
     n_files: int | None = None
     paths: tuple[str, ...] = ()
+    path_additions: tuple[int, ...] = ()
+    path_deletions: tuple[int, ...] = ()
+    closes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ class IssueRecord:
     updated_at: datetime | None = None
     closed_at: datetime | None = None
     html_url: str = ""
+    author_association: str = ""
     n_comments: int | None = None
     comments: tuple[CommentRecord, ...] | None = None
     closing_changes: tuple[ChangeRecord, ...] | None = None
@@ -143,6 +149,54 @@ class IssueRecord:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a source tells of an issue beside its text, outside the hash; None and empty mean that none has told it."""
+
+    created_at: datetime | None = None
+    closed_at: datetime | None = None
+    n_comments: int | None = None
+    html_url: str = ""
+    author_association: str = ""
+
+
+OF_SNAPSHOT = ("created_at", "closed_at", "n_comments")
+"""The metadata that a study reads as pinned: another value is a new state of the issue."""
+METADATA = (*OF_SNAPSHOT, "html_url", "author_association")
+TIMELESS = ("created_at", "html_url")
+"""The metadata that an older source knows as well as a newer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedMetadata:
+    """What is known after a source was heard, and what it says against what is kept: (name, told, kept) of each."""
+
+    metadata: Metadata
+    contradictions: list[tuple[str, Any, Any]]
+
+
+def merged_metadata(
+    told: IssueRecord, known: Metadata, *, wins: bool, names: Sequence[str] = METADATA, moved: Collection[str] = ()
+) -> MergedMetadata:
+    """The metadata of an issue after `told`: it fills what is missing, and replaces what differs only where it `wins`.
+
+    Only `names` are looked at; those in `moved` go with new content and are what is told, or unknown.
+    """
+    values = asdict(known)
+    contradictions = []
+    for name in names:
+        said, before = getattr(told, name), values[name]
+        if name in moved:
+            values[name] = said
+        elif said in (None, "", before):
+            continue
+        elif wins or before in (None, ""):
+            values[name] = said
+        else:
+            contradictions.append((name, said, before))
+    return MergedMetadata(Metadata(**values), contradictions)
+
+
 def completed(record: IssueRecord, known: IssueRecord) -> IssueRecord:
     """The record with what its source does not say taken from the state known before.
 
@@ -167,6 +221,7 @@ def completed(record: IssueRecord, known: IssueRecord) -> IssueRecord:
         created_at=record.created_at or known.created_at,
         closed_at=record.closed_at or (known.closed_at if same_state else None),
         html_url=record.html_url or known.html_url,
+        author_association=record.author_association or known.author_association,
         n_comments=known.n_comments if record.n_comments is None else record.n_comments,
         comments=comments,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
@@ -16,7 +16,7 @@ from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
-from ingest.upsert import copy, store
+from ingest.upsert import Stored, copy, store
 
 RETRY_SECONDS = (5, 30, 120, 600)
 LOST_SECONDS = 30
@@ -26,7 +26,7 @@ PLACE = ("cursor", "requested", "repository", "target", "n_expected", "n_failure
 SPENT = ("n_requests", "n_unchanged_answers", "n_requests_left")
 COUNTS = (
     "n_seen", "n_new", "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_closing_changes",
-    "n_bytes", "n_bytes_read", *SPENT,
+    "n_contradictions", "n_bytes", "n_bytes_read", *SPENT,
 )  # fmt: skip
 
 
@@ -110,8 +110,24 @@ def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
         rejected = {id(record) for record, _ in stored.refused}
         run.n_comments += sum(len(each.comments or ()) for each in records if id(each) not in rejected)
     refuse(run, [Refusal(run=run, reason=reason, row=record.identifier) for record, reason in stored.refused])
+    _list_contradictions(run, stored)
     expect_other_totals(stored.repositories)
     return stored.repositories
+
+
+def _list_contradictions(run: FetchRun, stored: Stored) -> None:
+    """Counts the values that were not taken, and keeps the first REFUSALS_KEPT of a run."""
+    room = max(0, REFUSALS_KEPT - run.n_contradictions)
+    run.n_contradictions += len(stored.contradictions)
+    rows = (
+        (run.pk, record.identifier, name, _as_text(told), _as_text(kept))
+        for record, name, told, kept in stored.contradictions[:room]
+    )
+    copy("ingest_contradiction", ("run_id", "issue", "name", "told", "kept"), rows)
+
+
+def _as_text(value: object) -> str:
+    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else str(value)
 
 
 def pick_up() -> list[int]:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import MD5
 
 from accounts.compiled import Compiled
-from ingest.differences import change_words, state_words
+from ingest.differences import change_words, metadata_differences, state_words
 from ingest.models import Comment, Issue, Snapshot, SnapshotComment, Viewer
 
 PART_COMMENTS = 50
@@ -148,4 +148,5 @@ def words_between(old: Snapshot, new: Snapshot, *, body: bool, comments: Counter
         n_edited=comments["edited"],
         n_removed=comments["removed"],
         comments_became=became,
+        metadata=[each.name for each in metadata_differences(old, new)],
     )

@@ -24,7 +24,8 @@ UPDATE ingest_repository SET
     n_open = (SELECT count(*) FROM present WHERE state = 'open'),
     n_comments = (SELECT coalesce(sum(n_comments), 0) FROM present),
     n_closing_changes = (
-        SELECT count(change.id) FROM present LEFT JOIN ingest_closingchange AS change ON change.issue_id = present.id
+        SELECT count(change.id) FROM present LEFT JOIN ingest_closingchange AS change
+            ON change.issue_id = present.id AND change.closes
         HAVING bool_or(present.changes_known)
     ),
     github_labels = (SELECT coalesce(jsonb_agg(jsonb_build_array(label, n) ORDER BY n DESC, label), '[]') FROM used)

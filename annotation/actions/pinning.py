@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from django.db import transaction
 
@@ -11,12 +12,14 @@ from annotation.errors import Forbidden, Invalid, Stale
 from annotation.models import EarlierPin, Item
 from annotation.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
 from ingest.actions import fetches
+from ingest.differences import METADATA, metadata_differences
 from ingest.identifiers import full_name
-from ingest.models import FetchRun
+from ingest.models import FetchRun, Snapshot
 
 BATCH = 1_000
 NAMED_MOST = 10_000
 RECORDED_MOST = 500
+TOLD_OF = ("sha256", *METADATA)
 QUESTIONS = {
     "issues": "what changed",
     "presence": "whether they are still there",
@@ -75,7 +78,9 @@ def repin_items(*, seat: Seat, items: object = None, everything: object = False)
 def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     """In batches by key, in one transaction with its one line in the audit."""
     rows = with_new_states(seat).select_related("issue__current_snapshot", "snapshot").order_by("pk")
-    rows = rows.only("identifier", "issue__current_snapshot__sha256", "snapshot__sha256")
+    rows = rows.only(
+        "identifier", *(f"{state}__{name}" for state in ("issue__current_snapshot", "snapshot") for name in TOLD_OF)
+    )
     if wanted is not None:
         rows = rows.filter(pk__in=wanted)
     n, after = 0, 0
@@ -87,9 +92,8 @@ def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
         for item in batch:
             assert item.issue is not None
             assert item.issue.current_snapshot is not None
-            before = item.snapshot.sha256[:12] if item.snapshot else "none"
             if len(recorded) < RECORDED_MOST:
-                recorded.append(f"{item.identifier} from {before} to {item.issue.current_snapshot.sha256[:12]}")
+                recorded.append(_as_words(item.identifier, item.snapshot, item.issue.current_snapshot))
             if item.snapshot is not None:
                 earlier.append(EarlierPin(item=item, snapshot=item.snapshot))
             item.snapshot = item.issue.current_snapshot
@@ -98,6 +102,21 @@ def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     if n:
         record(study=seat.study, user=seat.user, verb="items re-pinned", n=n, states=recorded)
     return n
+
+
+def _as_words(identifier: str, old: Snapshot | None, new: Snapshot) -> str:
+    before = old.sha256[:12] if old else "none"
+    words = f"{identifier} from {before} to {new.sha256[:12]}"
+    if old is None:
+        return words
+    differs = [f"{each.name} {_written(each.old)} to {_written(each.new)}" for each in metadata_differences(old, new)]
+    return f"{words} ({', '.join(differs)})" if differs else words
+
+
+def _written(value: datetime | int | None) -> str:
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return "unknown" if value is None else str(value)
 
 
 @transaction.atomic

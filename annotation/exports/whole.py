@@ -219,7 +219,7 @@ INGEST = {
         SELECT i.id, repository_id, number, s.id AS current_snapshot_id,
                CASE WHEN s.id = current_snapshot_id THEN i.updated_at ELSE s.updated_at END AS updated_at, added_at,
                presence, moved_to, CASE WHEN s.id = current_snapshot_id THEN i.locked ELSE s.locked END AS locked,
-               checked_at, changes_known
+               checked_at, changes_known, i.html_url, author_association
         FROM ingest_issue i LEFT JOIN LATERAL (
             SELECT s.id, s.updated_at, s.locked FROM ingest_snapshot s
             WHERE s.issue_id = i.id AND s.id IN (SELECT id FROM leaving_snapshots)
@@ -237,8 +237,8 @@ INGEST = {
                ) AS thread
         FROM ingest_snapshot s WHERE s.id IN (SELECT id FROM leaving_snapshots) ORDER BY s.id""",
     "closingchanges": """
-        SELECT id, issue_id, kind, identifier, number, title, html_url, author_login, merged_at, additions, deletions,
-               n_files, paths
+        SELECT id, issue_id, kind, identifier, number, title, html_url, author_login, created_at, merged_at, additions,
+               deletions, n_files, paths, path_additions, path_deletions, closes
         FROM ingest_closingchange WHERE issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
         ORDER BY id""",
 }  # fmt: skip

@@ -30,6 +30,11 @@ def _moved(one: str, other: str) -> Q:
     return Q(**{f"{one}__lt": F(other)}) | Q(**{f"{one}__gt": F(other)})
 
 
+def _read_otherwise() -> Q:
+    """The condition that an assignment was answered on another content than the pinned one; other dates don't count."""
+    return _moved("current__snapshot", "item__snapshot") & ~Q(current__snapshot__sha256=F("item__snapshot__sha256"))
+
+
 def _may_read(seat: Seat) -> Q:
     """The condition that this person may read what is newest of an item's issue: its repository, not only its pin."""
     own = Repository.objects.visible_to(seat.user).values("pk")
@@ -66,7 +71,7 @@ def changed_items(seat: Seat) -> QuerySet[Item]:
     its key.
     """
     study = seat.study
-    read_otherwise = _answers(seat).filter(_moved("current__snapshot", "item__snapshot"))
+    read_otherwise = _answers(seat).filter(_read_otherwise())
     is_first = Q(snapshot__isnull=True, issue__current_snapshot__isnull=False)
     return Item.objects.filter(
         is_first
@@ -143,7 +148,7 @@ def change_lines(seat: Seat, items: Sequence[Item]) -> list[ChangeLine]:
         for row in _answers(seat)
         .filter(item__in=wanted)
         .values("item")
-        .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=_moved("current__snapshot", "item__snapshot")))
+        .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=_read_otherwise()))
     }
     return [
         ChangeLine(item, _words(item, item.pk in bodies, comments[item.pk]), *answers.get(item.pk, (0, 0)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation.models import Item, RoundItem, SampleIssue, Study
-from annotation.queries.texts import closing_changes, total
+from annotation.queries.texts import closing_changes, counted, total
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 
@@ -34,7 +34,7 @@ def item_rows(study: Study) -> Iterator[dict[str, Any]]:
         ):
             rounds.setdefault(item_id, []).append(number)
         for item in chunk:
-            merged = [each for each in changes.get(item.issue_id or 0, []) if each.merged_at]
+            merged = counted(changes.get(item.issue_id or 0, []))
             yield {
                 **_named(item),
                 "screening": item.screening,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from annotation.access import Seat
 from annotation.consensus import PENDING, Values, Verdict
-from annotation.models import Assignment, Item, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Round, RoundItem
 from annotation.queries.plans.standing import label_version, way
 from annotation.queries.verdicts import code_order, round_verdicts
 from taxonomy.migration import Blocked
@@ -183,6 +183,13 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
     )
 
 
+def reads_otherwise(answer: Annotation, item: Item) -> bool:
+    """Whether an answer was made on another content than the pinned one; two queries where the states differ."""
+    if answer.snapshot_id in (None, item.snapshot_id):
+        return False
+    return answer.snapshot is None or item.snapshot is None or answer.snapshot.sha256 != item.snapshot.sha256
+
+
 def _said(assignment: Assignment, item: Item) -> RaterSaid:
     current = assignment.current
     return RaterSaid(
@@ -192,7 +199,7 @@ def _said(assignment: Assignment, item: Item) -> RaterSaid:
         memo=current.memo if current else "",
         confidence=current.confidence if current else None,
         seconds=current.seconds if current else None,
-        read_otherwise=current is not None and current.snapshot_id not in (None, item.snapshot_id),
+        read_otherwise=current is not None and reads_otherwise(current, item),
     )
 
 

@@ -86,7 +86,7 @@ def _row(
         return IssueRow(item.identifier, screening=item.screening, screening_reason=item.screening_reason)
     # Under the name of the item in all other files, whatever the repository is called at GitHub by now.
     home = item.identifier.rpartition("#")[0] or names[issue.repository_id].full_name
-    merged = [change for change in changes if change.merged_at]
+    merged = counted(changes)
     return IssueRow(
         item=item.identifier,
         repository=home,
@@ -101,7 +101,7 @@ def _row(
         closed_at=snapshot.closed_at,
         n_comments=snapshot.n_comments,
         comments=threads.get(snapshot.pk, []) if snapshot.comments_known else None,
-        closed_by=[change.identifier for change in changes] if issue.changes_known else None,
+        closed_by=[change.identifier for change in changes if change.closes] if issue.changes_known else None,
         merged_at=min((change.merged_at for change in merged if change.merged_at), default=None),
         additions=total(merged, "additions"),
         deletions=total(merged, "deletions"),
@@ -113,7 +113,14 @@ def _row(
     )
 
 
+def counted(changes: Sequence[ClosingChange]) -> list[ClosingChange]:
+    """What counts of the changes of an issue: the merged pull requests, or where there is none the commits."""
+    merged = [change for change in changes if change.merged_at]
+    pulls = [change for change in merged if change.kind == ClosingChange.Kind.PULL_REQUEST]
+    return pulls or merged
+
+
 def total(changes: Sequence[ClosingChange], name: str) -> int | None:
-    """The sum over the merged changes; None where there is none, or one does not say."""
+    """The sum over changes; None where there is none, or one does not say."""
     values = [getattr(change, name) for change in changes]
     return sum(values) if values and None not in values else None

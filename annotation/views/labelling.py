@@ -27,6 +27,7 @@ from annotation.errors import Held, Invalid, NotFound, Stale, Unreadable
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals, training
+from annotation.queries.items import reads_otherwise
 from annotation.queries.plans.earlier_answers import carried_answer
 from annotation.queries.plans.listing import plan_of
 from annotation.views.own_invitations import invitation_instead
@@ -259,7 +260,7 @@ def _to_read(round_: Round, assignment: Assignment, at_hand: Sequence[str] = ())
         "item": assignment.item,
         "is_at_hand": is_at_hand,
         "issue_html": _issue_html(snapshot) if snapshot and not is_at_hand else "",
-        "answered_on": answer.snapshot_id if answer and answer.snapshot_id != assignment.item.snapshot_id else None,
+        "answered_on": answer.snapshot_id if answer and reads_otherwise(answer, assignment.item) else None,
         "trained": training.feedback_seen(assignment),
         "turn": _turn(round_, assignment, snapshot),
         "may_change": _may_change(round_, assignment),

@@ -34,8 +34,17 @@ class RefusalLine(serializers.Serializer[Any]):
     row = serializers.CharField()
 
 
+class ContradictionLine(serializers.Serializer[Any]):
+    """A value of the source that was not taken: another one is stored, and nothing says which is newer."""
+
+    issue = serializers.CharField()
+    name = serializers.CharField(help_text="created_at, closed_at, n_comments, html_url or author_association.")
+    told = serializers.CharField()
+    kept = serializers.CharField()
+
+
 class RunAnswer(serializers.ModelSerializer[FetchRun]):
-    """A run as it stands; `refusals` are the first hundred."""
+    """A run as it stands; `refusals` and `contradictions` are the first hundred of each."""
 
     repository: Any = serializers.CharField(allow_null=True)
     file = serializers.CharField(allow_null=True)
@@ -43,14 +52,16 @@ class RunAnswer(serializers.ModelSerializer[FetchRun]):
     requested: Any = serializers.DictField()
     created_by: Any = serializers.CharField(allow_null=True)
     refusals = RefusalLine(many=True)
+    contradictions = ContradictionLine(many=True)
 
     class Meta:
         model = FetchRun
         fields = (
             "id", "kind", "repository", "file", "requested", "state", "waiting_until", "error", "n_seen", "n_new",
-            "n_changed", "n_unchanged", "n_refused", "n_pull_requests", "n_comments", "n_closing_changes",
-            "n_requests", "n_unchanged_answers", "n_requests_left", "n_expected", "n_bytes", "n_bytes_read",
-            "seconds_left", "created_by", "created_at", "started_at", "finished_at", "refusals",
+            "n_changed", "n_unchanged", "n_refused", "n_contradictions", "n_pull_requests", "n_comments",
+            "n_closing_changes", "n_requests", "n_unchanged_answers", "n_requests_left", "n_expected", "n_bytes",
+            "n_bytes_read", "seconds_left", "created_by", "created_at", "started_at", "finished_at", "refusals",
+            "contradictions",
         )  # fmt: skip
 
     def to_representation(self, run: FetchRun) -> dict[str, Any]:

@@ -35,6 +35,9 @@ class IssueLine(serializers.Serializer[Any]):
     updated_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
     html_url = serializers.CharField()
+    author_association = serializers.CharField(
+        help_text="The author's in the repository, as GitHub last said: OWNER, MEMBER, CONTRIBUTOR, NONE and so on."
+    )
     snapshot = serializers.CharField(help_text="SHA-256 of this state of the issue.")
 
     def to_representation(self, issue: Issue) -> dict[str, Any]:
@@ -50,13 +53,13 @@ class CommentAnswer(serializers.Serializer[Any]):
 
 
 class ClosingChangeAnswer(serializers.ModelSerializer[ClosingChange]):
-    """A pull request or commit that closed the issue."""
+    """A pull request or commit that closed the issue; or (`closes` is false) a linked pull request, not merged."""
 
     class Meta:
         model = ClosingChange
         fields = (
-            "kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions", "deletions",
-            "n_files", "paths",
+            "kind", "identifier", "number", "title", "html_url", "author_login", "created_at", "merged_at", "closes",
+            "additions", "deletions", "n_files", "paths", "path_additions", "path_deletions",
         )  # fmt: skip
 
 

@@ -1,39 +1,38 @@
 """What closed given issues: by GraphQL where there is a token, else by REST, with the sizes and paths of the changes.
 
-REST names a commit that closed an issue, but no pull request. A pull request counts if it refers to the issue, was
-merged, and says that it closes it, or was merged just before the issue was closed.
+REST names a commit that closed an issue, but no pull request. A pull request counts if it refers to the issue and says
+that it closes it, or was merged just before the issue was closed. One that was not merged is linked and closed nothing.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
+from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
 from ingest.github.given import read_given, stored_numbers
 from ingest.github.job import Job
 from ingest.github.parse import parse_address, parse_count, parse_time
 from ingest.github.questions import PAGE_ISSUES
-from ingest.identifiers import full_name, parse_identifier, parse_repository
+from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Refusal
 from ingest.records import ChangeRecord, IssueRecord, storable
 from ingest.runs import refuse, store_records
 
-NOT_THERE = frozenset({404, 410, 422})
 JUST_BEFORE = timedelta(seconds=30)
-FILES_MAX = 3000
 _FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 GONE = "GitHub has no such issue any more; check whether it was deleted or transferred."
 
 
 @dataclass(slots=True)
 class _Timeline:
-    """Of one issue: when it was closed, by which commit if any, and the merged pull requests that refer to it."""
+    """Of one issue: when it was closed, by which commit if any, and the pull requests that refer to it."""
 
     closed: list[tuple[datetime | None, str | None]] = field(default_factory=list)
-    merged: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    pulls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def fetch_changes(job: Job) -> None:
@@ -81,7 +80,7 @@ def _changes(job: Job, number: int) -> tuple[ChangeRecord, ...] | None:
         return None
     pulls = {
         key: row
-        for key, row in timeline.merged.items()
+        for key, row in timeline.pulls.items()
         if _closes(job, number, row, timeline) and _may_tell_of_pull(job, key)
     }
     found: list[ChangeRecord] = []
@@ -89,9 +88,9 @@ def _changes(job: Job, number: int) -> tuple[ChangeRecord, ...] | None:
     for key, row in pulls.items():
         change, sha = _pull_request(job, key, row)
         found.append(change)
-        merges.add(sha)
+        merges |= {sha} if change.closes else set()
     commits = dict.fromkeys(path for _, path in timeline.closed if path and _may_tell_of_commit(job, path))
-    found += [_commit(job, path) for path in commits if path.rpartition("/")[2] not in merges]
+    found += [read_commit(job, path) for path in commits if path.rpartition("/")[2] not in merges]
     return tuple({change.identifier: change for change in found}.values())
 
 
@@ -114,7 +113,7 @@ def _timeline(job: Job, number: int) -> _Timeline | None:
     first = job.client.get(path, {"per_page": PAGE_ROWS}, what=job.title, also=NOT_THERE)
     if first.status != 200:
         return None
-    for row in _rows(job, path, first.value, first.next):
+    for row in rows_of_listing(job, first.value, first.next):
         if not isinstance(row, Mapping):
             continue
         if row.get("event") == "closed":
@@ -122,25 +121,9 @@ def _timeline(job: Job, number: int) -> _Timeline | None:
         source = row.get("source")
         issue = source.get("issue") if row.get("event") == "cross-referenced" and isinstance(source, Mapping) else None
         pull = issue.get("pull_request") if isinstance(issue, Mapping) else None
-        if isinstance(issue, Mapping) and isinstance(pull, Mapping) and pull.get("merged_at"):
-            found.merged[parse_address(issue.get("html_url"))] = issue
+        if isinstance(issue, Mapping) and isinstance(pull, Mapping):
+            found.pulls[parse_address(issue.get("html_url"))] = issue
     return found
-
-
-def _rows(job: Job, path: str, value: Any, link: str | None) -> Iterator[Any]:
-    """The rows of a listing whose first page is here."""
-    seen: set[str] = set()
-    while True:
-        if not isinstance(value, list):
-            raise FetchMustWait("GitHub answered with something that is not a list.")
-        yield from value
-        if link is None:
-            return
-        if link in seen:
-            raise FetchMustWait("GitHub's pages lead in a circle.")
-        seen.add(link)
-        answer = job.client.rows(link, what=job.title)
-        value, link = answer.value, answer.next
 
 
 def _commit_path(job: Job, row: Mapping[str, Any]) -> str | None:
@@ -153,7 +136,7 @@ def _commit_path(job: Job, row: Mapping[str, Any]) -> str | None:
 
 
 def _closes(job: Job, number: int, pull: Mapping[str, Any], timeline: _Timeline) -> bool:
-    """Whether a merged pull request closed the issue, by what it says or by when it was merged."""
+    """Whether a pull request is a fix of the issue, by what it says or by when it was merged."""
     text = f"{pull.get('title') or ''}\n{pull.get('body') or ''}"
     name = re.escape(f"{job.name[1]}/{job.name[2]}")
     words = r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
@@ -183,64 +166,14 @@ def _pull_request(job: Job, address: str, row: Mapping[str, Any]) -> tuple[Chang
         number=number,
         title=storable(str(told.get("title") or row.get("title") or "")),
         html_url=address,
-        author_login=_login(author),
+        author_login=login_of(author),
+        created_at=parse_time(told, "created_at") or parse_time(row, "created_at"),
         merged_at=parse_time(told, "merged_at") or parse_time(row["pull_request"], "merged_at"),
         additions=parse_count(told.get("additions")),
         deletions=parse_count(told.get("deletions")),
         n_files=parse_count(told.get("changed_files")),
-        paths=_paths(job, f"{path}/files") if told else (),
+        closes=bool(row["pull_request"].get("merged_at")),
     )
+    if told:
+        change = read_files_of_pull(job, change, path)
     return change, str(told.get("merge_commit_sha") or "")
-
-
-def _paths(job: Job, path: str) -> tuple[str, ...]:
-    first = job.client.rows(path, {"per_page": PAGE_ROWS}, what=job.title)
-    return _names(_rows(job, path, first.value, first.next))
-
-
-def _names(files: Iterator[Any]) -> tuple[str, ...]:
-    names = (file.get("filename") for file in files if isinstance(file, Mapping))
-    return tuple(dict.fromkeys(storable(name) for name in names if isinstance(name, str)))[:FILES_MAX]
-
-
-def _commit(job: Job, path: str) -> ChangeRecord:
-    """A commit; where it can't be looked at, that it is one."""
-    _, owner, name = parse_repository(path.removeprefix("/repos/").partition("/commits/")[0])
-    sha = path.rpartition("/")[2]
-    change = ChangeRecord(kind="commit", identifier=f"{full_name(job.name[0], owner, name)}@{sha}")
-    answer = job.client.get(path, what=f"{owner}/{name}@{sha}", also=NOT_THERE)
-    row = answer.value
-    if answer.status != 200 or not isinstance(row, Mapping):
-        return change
-    inner = row["commit"] if isinstance(row.get("commit"), Mapping) else {}
-    stats = row["stats"] if isinstance(row.get("stats"), Mapping) else {}
-    committer = inner["committer"] if isinstance(inner.get("committer"), Mapping) else {}
-    files = list(_rows_of_commit(job, path, row, answer.next))
-    return replace(
-        change,
-        title=storable(str(inner.get("message") or "").partition("\n")[0]),
-        html_url=parse_address(row.get("html_url")),
-        author_login=_login(row.get("author")),
-        merged_at=parse_time(committer, "date"),
-        additions=parse_count(stats.get("additions")),
-        deletions=parse_count(stats.get("deletions")),
-        n_files=len(files),
-        paths=_names(iter(files)),
-    )
-
-
-def _rows_of_commit(job: Job, path: str, row: Mapping[str, Any], link: str | None) -> Iterator[Any]:
-    """The files of a commit; many of them come in pages of the commit itself."""
-    seen: set[str] = set()
-    while True:
-        files = row.get("files")
-        yield from files if isinstance(files, list) else ()
-        if link is None or link in seen:
-            return
-        seen.add(link)
-        answer = job.client.get(link, what=path)
-        row, link = answer.value if isinstance(answer.value, Mapping) else {}, answer.next
-
-
-def _login(author: Any) -> str:
-    return storable(str(author.get("login") or ""))[:255] if isinstance(author, Mapping) else ""

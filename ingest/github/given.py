@@ -6,6 +6,7 @@ from typing import Any
 
 from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import TooMuch
+from ingest.github.commits import with_commits
 from ingest.github.graphql import complete
 from ingest.github.job import Job
 from ingest.github.nodes import discussion_of, leave_out_changes, parse_graphql_issue
@@ -54,7 +55,9 @@ def read_given(job: Job, numbers: Sequence[int]) -> Given:
     complete(job, [node for node in nodes.values() if isinstance(node, dict)])
     for node in nodes.values():
         leave_out_changes(node, job.may_tell_of)
-    return _sorted_out(job, nodes)
+    found = _sorted_out(job, nodes)
+    found.records = with_commits(job, found.records)
+    return found
 
 
 def _sorted_out(job: Job, nodes: Mapping[int, Any]) -> Given:

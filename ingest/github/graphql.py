@@ -8,7 +8,8 @@ A page that GitHub can't get together in time is asked for again with half as ma
 can't be read even alone is asked for without what closed it, then refused and passed over.
 
 The first hundred files come with the pull requests linked to an issue. The rest, and all files of another one that
-closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor.
+closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor. So do
+commits, whose files only REST lists, one by one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,22 +19,24 @@ from typing import Any
 
 from ingest.errors import FetchFailed, FetchMustWait, RowError
 from ingest.github.client import BadCursor, Problem, Reply, TooMuch
+from ingest.github.commits import commit_path, commits_of, read_commit
 from ingest.github.job import Job
 from ingest.github.nodes import (
     closers,
     discussion_of,
+    files_of,
     identifier_of,
     leave_out_changes,
     linked_pulls,
     parse_graphql_issue,
-    paths_of,
     unfinished_files,
     unlinked_closers,
 )
 from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
 from ingest.models import ClosingChange, Issue, Refusal
-from ingest.records import IssueRecord
+from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records
+from ingest.upsert import store_files
 
 OVERLAP = timedelta(seconds=1)
 PAGES_BEFORE_GROWING = 3
@@ -50,7 +53,7 @@ class Place:
     """How far the list was read: the question for the next page.
 
     `edge` are the issues that it will bring once more, `bare` the pull requests (node, identifier and the cursor of the
-    files that are stored, if any) that lack files.
+    files that are stored, if any) and commits (twice the identifier) that lack files.
     """
 
     since: str | None
@@ -197,6 +200,7 @@ def _store(job: Job, place: Place, page: _Page) -> None:
                 discussions[record.number] = address
             bare |= {row["id"]: (identifier_of(row), None) for row in unlinked_closers(node) if row.get("changedFiles")}
             bare |= {row["id"]: (identifier_of(row), cursor) for row, cursor in unfinished_files(node)}
+            bare |= {name: (name, None) for name in commits_of(record)}
     if not place.begun and len(job.run.requested.get("labels") or ()) < 2:
         job.run.n_expected = page.n_matching
     n_good = place.n_good + 1
@@ -246,24 +250,49 @@ def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tupl
         return ()
     wanted = [identifier for identifier, after in bare.values() if after is None]
     here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=wanted)
-    known = set(here.exclude(paths=[]).values_list("identifier", flat=True))
+    known = set(here.exclude(path_additions=[]).values_list("identifier", flat=True))
     return tuple((pull, name, after) for pull, (name, after) in bare.items() if after or name not in known)
 
 
 def _read_files(job: Job, place: Place) -> None:
-    """Stores the files of pull requests that did not come with their issues."""
-    batch, rest = place.bare[:BARE_AT_ONCE], place.bare[BARE_AT_ONCE:]
-    pulls: list[dict[str, Any]] = [
-        {"__typename": "PullRequest", "id": pull, "files": _files_after(after)} for pull, _, after in batch
-    ]
-    complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in pulls]}}])
+    """Stores the files of pull requests that did not come with their issues; then those of one commit."""
+    batch = [row for row in place.bare if row[0] != row[1]][:BARE_AT_ONCE]
+    if batch:
+        pulls: list[dict[str, Any]] = [
+            {"__typename": "PullRequest", "id": pull, "files": _files_after(after)} for pull, _, after in batch
+        ]
+        complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in pulls]}}])
+        told = [files_of(pull, name) for (_, name, _), pull in zip(batch, pulls, strict=True)]
+        found = [
+            _after_the_first(job, change) if after else change
+            for (_, _, after), change in zip(batch, told, strict=True)
+        ]
+    else:
+        batch = list(place.bare[:1])
+        found = [read_commit(job, commit_path(batch[0][1]))]
     with job.progress():
-        for (_, identifier, after), pull in zip(batch, pulls, strict=True):
-            if paths := paths_of(pull):
-                changes = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=identifier)
-                first: list[str] = (after and changes.values_list("paths", flat=True).first()) or []
-                changes.update(paths=list(dict.fromkeys([*first, *paths])))
-        _note(job, replace(place, bare=rest))
+        for change in found:
+            store_files(job.run.repository, change)
+        _note(job, replace(place, bare=tuple(row for row in place.bare if row not in batch)))
+
+
+def _after_the_first(job: Job, change: ChangeRecord) -> ChangeRecord:
+    """The change with the files that are stored already, and then those that it has here, each once."""
+    stored = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=change.identifier)
+    first = stored.values("paths", "path_additions", "path_deletions").first()
+    if first is None:
+        return change
+    n = len(first["paths"])
+    new = [place for place, path in enumerate(change.paths) if path not in set(first["paths"])]
+    paths = (*first["paths"], *(change.paths[place] for place in new))
+    if len(first["path_additions"]) != n or len(change.path_additions) != len(change.paths):
+        return replace(change, paths=paths, path_additions=(), path_deletions=())
+    return replace(
+        change,
+        paths=paths,
+        path_additions=(*first["path_additions"], *(change.path_additions[place] for place in new)),
+        path_deletions=(*first["path_deletions"], *(change.path_deletions[place] for place in new)),
+    )
 
 
 def _files_after(cursor: str | None) -> dict[str, Any]:

@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import NotAnIssue, in_order, parse_address, parse_count, parse_issue, parse_time
+from ingest.github.parse import (
+    NotAnIssue,
+    in_order,
+    parse_address,
+    parse_count,
+    parse_issue,
+    parse_time,
+    with_files,
+)
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.records import ChangeRecord, IssueRecord, storable
 
@@ -32,6 +40,7 @@ def parse_graphql_issue(node: Any) -> IssueRecord:
         "updated_at": node.get("updatedAt"),
         "closed_at": node.get("closedAt"),
         "html_url": node.get("url"),
+        "author_association": node.get("authorAssociation"),
         "comments": [_comment(comment) for comment in _nodes(comments, "A comment")],
     }
     try:
@@ -114,26 +123,44 @@ def unfinished_files(node: Any) -> list[tuple[dict[str, Any], str]]:
 
 def identifier_of(row: Mapping[str, Any]) -> str:
     """What a pull request is called: owner/name#number; raises RowError."""
-    return _pull_request(row).identifier
+    return pull_request(row).identifier
 
 
-def paths_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files that a pull request changed, as far as they came with it; raises RowError."""
+def files_of(row: Mapping[str, Any], identifier: str) -> ChangeRecord:
+    """The files that came with a pull request of which nothing else was asked."""
+    bare = ChangeRecord(kind="pull_request", identifier=identifier)
     files = row.get("files")
-    paths = [file.get("path") for file in _nodes(files, "A file")] if isinstance(files, Mapping) else []
-    return tuple(dict.fromkeys(storable(path) for path in paths if isinstance(path, str)))
+    return with_files(bare, _nodes(files, "A file") if isinstance(files, Mapping) else [], "path")
+
+
+def changed_by(row: Mapping[str, Any]) -> ChangeRecord:
+    """A pull request with the files that it changed, as far as they came with it; raises RowError."""
+    files = row.get("files")
+    return with_files(pull_request(row), _nodes(files, "A file") if isinstance(files, Mapping) else [], "path")
 
 
 def _closing_changes(node: Mapping[str, Any]) -> list[ChangeRecord]:
-    """What closed it by an event, and what is linked and was merged; each once, from any repository."""
+    """What closed it by an event, and what is linked; each once, from any repository.
+
+    A commit that one of these pull requests was merged as is that pull request.
+    """
     linked = {row.get("id"): row for row in linked_pulls(node)}
     rows = [linked.get(row.get("id"), row) if row["__typename"] == "PullRequest" else row for row in closers(node)]
-    rows += [row for row in linked.values() if row.get("mergedAt")]
-    changes = [_commit(row) if row["__typename"] == "Commit" else _pull_request(row) for row in rows]
-    return list({change.identifier: change for change in changes}.values())
+    merges = {_merge_commit(row) for row in (*rows, *linked.values()) if row.get("mergedAt")}
+    rows = [row for row in rows if row["__typename"] != "Commit" or row.get("oid") not in merges]
+    closing = [_commit(row) if row["__typename"] == "Commit" else changed_by(row) for row in rows]
+    closing += [changed_by(row) for row in linked.values() if row.get("mergedAt")]
+    open_ones = [replace(changed_by(row), closes=False) for row in linked.values() if not row.get("mergedAt")]
+    return list({change.identifier: change for change in (*open_ones, *closing)}.values())
 
 
-def _pull_request(row: Mapping[str, Any]) -> ChangeRecord:
+def _merge_commit(row: Mapping[str, Any]) -> str | None:
+    commit = row.get("mergeCommit")
+    return commit.get("oid") if isinstance(commit, Mapping) else None
+
+
+def pull_request(row: Mapping[str, Any]) -> ChangeRecord:
+    """A pull request without its files; raises RowError."""
     url = parse_address(row.get("url"))
     try:
         host, owner, name, number = parse_identifier(url)
@@ -146,11 +173,11 @@ def _pull_request(row: Mapping[str, Any]) -> ChangeRecord:
         title=storable(str(row.get("title") or "")),
         html_url=url,
         author_login=str((_who(row.get("author")) or {}).get("login") or ""),
+        created_at=parse_time(row, "createdAt"),
         merged_at=parse_time(row, "mergedAt"),
         additions=parse_count(row.get("additions")),
         deletions=parse_count(row.get("deletions")),
         n_files=parse_count(row.get("changedFiles")),
-        paths=paths_of(row),
     )
 
 
@@ -167,9 +194,10 @@ def _commit(row: Mapping[str, Any]) -> ChangeRecord:
     return ChangeRecord(
         kind="commit",
         identifier=f"{full_name(host, owner, name)}@{sha}",
-        title=storable(str(row.get("messageHeadline") or "")),
+        title=storable(str(row.get("message") or "").partition("\n")[0]),
         html_url=url,
         author_login=storable(str(account.get("login") or "")) if isinstance(account, Mapping) else "",
+        created_at=parse_time(row, "authoredDate"),
         merged_at=parse_time(row, "committedDate"),
         additions=parse_count(row.get("additions")),
         deletions=parse_count(row.get("deletions")),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -12,6 +13,7 @@ from ingest.records import ChangeRecord, CommentRecord, IssueRecord, storable
 
 Repository = tuple[str, str, str]
 BIGGEST_ID = 2**63 - 1
+FILES_MAX = 3000
 DELETED_ACCOUNT = "ghost"  # GitHub's stand-in where it does not say null
 _PLAIN_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+\Z", re.ASCII)
 
@@ -65,6 +67,7 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
         updated_at=parse_time(row, "updated_at", "updatedAt"),
         closed_at=parse_time(row, "closed_at", "closedAt"),
         html_url=address[:600],
+        author_association=(_text(row, "author_association", "authorAssociation") or "").strip().upper()[:40],
         n_comments=n_comments,
         comments=comments,
         closing_changes=_linked_pull_requests(row),
@@ -133,6 +136,24 @@ def parse_count(value: Any) -> int | None:
 def parse_address(value: Any) -> str:
     """An address on the web; empty for anything else."""
     return _address({"html_url": value})
+
+
+def with_files(change: ChangeRecord, files: Iterable[Any], name: str) -> ChangeRecord:
+    """The change with the paths of its files (under `name`), each once, and what was added and deleted in each."""
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for file in files:
+        if isinstance(file, Mapping) and isinstance(file.get(name), str) and len(found) < FILES_MAX:
+            counts = parse_count(file.get("additions")), parse_count(file.get("deletions"))
+            found.setdefault(storable(file[name]), counts)
+    counted = [(added, deleted) for added, deleted in found.values() if added is not None and deleted is not None]
+    if len(counted) < len(found):
+        counted = []  # as a whole or not at all: the lists go together
+    return replace(
+        change,
+        paths=tuple(found),
+        path_additions=tuple(added for added, _ in counted),
+        path_deletions=tuple(deleted for _, deleted in counted),
+    )
 
 
 def _split(address: str) -> SplitResult:

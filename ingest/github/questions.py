@@ -37,6 +37,7 @@ fragment Whole on Issue {
   closedAt
   url
   author { ...Who }
+  authorAssociation
   labels(first: 100) { ...Labels }
   comments(first: 100) { ...Comments }
   timelineItems(last: 10, itemTypes: [CLOSED_EVENT, CONVERTED_TO_DISCUSSION_EVENT]) @include(if: $changes) {
@@ -62,7 +63,7 @@ fragment Comments on IssueCommentConnection {
     "Files": """
 fragment Files on PullRequestChangedFileConnection {
   pageInfo { hasNextPage endCursor }
-  nodes { path }
+  nodes { path additions deletions }
 }""",
     "Pull": """
 fragment Pull on PullRequest {
@@ -71,7 +72,9 @@ fragment Pull on PullRequest {
   number
   title
   url
+  createdAt
   mergedAt
+  mergeCommit { oid }
   additions
   deletions
   changedFiles
@@ -87,7 +90,8 @@ fragment Closing on Commit {
   __typename
   oid
   url
-  messageHeadline
+  message
+  authoredDate
   committedDate
   additions
   deletions

@@ -1,8 +1,9 @@
 """Stores a batch of issues: few statements whatever its size, one snapshot per content, the same twice without harm."""
 
 from ingest.upsert.batches import Stored, store
+from ingest.upsert.changes import store_files
 from ingest.upsert.copying import copy
 from ingest.upsert.known import known_records
 from ingest.upsert.repositories import keep_former_name, rename, repository_named
 
-__all__ = ["Stored", "copy", "keep_former_name", "known_records", "rename", "repository_named", "store"]
+__all__ = ["Stored", "copy", "keep_former_name", "known_records", "rename", "repository_named", "store", "store_files"]

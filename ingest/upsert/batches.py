@@ -4,15 +4,16 @@ Ids of new issues and snapshots are taken from their sequences beforehand, so th
 their place and an issue is written once. Unchanged issues are neither locked nor written.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
 from accounts.allowances import may_use_tokens
 from ingest.models import FetchRun
-from ingest.records import IssueRecord, completed
+from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, completed, merged_metadata
 from ingest.upsert.changes import store_changes
 from ingest.upsert.contents import Pending, store_contents
 from ingest.upsert.copying import stage
@@ -28,6 +29,11 @@ TOLD = {
     "updated_at": "timestamptz",
     "locked": "boolean",
     "changes_told": "boolean",
+    "created_at": "timestamptz",
+    "closed_at": "timestamptz",
+    "n_comments": "int",
+    "html_url": "text",
+    "author_association": "text",
 }
 # An issue that was gone is here again when GitHub lists it; when a message says so that is younger than what was found
 # (messages come in any order); and never because of a file.
@@ -46,33 +52,69 @@ KEPT_AS_FETCHED = (
 
 @dataclass(slots=True)
 class Stored:
-    """What became of a batch; `refused` pairs a record with the reason, `repositories` are those written to."""
+    """What became of a batch; `refused` pairs a record with the reason, `repositories` are those written to.
+
+    `contradictions` are a record, the name of a value, what it tells, and what is stored and was kept.
+    """
 
     n_new: int = 0
     n_changed: int = 0
     n_unchanged: int = 0
     n_closing_changes: int = 0
     refused: list[tuple[IssueRecord, str]] = field(default_factory=list)
+    contradictions: list[tuple[IssueRecord, str, Any, Any]] = field(default_factory=list)
     repositories: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class _Row:
+    place: Place
     pk: int
     snapshot_id: int | None
     sha256: str | None
     updated_at: datetime | None
     is_fetched: bool
     is_of_file: bool
+    metadata: Metadata
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> "_Row":
+        n = len(METADATA)
+        return cls(row[:2], *row[2:-n], Metadata(**dict(zip(METADATA, row[-n:], strict=True))))
+
+    def may_differ(self, told: IssueRecord, hashes: Mapping[Place, str]) -> bool:
+        """Whether a new snapshot may be needed, so that what is stored has to be read."""
+        if hashes[self.place] != self.sha256:
+            return True
+        return any(
+            value is not None and value != getattr(self.metadata, name)
+            for name in OF_SNAPSHOT
+            for value in [getattr(told, name)]
+        )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What a record brings to a stored issue; `record` is what is to be stored, None leaves a column as it is."""
+
+    record: IssueRecord
+    sha256: str
+    is_older: bool
+    is_new_content: bool
+    needs_snapshot: bool
+    is_change: bool
+    updated_at: datetime | None
+    locked: bool | None
+    contradictions: list[tuple[str, Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Touch:
-    """What to write to a stored issue; None leaves a column as it is."""
+    """What to write to a stored issue: `part` is its new state, if it has one."""
 
     issue_id: int
-    snapshot_id: int | None
-    record: IssueRecord
+    part: Pending | None
+    news: _News
 
 
 def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
@@ -91,44 +133,55 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     stage(
         "told_issues",
         TOLD,
-        ((*p, hashes[p], r.updated_at, r.locked, r.closing_changes is not None) for p, r in told.items()),
+        (
+            (
+                *p,
+                hashes[p],
+                r.updated_at,
+                r.locked,
+                r.closing_changes is not None,
+                *(getattr(r, name) for name in METADATA),
+            )
+            for p, r in told.items()
+        ),
     )
     pending = [Pending(row[2], told[row[:2]], hashes[row[:2]], row[3]) for row in _made_issues()]
     issues = _open_issues(run, [part.issue_id for part in pending]) if len(pending) < len(told) else {}
     with_changes = [(part.issue_id, part.record) for part in pending]
     stored.n_new = len(pending)
     stored.n_unchanged = len(told) - len(pending) - len(issues)
+    known = records_of_snapshots(
+        row.snapshot_id for place, row in issues.items() if row.may_differ(told[place], hashes)
+    )
     touches: list[_Touch] = []
-    known = records_of_snapshots(row.snapshot_id for place, row in issues.items() if row.sha256 != hashes[place])
     changed: list[Pending] = []
+    reworded: list[int] = []
     adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
     for place, row in issues.items():
-        record, sha256 = told[place], hashes[place]
-        if row.snapshot_id is not None and sha256 != row.sha256:
-            record = completed(record, known[row.snapshot_id])
-            sha256 = record.sha256
-        older = bool(record.updated_at and row.updated_at and record.updated_at < row.updated_at)
-        # What a file says of its time does not hold back what GitHub itself says now.
-        older = older and not (row.is_of_file and run.kind == FetchRun.Kind.GITHUB)
+        news = _news(run, told[place], hashes[place], row, known.get(row.snapshot_id or 0))
+        if run.kind == FetchRun.Kind.FILE:
+            stored.contradictions += [(told[place], *each) for each in news.contradictions]
         if adds_alone and row.is_fetched:
-            if older or sha256 == row.sha256:
+            if news.is_older or not news.is_new_content:
                 stored.n_unchanged += 1
             else:
                 stored.refused.append((told[place], KEPT_AS_FETCHED.format(told[place].identifier)))
             continue
-        if not older:
-            with_changes.append((row.pk, record))
-        if row.snapshot_id is not None and (older or sha256 == row.sha256):
-            stored.n_unchanged += 1
-            if not older:
-                touches.append(_Touch(row.pk, None, told[place]))
-            continue
+        if not news.is_older:
+            with_changes.append((row.pk, news.record))
         stored.n_new += row.snapshot_id is None
-        stored.n_changed += row.snapshot_id is not None
-        changed.append(Pending(row.pk, record, sha256))
+        stored.n_changed += row.snapshot_id is not None and news.is_change
+        stored.n_unchanged += not news.is_change
+        part = None
+        if news.needs_snapshot:
+            part = Pending(row.pk, news.record, news.sha256)
+            changed.append(part)
+            reworded += [row.pk] if news.is_new_content else []
+        if news.is_change or not news.is_older:
+            touches.append(_Touch(row.pk, part, news))
     store_contents(run, pending + changed)
-    _touch(run, touches + [_Touch(part.issue_id, part.snapshot_id, part.record) for part in changed])
-    _wait_for_search([part.issue_id for part in pending + changed], [part.issue_id for part in changed])
+    _touch(run, touches)
+    _wait_for_search([*(part.issue_id for part in pending), *reworded], reworded)
     stored_records = [part.record for part in pending + changed]
     store_spellings(
         {label for record in stored_records for label in record.github_labels or ()},
@@ -137,6 +190,54 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     if said := [(issue_id, record) for issue_id, record in with_changes if record.closing_changes is not None]:
         stored.n_closing_changes = store_changes(said)
     return stored
+
+
+def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _Row, before: IssueRecord | None) -> _News:
+    """What a record brings to a stored issue; `before` is what is stored, where it may differ.
+
+    What is told later wins, by the time of the last change. A record that is older brings no content and fills only
+    what was missing; so does a file that does not say when the issue last changed, as far as dates, counts and address
+    are concerned.
+    """
+    record = told
+    if before is not None and sha256 != row.sha256:
+        record = completed(told, before)
+        sha256 = record.sha256
+    is_older = bool(told.updated_at and row.updated_at and told.updated_at < row.updated_at)
+    # What a file says of its time does not hold back what GitHub itself says now.
+    is_older = is_older and not (row.is_of_file and run.kind == FetchRun.Kind.GITHUB)
+    is_new_content = row.snapshot_id is None or sha256 != row.sha256
+    moved: set[str] = set()  # what goes with the content
+    names = METADATA
+    if is_new_content and is_older:
+        names = TIMELESS
+    elif is_new_content:
+        moved |= {"n_comments"} if told.comments is not None else set()
+        moved |= {"closed_at"} if before is None or before.state not in {"", record.state} else set()
+    if run.kind == FetchRun.Kind.FILE and row.updated_at is not None and not row.is_of_file:
+        wins = told.updated_at is not None and told.updated_at > row.updated_at
+    else:
+        wins = told.updated_at is not None and not is_older
+    merged = merged_metadata(told, row.metadata, wins=wins, names=names, moved=moved)
+    differs = {name for name in METADATA if getattr(merged.metadata, name) != getattr(row.metadata, name)}
+    updated_at = None if is_older else told.updated_at
+    if before is not None and (is_older or not is_new_content):  # the stored content stays
+        record, sha256, is_new_content = (
+            replace(before, updated_at=updated_at or before.updated_at),
+            row.sha256 or "",
+            False,
+        )
+    return _News(
+        record=replace(record, closing_changes=told.closing_changes, **asdict(merged.metadata)),
+        sha256=sha256,
+        is_older=is_older,
+        is_new_content=is_new_content,
+        needs_snapshot=is_new_content or bool(differs & set(OF_SNAPSHOT)),
+        is_change=is_new_content or bool(differs) or (updated_at is not None and updated_at != row.updated_at),
+        updated_at=updated_at,
+        locked=None if is_older else told.locked,
+        contradictions=[] if is_older else merged.contradictions,
+    )
 
 
 def _made_issues() -> list[tuple[int, int, int, int]]:
@@ -148,9 +249,10 @@ def _made_issues() -> list[tuple[int, int, int, int]]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, updated_at, locked, added_at)
+            INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, updated_at, locked, html_url,
+                                      author_association, added_at)
             SELECT repository_id, number, nextval(pg_get_serial_sequence('ingest_snapshot', 'id')), updated_at, locked,
-                   now()
+                   html_url, author_association, now()
             FROM told_issues AS told WHERE NOT EXISTS (
                 SELECT FROM ingest_issue AS issue
                 WHERE issue.repository_id = told.repository_id AND issue.number = told.number)
@@ -174,6 +276,11 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
                 OR told.updated_at > COALESCE(issue.updated_at, '-infinity')
                 OR told.locked IS DISTINCT FROM issue.locked AND told.locked IS NOT NULL
                 OR told.changes_told
+                OR told.created_at IS DISTINCT FROM snapshot.created_at AND told.created_at IS NOT NULL
+                OR told.closed_at IS DISTINCT FROM snapshot.closed_at AND told.closed_at IS NOT NULL
+                OR told.n_comments IS DISTINCT FROM snapshot.n_comments AND told.n_comments IS NOT NULL
+                OR told.html_url NOT IN ('', COALESCE(NULLIF(issue.html_url, ''), snapshot.html_url, ''))
+                OR told.author_association NOT IN ('', issue.author_association)
                 OR %s AND issue.presence <> 'here')
             """,
             [list(made), run.kind != FetchRun.Kind.FILE],
@@ -185,13 +292,15 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
             "SELECT FROM ingest_issue WHERE id = ANY(%s) ORDER BY repository_id, number FOR UPDATE; "
             # A statement of its own: only what begins after the locks sees what their last holder wrote.
             "SELECT issue.repository_id, issue.number, issue.id, issue.current_snapshot_id, snapshot.sha256, "
-            "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', false) "
+            "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', false), "
+            "snapshot.created_at, snapshot.closed_at, snapshot.n_comments, "
+            "COALESCE(NULLIF(issue.html_url, ''), snapshot.html_url, ''), issue.author_association "
             "FROM ingest_issue AS issue JOIN ingest_repository AS repository ON repository.id = issue.repository_id "
             "LEFT JOIN ingest_snapshot AS snapshot ON snapshot.id = issue.current_snapshot_id "
             "LEFT JOIN ingest_fetchrun AS run ON run.id = snapshot.run_id WHERE issue.id = ANY(%s)",
             [ids, ids],
         )
-        return {row[:2]: _Row(*row[2:]) for row in cursor.fetchall()}
+        return {row[:2]: _Row.of(row) for row in cursor.fetchall()}
 
 
 def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:
@@ -205,17 +314,28 @@ def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:
         f"given.updated > {BACK_AFTER[FetchRun.Kind(run.kind)]} "
         "AND NOT (presence = 'discussion' AND COALESCE(given.locked, issue.locked, true))"
     )
-    rows = [(each.issue_id, each.snapshot_id, each.record.updated_at, each.record.locked) for each in touches]
+    rows = [
+        (
+            each.issue_id,
+            each.part.snapshot_id if each.part else None,
+            each.news.updated_at,
+            each.news.locked,
+            each.news.record.html_url,
+            each.news.record.author_association,
+        )
+        for each in touches
+    ]
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             UPDATE ingest_issue AS issue
             SET current_snapshot_id = COALESCE(given.snapshot, current_snapshot_id),
                 updated_at = COALESCE(given.updated, updated_at), locked = COALESCE(given.locked, issue.locked),
+                html_url = given.url, author_association = given.association,
                 presence = CASE WHEN {is_back} THEN 'here' ELSE presence END,
                 moved_to = CASE WHEN {is_back} THEN '' ELSE moved_to END
-            FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::boolean[])
-                AS given (id, snapshot, updated, locked)
+            FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::boolean[], %s::text[], %s::text[])
+                AS given (id, snapshot, updated, locked, url, association)
             WHERE issue.id = given.id
             """,  # noqa: S608
             [list(column) for column in zip(*rows, strict=True)],

@@ -22,6 +22,10 @@ BATCH_LINES, BATCH_BYTES = 1000, 4 << 20
 LONGEST_NAME = 100
 
 Row = Mapping[str, Any]
+SAME_METADATA = (
+    "(s.created_at, s.closed_at, s.n_comments) IS NOT DISTINCT FROM (r.created_at, r.closed_at, r.n_comments)"
+)
+"""The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
 OTHER_CONTENT = "What the file calls {} has another content than that SHA-256 stands for."
 
 
@@ -105,9 +109,10 @@ def store_issues(lines: Iterable[bytes]) -> int:
                               JOIN map_repositories m ON m.old = r.repository_id),
                 made AS (
                     INSERT INTO ingest_issue (repository_id, number, updated_at, added_at, presence, moved_to, locked,
-                                              checked_at, changes_known)
+                                              checked_at, changes_known, html_url, author_association)
                     SELECT home, number, updated_at, coalesce(added_at, now()), presence, moved_to, locked, checked_at,
-                           changes_known
+                           changes_known, CASE WHEN html_url ~ '^https?://' THEN html_url ELSE '' END,
+                           coalesce(author_association, '')
                     FROM told WHERE presence = ANY(%(presences)s) ORDER BY id
                     ON CONFLICT (repository_id, number) DO NOTHING RETURNING id)
                 INSERT INTO made_issues SELECT id FROM made
@@ -174,7 +179,7 @@ def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
             )
             values: dict[str, Any] = {"rows": as_array(batch)}
             cursor.execute(
-                """
+                f"""
                 INSERT INTO ingest_snapshot (issue_id, sha256, title, body, state, state_reason, github_labels,
                     author_login, author_id, locked, created_at, updated_at, closed_at, html_url, n_comments,
                     comments_known, fetched_at)
@@ -183,26 +188,31 @@ def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
                     n_comments, comments_known, coalesce(fetched_at, now())
                 FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
                 JOIN map_issues m ON m.old = r.issue_id
-                WHERE m.new NOT IN (SELECT id FROM fetched_issues) ORDER BY r.id
-                ON CONFLICT (issue_id, sha256) DO NOTHING RETURNING id
-                """,
+                WHERE m.new NOT IN (SELECT id FROM fetched_issues) AND NOT EXISTS (
+                    SELECT FROM ingest_snapshot s WHERE s.issue_id = m.new AND s.sha256 = r.sha256 AND {SAME_METADATA})
+                ORDER BY r.id RETURNING id
+                """,  # noqa: S608
                 values,
             )
             made = [pk for (pk,) in cursor.fetchall()]
             n_new += len(made)
             cursor.execute(
-                """
+                f"""
                 INSERT INTO map_snapshots SELECT r.id, s.id
                 FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
                 JOIN map_issues m ON m.old = r.issue_id
-                JOIN ingest_snapshot s ON s.issue_id = m.new AND s.sha256 = r.sha256;
+                JOIN LATERAL (
+                    SELECT s.id FROM ingest_snapshot s
+                    WHERE s.issue_id = m.new AND s.sha256 = r.sha256
+                        AND ({SAME_METADATA} OR m.new IN (SELECT id FROM fetched_issues))
+                    ORDER BY {SAME_METADATA} DESC, s.id DESC LIMIT 1) s ON true;
                 INSERT INTO ingest_snapshotcomment (snapshot_id, comment_id, position)
                 SELECT s.new, c.new, t.position
                 FROM json_to_recordset(%(rows)s) AS r (id bigint, thread bigint[])
                 JOIN map_snapshots s ON s.old = r.id AND s.new = ANY(%(made)s)
                 CROSS JOIN unnest(r.thread) WITH ORDINALITY AS t (comment, position)
                 JOIN map_comments c ON c.old = t.comment
-                """,
+                """,  # noqa: S608
                 values | {"made": made},
             )
             withheld = withheld or _withheld(cursor, values)
@@ -247,10 +257,11 @@ def store_closing_changes(lines: Iterable[bytes]) -> None:
             cursor.execute(
                 """
                 INSERT INTO ingest_closingchange (issue_id, kind, identifier, number, title, html_url, author_login,
-                    merged_at, additions, deletions, n_files, paths)
+                    created_at, merged_at, additions, deletions, n_files, paths, path_additions, path_deletions, closes)
                 SELECT i.id, r.kind, r.identifier, r.number, r.title,
-                    CASE WHEN r.html_url ~ '^https?://' THEN r.html_url ELSE '' END, r.author_login, r.merged_at,
-                    r.additions, r.deletions, r.n_files, r.paths
+                    CASE WHEN r.html_url ~ '^https?://' THEN r.html_url ELSE '' END, r.author_login, r.created_at,
+                    r.merged_at, r.additions, r.deletions, r.n_files, r.paths, coalesce(r.path_additions, '{}'),
+                    coalesce(r.path_deletions, '{}'), coalesce(r.closes, true)
                 FROM json_populate_recordset(NULL::ingest_closingchange, %s) AS r
                 JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
                 WHERE (i.id IN (SELECT id FROM made_issues) OR NOT i.changes_known)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import connection
 
+from ingest.models import ClosingChange, Repository
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert.copying import stage
 
@@ -15,25 +16,18 @@ COLUMNS = {
     "title": "text",
     "html_url": "text",
     "author_login": "text",
+    "created_at": "timestamptz",
     "merged_at": "timestamptz",
     "additions": "int",
     "deletions": "int",
     "n_files": "int",
     "paths": "text[]",
+    "path_additions": "int[]",
+    "path_deletions": "int[]",
+    "closes": "boolean",
 }
-NOTHING = {"text": "''", "text[]": "'{}'"}
-KNOWN = (
-    "kind",
-    "number",
-    "title",
-    "html_url",
-    "author_login",
-    "merged_at",
-    "additions",
-    "deletions",
-    "n_files",
-    "paths",
-)
+NOTHING = {"text": "''", "text[]": "'{}'", "int[]": "'{}'"}
+KNOWN = tuple(name for name in COLUMNS if name not in {"issue_id", "identifier"})
 
 
 def store_changes(told: Sequence[tuple[int, IssueRecord]]) -> int:
@@ -66,7 +60,15 @@ def store_changes(told: Sequence[tuple[int, IssueRecord]]) -> int:
             [ids],
         )
         cursor.execute("UPDATE ingest_issue SET changes_known = true WHERE id = ANY(%s) AND NOT changes_known", [ids])
-    return len(rows)
+    return sum(change.closes for _, record in told for change in _unique(record))
+
+
+def store_files(repository: Repository | None, change: ChangeRecord) -> None:
+    """Keeps what a change touched, where it closed issues of the repository; what is not told stays. One statement."""
+    told = {name: getattr(change, name) for name in KNOWN if name not in {"kind", "number", "closes"}}
+    told = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+    if said := {name: value for name, value in told.items() if value not in (None, "", [])}:
+        ClosingChange.objects.filter(issue__repository=repository, identifier=change.identifier).update(**said)
 
 
 def _unique(record: IssueRecord) -> list[ChangeRecord]:
@@ -82,9 +84,13 @@ def _row(issue_id: int, change: ChangeRecord) -> tuple[object, ...]:
         change.title,
         change.html_url[:600],
         change.author_login[:255],
+        change.created_at,
         change.merged_at,
         change.additions,
         change.deletions,
         change.n_files,
         tuple(change.paths),
+        tuple(map(str, change.path_additions)),
+        tuple(map(str, change.path_deletions)),
+        change.closes,
     )

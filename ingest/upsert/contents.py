@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from ingest.models import Comment, FetchRun, Snapshot
-from ingest.records import CommentRecord, IssueRecord
+from ingest.records import OF_SNAPSHOT, CommentRecord, IssueRecord
 from ingest.upsert.copying import copy, stage
 
 SNAPSHOT = (
@@ -49,14 +49,18 @@ def store_contents(run: FetchRun, pending: Sequence[Pending]) -> None:
 
 
 def _not_stored(pending: Sequence[Pending]) -> list[Pending]:
-    """Those whose state the issue did not have before, with fresh ids; the others get the id of that state."""
+    """Those whose state the issue did not have before, with fresh ids; the others get the id of that state.
+
+    The same content with other dates or counts is another state: an issue that was closed twice was so on two days.
+    """
     found = Snapshot.objects.filter(
         issue__in=[part.issue_id for part in pending], sha256__in=[part.sha256 for part in pending]
-    ).values_list("issue_id", "sha256", "pk")
-    earlier = {(issue_id, sha256): pk for issue_id, sha256, pk in found}
+    ).values_list("issue_id", "sha256", *OF_SNAPSHOT, "pk")
+    earlier = {tuple(state): pk for *state, pk in found}
     fresh = []
     for part in pending:
-        part.snapshot_id = earlier.get((part.issue_id, part.sha256))
+        told = tuple(getattr(part.record, name) for name in OF_SNAPSHOT)
+        part.snapshot_id = earlier.get((part.issue_id, part.sha256, *told))
         if part.snapshot_id is None:
             fresh.append(part)
     with connection.cursor() as cursor:

@@ -13,6 +13,7 @@ from ingest.actions.fetches import cancel_run, continue_run
 from ingest.views.paging import parse_key
 
 PAGE_ROWS = 50
+CONTRADICTIONS_SHOWN = 100
 
 
 @login_required
@@ -25,6 +26,7 @@ def fetch(request: HttpRequest, run_id: int) -> HttpResponse:
     context = {
         "run": run,
         "refusals": shown[:PAGE_ROWS],
+        "contradictions": queries.contradictions(run, CONTRADICTIONS_SHOWN),
         "row_shown": queries.ROW_SHOWN,
         "next_url": f"?after={shown[PAGE_ROWS - 1].pk}#refusals" if len(shown) > PAGE_ROWS else None,
         "n_refusals_stored_most": queries.REFUSALS_KEPT,

@@ -5,6 +5,7 @@ is refused with a sentence saying so: add it here.
 """
 
 import bisect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -323,8 +324,13 @@ def _files(row: PullRequest, context: Context, **given: Any) -> Page:
 
 
 def _references(row: Issue, context: Context, **given: Any) -> Page:
-    """The pull requests that are linked to close it; those merged or closed only when asked for."""
-    linked = [event.source for event in row.events if event.source is not None]
+    """The pull requests that are linked to close it; those merged or closed only when asked for.
+
+    One that was not merged is linked where it says that it closes the issue; another one only mentions it.
+    """
+    says_so = re.compile(rf"\b(close|fix|resolve)[sde]*:? \S*#{row.number}\b", re.IGNORECASE)
+    mentions = [event.source for event in row.events if event.source is not None]
+    linked = [pull for pull in mentions if pull.merged_at or says_so.search(f"{pull.title} {pull.body}")]
     rows = [pull for pull in linked if given.get("includeClosedPrs") or pull.state == "open"]
     return page("closedByPullRequestsReferences", rows, lambda pull: pull.id, given)
 

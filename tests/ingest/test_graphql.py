@@ -98,7 +98,9 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
 
 
 @pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.slow)])
-def test_a_thousand_issues_with_comments_and_closing_changes_take_at_most_25_requests(world, github, fetch, n_files):
+def test_a_thousand_issues_take_at_most_25_requests_and_one_for_each_commit_that_closed_one(
+    world, github, fetch, n_files
+):
     home = made_up(world, "o/r", 1167, n_comments=3)
     if n_files > 2:  # then nearly every issue is closed by a pull request of its own
         for issue in [each for each in home.issues.values() if not each.is_pull_request and not each.events]:
@@ -106,15 +108,17 @@ def test_a_thousand_issues_with_comments_and_closing_changes_take_at_most_25_req
     run = fetch()
     assert (run.state, run.error) == ("done", "")
     assert (run.n_new, run.n_comments, Comment.objects.count()) == (1001, 3003, 3003)
-    assert run.n_requests == github.n_requests <= 25
+    n_commits = ClosingChange.objects.filter(kind="commit").count()  # only REST lists the files of a commit
+    assert run.n_requests == github.n_requests <= 25 + n_commits
     assert sum(asked.n_points for asked in github.asked) <= 100
     closed = [issue for issue in home.issues.values() if any(event.closer for event in issue.events)]
     n_changes = sum(not issue.is_pull_request for issue in closed)
     assert ClosingChange.objects.count() == run.n_closing_changes == n_changes > 100
     pulls = ClosingChange.objects.filter(kind="pull_request")
-    assert all(len(change.paths) == change.n_files for change in pulls)
+    assert all(len(change.paths) == len(change.path_additions) == change.n_files for change in pulls)
     assert max(change.n_files for change in pulls) == n_files
-    assert run.n_requests_left == github.limit("t", "graphql").remaining
+    assert not ClosingChange.objects.filter(path_additions=[]).exists()
+    assert run.n_requests_left == github.limit("t").remaining  # the commits were asked last
     assert (run.n_expected, run.n_seen) == (1001, 1001)
 
 
@@ -176,7 +180,7 @@ def test_what_closed_an_issue_is_kept_once_with_its_size_and_paths(world, fetch)
     assert found(one) == found(two) == both
     assert found(elsewhere) == [("pull_request", "o/fork#1", "From a fork", 3, 3, 1, ["c.py"])]
     assert sorted(found(twice)) == [
-        ("commit", f"o/r@{commit.sha}", "Fix #5", 7, 1, 1, []),
+        ("commit", f"o/r@{commit.sha}", "Fix #5", 7, 1, 1, ["d.py"]),
         ("pull_request", f"o/r#{last.number}", "Really fix it", 3, 1, 1, ["src/trainer.py"]),
     ]
     assert found(by_hand) == found(linked) == []

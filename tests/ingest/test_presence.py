@@ -190,7 +190,7 @@ def test_a_renamed_repository_is_no_transfer(world, github, fetch, way):
 def many_closings(world: Any) -> list[int]:
     """A repository whose issues were closed in every way; their numbers."""
     home, other = world.repository("o/r"), world.repository("o/other")
-    by_pull, by_commit, by_hand, by_other, never = (home.issue(f"Issue {n}") for n in range(5))
+    by_pull, by_commit, by_hand, by_other, never, squashed = (home.issue(f"Issue {n}") for n in range(6))
     by_pull.close_by(home.pull_request("Fix it", files=[File(f"src/f{n}.py", 2, 1) for n in range(120)]))
     world.now = world.now.replace(hour=3)
     by_commit.close_by(home.commit("Fix it at last\n\nBody", files=[File("a.py", 5, 2), File("b.py", 1, 1)]))
@@ -198,16 +198,21 @@ def many_closings(world: Any) -> list[int]:
     world.now = world.now.replace(hour=4)
     by_hand.close("not_planned")
     by_other.close_by(other.pull_request("Fix for o/r"))
-    return [by_pull.number, by_commit.number, by_hand.number, by_other.number, never.number]
+    never.event("cross-referenced", "dana", source=home.pull_request("Try", f"Fixes #{never.number}"))
+    squash = home.pull_request("Squashed", f"Fixes #{squashed.number}", files=[File("c.py", 3, 1)])
+    squashed.event("cross-referenced", "dana", source=squash)
+    squash.merge()
+    squashed.close(by=squash.merge_commit)
+    return [each.number for each in (by_pull, by_commit, by_hand, by_other, never, squashed)]
 
 
 def changes() -> dict[int, list[tuple[Any, ...]]]:
     found: dict[int, list[tuple[Any, ...]]] = {issue.number: [] for issue in Issue.objects.all()}
-    columns = ("kind", "identifier", "number", "title", "html_url", "author_login", "merged_at", "additions")
-    more = ("deletions", "n_files")
+    columns = ("kind", "identifier", "number", "title", "html_url", "author_login", "created_at", "merged_at", "closes")
+    more = ("additions", "deletions", "n_files")
     for row in ClosingChange.objects.order_by("identifier"):
-        paths = sorted(row.paths) if row.kind == "pull_request" else None
-        found[row.issue.number].append((*(getattr(row, name) for name in (*columns, *more)), paths))
+        files = sorted(zip(row.paths, row.path_additions, row.path_deletions, strict=True))
+        found[row.issue.number].append((*(getattr(row, name) for name in (*columns, *more)), files))
     return found
 
 
@@ -216,16 +221,22 @@ def test_closing_changes_come_alike_with_a_token_and_without(world, github, sett
     fetch()
     assert not ClosingChange.objects.exists()
     run = closing(*numbers)
-    assert (run.state, run.error, run.n_closing_changes, run.n_changed) == ("done", "", 3, 0)
+    assert (run.state, run.error, run.n_closing_changes, run.n_changed) == ("done", "", 4, 0)
     by_rest = changes()
-    assert [len(by_rest[number]) for number in numbers] == [1, 1, 0, 1, 0]
-    assert by_rest[numbers[0]][0][-2:] == (120, sorted(f"src/f{n}.py" for n in range(120)))
+    assert [len(by_rest[number]) for number in numbers] == [1, 1, 0, 1, 1, 1]
+    assert by_rest[numbers[0]][0][-2:] == (120, sorted((f"src/f{n}.py", 2, 1) for n in range(120)))
+    assert by_rest[numbers[1]][0][-1] == [("a.py", 5, 2), ("b.py", 1, 1)]
+    assert [by_rest[number][0][0] for number in numbers[-2:]] == ["pull_request"] * 2
+    assert not ClosingChange.objects.get(issue__number=numbers[4]).closes
     assert by_rest[numbers[3]][0][1].startswith("o/other#")
-    assert Issue.objects.filter(changes_known=True).count() == 5
+    assert Issue.objects.filter(changes_known=True).count() == 6
     ClosingChange.objects.all().delete()
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]
     assert closing(*numbers).state == "done"
+    assert changes() == by_rest
+    ClosingChange.objects.all().delete()
+    assert fetch().state == "done"
     assert changes() == by_rest
 
 

@@ -161,6 +161,13 @@ class Command(BaseCommand):
             self.stdout.write(f"  {where}{refusal.reason} {refusal.row[:100]}")
         if run.n_refused > REFUSALS_SHOWN:
             self.stdout.write(f"  … and {run.n_refused - REFUSALS_SHOWN} more")
+        if run.n_contradictions:
+            self.stdout.write(
+                f"  {run.n_contradictions} value{'' if run.n_contradictions == 1 else 's'} in the file contradict "
+                "stored ones, which were kept. A row replaces them if it has a later time of last change (updated_at):"
+            )
+        for each in run.contradictions.all()[:REFUSALS_SHOWN]:
+            self.stdout.write(f"    {each}")
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
