@@ -7,6 +7,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import SessionAuthentication as DjangoSession
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
@@ -19,6 +20,7 @@ from accounts.errors import Forbidden
 from accounts.limits import counted_up
 from accounts.models import ApiToken, User
 from accounts.queries import living_token
+from accounts.row_files import CONTENT_TYPES
 
 SCOPES = (ApiToken.Scope.READ, ApiToken.Scope.RATE, ApiToken.Scope.MANAGE)
 PERIODS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -133,3 +135,27 @@ def scope(write: str, read: str = "read") -> type[BasePermission]:
 
     NeedsScope.__name__ = NeedsScope.__qualname__ = f"Needs{read.title()}Or{write.title()}"
     return NeedsScope
+
+
+def format_of(request: Request) -> str | None:
+    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON."""
+    given = request.query_params.get("format")
+    if given in (None, "", "json"):
+        accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
+        by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
+        return by_type.get(accepted) if given is None else None
+    return given
+
+
+class AnyAccept(BaseContentNegotiation):
+    """Content negotiation that answers JSON unless `format_of` finds a file format."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        wanted = (request.content_type or "").split(";")[0].strip().lower()
+        for parser in parsers:
+            if parser.media_type in (wanted, "*/*"):
+                return parser
+        return None
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type

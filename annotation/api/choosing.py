@@ -9,12 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
+from accounts.api import AnyAccept, scope
 from annotation.access import get_sample
 from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
 from annotation.api.reading import body_of, caller, picked, seat_of, text
-from annotation.api.results import AnyAccept
 from annotation.api.studies import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.exports.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.models import Item, Sample, SampleIssue

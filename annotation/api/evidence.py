@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from accounts.api import scope
+from accounts.api import AnyAccept, format_of, scope
 from accounts.described import page_size
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
@@ -25,10 +25,8 @@ from annotation.api.results import (
     PAGE,
     ROUND,
     ROUND_LABEL,
-    AnyAccept,
     cursor_of,
     encoded,
-    format_of,
 )
 from annotation.api.shapes import CURSOR, PAGE_SIZE, pages_of_rows
 from annotation.exports import rows, write

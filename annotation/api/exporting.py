@@ -12,13 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
+from accounts.api import AnyAccept, scope
 from annotation.access import OWNER, Seat, get_export
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import record_download
 from annotation.actions.reading import FILE, note_reading, note_results
 from annotation.api.reading import body_of, caller, seat_of
-from annotation.api.results import AnyAccept
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.exports.handing import OTHER_TYPES, handed_out
 from annotation.exports.kinds import KINDS

@@ -8,14 +8,13 @@ from django.db.models import Exists, OuterRef
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from accounts.api import scope
+from accounts.api import AnyAccept, format_of, scope
 from accounts.described import page_size
 from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
@@ -50,7 +49,7 @@ from annotation.api.shapes import (
     pages_of_rows,
 )
 from annotation.errors import Invalid, Stale, Unreadable
-from annotation.exports import CONTENT_TYPES, FORMATS, rows
+from annotation.exports import rows
 from annotation.exports.options import REVISIONS, SHAPES
 from annotation.models import Item, Meeting, Resolution, Round, RoundItem, Study
 from annotation.queries import results
@@ -64,6 +63,7 @@ from annotation.reporting.numbers import agreement_and_raters
 from annotation.reporting.planned import width_of, with_planned
 from annotation.reporting.slices import ask
 from annotation.ways import STATED
+from ingest.api.files import FORMAT
 from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 
@@ -77,9 +77,6 @@ VERSION = OpenApiParameter(
     int,
     description="In terms of this version of the taxonomy; where no mapping leads there, values are null with the "
     "reason in `unmapped`.",
-)
-FORMAT = OpenApiParameter(
-    "format", str, enum=["json", *FORMATS], description="Streams all rows as a file; json, the default, answers a page."
 )
 
 
@@ -114,30 +111,6 @@ def cursor_of(request: Request) -> results.Place:
     if number is None:
         raise Unreadable("The cursor can't be read.", code="bad_cursor")
     return number >> 32, number & 0xFFFFFFFF
-
-
-def format_of(request: Request) -> str | None:
-    """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON."""
-    given = request.query_params.get("format")
-    if given in (None, "", "json"):
-        accepted = request.headers.get("Accept", "").split(",")[0].split(";")[0].strip().lower()
-        by_type = {kind.split(";")[0]: name for name, kind in CONTENT_TYPES.items()}
-        return by_type.get(accepted) if given is None else None
-    return given
-
-
-class AnyAccept(BaseContentNegotiation):
-    """Content negotiation that answers JSON unless `format_of` finds a file format."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        wanted = (request.content_type or "").split(";")[0].strip().lower()
-        for parser in parsers:
-            if parser.media_type in (wanted, "*/*"):
-                return parser
-        return None
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        return renderers[0], renderers[0].media_type
 
 
 class Ratings(APIView):
@@ -524,6 +497,25 @@ class Issues(APIView):
             record_download(seat=seat, what="issues", format=format, method=request.method)
             return answer
         return page_of_items(request, rows.issues(seat, after=cursor_of(request)))
+
+
+class ClosingChanges(APIView):
+    """What closed the study's issues, and linked pull requests; people by pseudonym as in `issues`."""
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(
+        operation_id="study_changes", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("changes")}
+    )
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        format = format_of(request)
+        if format:
+            answer = rows.streamed(seat, "changes", format)
+            record_download(seat=seat, what="changes", format=format, method=request.method)
+            return answer
+        return page_of_items(request, rows.changes(seat, after=cursor_of(request)))
 
 
 class AgreementOfStudy(APIView):

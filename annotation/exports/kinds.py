@@ -106,6 +106,7 @@ KINDS: dict[str, Kind] = {
     "evidence": kind_of_rows("Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight),
     "items": kind_of_rows("Items", _row_by_row(around.items)),
     "issues": kind_of_rows("Issues with their texts", write_rows),
+    "changes": kind_of_rows("Changes that closed issues", write_rows),
     "agreement": kind_of_rows(
         "Agreement", _row_by_row(around.coefficients), "round", "dimension", rounds=around.agreement_rounds
     ),

@@ -29,7 +29,7 @@ from annotation.queries import package as queries
 from annotation.queries.attributes import attribute_names
 from annotation.queries.bulk import job_of
 from annotation.queries.choosing import flow, frame_rows
-from annotation.queries.texts import issue_rows
+from annotation.queries.texts import change_rows, issue_rows
 from annotation.reporting.methods import methods
 from annotation.reporting.package import (
     agreement_document,
@@ -266,6 +266,14 @@ class _Package:
                 for _, issue in issue_rows(study):
                     if issue.repository is not None:
                         self._row(writer, self._issue(issue))
+
+        if "changes" in self.tables:
+            names = [column.name for column in self.tables["changes"].columns]
+            with self._open("changes") as (writer,):
+                for _, found in change_rows(study):
+                    for change in found:
+                        told = self.people.change(change) | {"url": change["html_url"]}
+                        self._row(writer, {name: told[name] for name in names})
 
     def _items(self, numbers: Mapping[int, int]) -> Iterator[Row]:
         for row in queries.item_rows(self.seat.study, self.rounds, numbers):

@@ -64,6 +64,13 @@ class People:
             return value
         return self._names.name(value) if key in PEOPLE else self._names.text(value)
 
+    def change(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A change with its people told so."""
+        if self._names is None:
+            return dict(row)
+        author = row["author"]
+        return {**row, "author": self._names.name(author), "title": self._names.text(row["title"], [author])}
+
     def issue(self, row: IssueRow) -> IssueRow:
         """An issue with its people told so."""
         if self._names is None:

@@ -21,7 +21,7 @@ from annotation.queries.batches.ratings import rating_batches as of_ratings
 from annotation.queries.evidence import evidence_rows
 from annotation.queries.plans.standing import label_version, standing_version
 from annotation.queries.telling import told_version
-from annotation.queries.texts import IssueRow, issue_rows
+from annotation.queries.texts import IssueRow, change_rows, issue_rows
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -157,6 +157,17 @@ def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
         yield (0, key), [_named_otherwise(row, names) if names else row]
 
 
+def changes(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+    """What closed the study's issues or is linked to them, for every member; people by pseudonym as in `issues`."""
+    names = pseudonyms_of(seat.study)
+    for key, found in change_rows(seat.study, after=after[1]):
+        if names:
+            for row in found:
+                author = row["author"]
+                row["author"], row["title"] = names.name(author), names.text(row["title"], [author])
+        yield (0, key), found
+
+
 def evidence(
     seat: Seat,
     *,
@@ -227,12 +238,14 @@ def of_kind(
     dimension: str | None = None,
     version: int | None = None,
 ) -> Found:
-    """Labels, ratings (both in terms of a version), resolutions or (of all rounds) issues.
+    """Labels, ratings (both in terms of a version), resolutions or (of all rounds) issues or changes.
 
     Raises KeyError for anything else.
     """
     if what == "issues":
         return issues(seat)
+    if what == "changes":
+        return changes(seat)
     if what == "resolutions":
         return resolutions(seat, round_number=round_number, dimension=dimension)
     read = {"labels": labels, "ratings": ratings}[what]

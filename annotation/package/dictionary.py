@@ -70,6 +70,7 @@ def tables(
     found += [_answers(rater), _ratings(rater, dimension), _resolutions(dimension), _labels(dimension), _wide(wide)]
     if texts != "left_out":
         found += [_evidence(rater, dimension, has_texts=texts == "included"), _issues(has_texts=texts == "included")]
+        found += [_changes(has_texts=texts == "included")]
     return {each.name: each for each in found}
 
 
@@ -191,6 +192,8 @@ def _items(attributes: Sequence[str]) -> Table:
             Column("participants", "number", "People who wrote in it; empty where comments are not known."),
             Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
             Column("files", "number", "Files changed by them."),
+            Column("fixes", "number", "How many they are; empty where no source told what closed it."),
+            Column("days_to_fix", "number", "Days from opening to the first merge."),
             Column("merged_at", "datetime", "When the first of them was merged."),
             Column("attributes", "object", imported),
         ],
@@ -413,6 +416,36 @@ def _issues(*, has_texts: bool) -> Table:
             *(texts if has_texts else ()),
         ],
         ["item"],
+        [OF_ITEM],
+    )
+
+
+def _changes(*, has_texts: bool) -> Table:
+    texts = (Column("title", "string", "Of the pull request, or the first line of the commit message."),)
+    return Table(
+        "changes",
+        "Changes",
+        "The pull requests and commits that closed the issues, and linked pull requests that were not merged. A pull "
+        "request and the commit it was merged as are one row.",
+        [
+            ITEM,
+            Column("change", "string", "owner/name#number, or owner/name@SHA.", is_required=True),
+            Column("kind", "string", "What it is.", _words("pull_request", "commit"), is_required=True),
+            Column("number", "integer", "Of the pull request."),
+            Column("sha", "string", "Of the commit."),
+            *(texts if has_texts else ()),
+            Column("author", "string", "Who wrote it."),
+            Column("created_at", "datetime", "When the pull request was opened, or the commit written."),
+            Column("merged_at", "datetime", "When the pull request was merged, or the commit made."),
+            Column("merged", "boolean", "Whether it was merged.", is_required=True),
+            Column("closes", "boolean", "False: linked, but not merged, so it closed nothing.", is_required=True),
+            Column("additions", "integer", "Lines added."),
+            Column("deletions", "integer", "Lines deleted."),
+            Column("files", "integer", "Files changed."),
+            Column("paths", "object", "A list of path, additions and deletions of each file."),
+            Column("url", "string", "Its address."),
+        ],
+        ["item", "change"],
         [OF_ITEM],
     )
 

@@ -40,11 +40,27 @@ MEASURES = {
         "CASE WHEN change.is_known THEN change.n END",
         _CHANGE.format(value="c.n_files"),
     ),
+    "fixes": (
+        "Fixes",
+        "fixes",
+        "CASE WHEN issue.changes_known OR change.n > 0 THEN coalesce(change.n, 0) END",
+        "JOIN ingest_issue issue ON issue.id = i.issue_id" + _CHANGE.format(value="1"),
+    ),
+    "days_to_fix": (
+        "Days to fix",
+        "days",
+        "extract(epoch FROM fixed.at - s.created_at) / 86400",
+        f"""{_SNAPSHOT} JOIN LATERAL (
+        SELECT min(c.merged_at) AS at FROM ingest_closingchange c WHERE c.issue_id = i.issue_id AND c.kind = (
+            SELECT max(o.kind) FROM ingest_closingchange o WHERE o.issue_id = i.issue_id AND o.merged_at IS NOT NULL)
+    ) fixed ON true""",
+    ),
 }
 """By key: title, unit, and where it is read from.
 
 Days from opening to closing, comments and participants (author and commenters, of deleted accounts none) are of the
-state that raters read; lines are added and deleted ones, of all changes that closed the issue together.
+state that raters read; lines are added and deleted ones, of all fixes together. Days to fix go from opening to the
+first merge. Fixes are counted where a source has told what closed the issue.
 """
 _ROWS = "SELECT i.id::bigint, coalesce(({value})::float8, 'NaN') FROM annotation_item i {joined} WHERE i.study_id = %s"
 

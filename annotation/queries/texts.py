@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.models import Item, Study
 from ingest.models import ClosingChange, Repository, SnapshotComment
+from ingest.rows import change_row
 
 CHUNK_ITEMS = 200
 
@@ -111,6 +112,17 @@ def _row(
         screening_reason=item.screening_reason,
         snapshot=snapshot.sha256,
     )
+
+
+def change_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """(item's key, a row for each change) for each item after that key, in order; two queries to a chunk."""
+    while items := list(
+        Item.objects.filter(study=study, pk__gt=after).order_by("pk").only("identifier", "issue")[:CHUNK_ITEMS]
+    ):
+        changes = closing_changes([item.issue_id for item in items if item.issue_id])
+        for item in items:
+            yield item.pk, [change_row(change, item.identifier) for change in changes.get(item.issue_id or 0, [])]
+        after = items[-1].pk
 
 
 def counted(changes: Sequence[ClosingChange]) -> list[ClosingChange]:

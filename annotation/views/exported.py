@@ -118,4 +118,28 @@ FILES = {
         },
         "rest": "issues/",
     },
+    "changes": {
+        "title": "Changes",
+        "words": "Every pull request and commit that closed an item’s issue, and linked pull requests that were not "
+        "merged. A pull request and the commit it was merged as are one row.",
+        "columns": {
+            "item": "as above",
+            "kind": "pull_request or commit",
+            "change": "owner/name#number, or owner/name@SHA",
+            "number": "of the pull request",
+            "sha": "of the commit",
+            "title": "of the pull request, or the first line of the commit message",
+            "author": "a pseudonym, unless the settings say otherwise",
+            "created_at": "when the pull request was opened, or the commit written",
+            "merged_at": "when the pull request was merged, or the commit made",
+            "merged": "true or false",
+            "closes": "false: linked, but not merged, so it closed nothing",
+            "additions": "lines added",
+            "deletions": "lines deleted",
+            "files": "files changed",
+            "paths": "path, additions and deletions of each file",
+            "html_url": "its page",
+        },
+        "rest": "changes/",
+    },
 }

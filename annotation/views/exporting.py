@@ -30,7 +30,7 @@ from annotation.views.study_page import in_archive_too, me
 from taxonomy.queries import published_version
 
 SHOWN = 50
-WITH_TEXTS = ("issues", "evidence")
+WITH_TEXTS = ("issues", "changes", "evidence")
 
 
 @open_to_reader_links

@@ -2,9 +2,11 @@
 
 from django.urls import path
 
-from ingest.api import fetches, issues, repositories, webhooks
+from ingest.api import fetches, files, issues, repositories, webhooks
 
 ISSUE = "issues/<str:owner>/<str:name>/<int:number>/"
+REPOSITORY = "repositories/<str:owner>/<str:name>/"
+REPOSITORY_ELSEWHERE = "repositories/<str:host>/<str:owner>/<str:name>/"
 ISSUE_ELSEWHERE = "issues/<str:host>/<str:owner>/<str:name>/<int:number>/"
 
 urlpatterns = [
@@ -21,6 +23,12 @@ urlpatterns = [
     path(ISSUE_ELSEWHERE, issues.IssueOfAnotherHost.as_view()),
     path(ISSUE_ELSEWHERE + "snapshots/<str:sha256>/", issues.SnapshotOfAnotherHost.as_view()),
     path("repositories/", repositories.Repositories.as_view()),
-    path("repositories/<str:owner>/<str:name>/", repositories.OneRepository.as_view()),
-    path("repositories/<str:host>/<str:owner>/<str:name>/", repositories.RepositoryOfAnotherHost.as_view()),
+    path(REPOSITORY, repositories.OneRepository.as_view()),
+    path(REPOSITORY + "issues/", files.IssuesOfRepository.as_view()),
+    path(REPOSITORY + "comments/", files.CommentsOfRepository.as_view()),
+    path(REPOSITORY + "changes/", files.ChangesOfRepository.as_view()),
+    path(REPOSITORY_ELSEWHERE, repositories.RepositoryOfAnotherHost.as_view()),
+    path(REPOSITORY_ELSEWHERE + "issues/", files.IssuesOfAnotherHost.as_view()),
+    path(REPOSITORY_ELSEWHERE + "comments/", files.CommentsOfAnotherHost.as_view()),
+    path(REPOSITORY_ELSEWHERE + "changes/", files.ChangesOfAnotherHost.as_view()),
 ]

@@ -10,9 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api import AnyAccept, format_of
 from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
+from ingest.api.files import FORMAT, streamed
 from ingest.models import ClosingChange, Issue
 from ingest.search.grammar import QUALIFIERS
 
@@ -84,9 +86,10 @@ class IssueAnswer(IssueLine):
 
 
 class Issues(ListAPIView[Issue]):
-    """Issues stored here, the last to arrive first."""
+    """Issues stored here, the last to arrive first; with `format`, all of them with their texts as a file."""
 
     permission_classes = (MayFetch,)
+    content_negotiation_class = AnyAccept
     serializer_class = IssueLine
     ordering: tuple[str, ...] = ("-pk",)
 
@@ -108,9 +111,12 @@ class Issues(ListAPIView[Issue]):
                 description='Words, "a phrase", -without, #number, and GitHub\'s qualifiers: '
                 f"{', '.join(f'{name}:' for name in QUALIFIERS)}.",
             ),
+            FORMAT,
         ]
     )
-    def get(self, request: Request, *args: Any, **parts: Any) -> Response:
+    def get(self, request: Request, *args: Any, **parts: Any) -> Any:
+        if format := format_of(request):
+            return streamed("issues", format, self.get_queryset(), "issues")
         return super().get(request, *args, **parts)
 
 

@@ -14,11 +14,14 @@ from ingest.actions.fetches import estimate_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.forms import FetchForm, UploadForm, explain
 from ingest.github.estimates import Estimate
+from ingest.models import Repository
+from ingest.row_columns import TITLES
 from ingest.views.paging import parse_key
 
 RUNS_SHOWN = 10
 PAGE_RUNS = 25
 PAGE_REPOSITORIES = 100
+FORMAT_WORDS = {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}
 
 
 @login_required
@@ -38,10 +41,20 @@ def repository(request: HttpRequest, owner: str, name: str, host: str = "") -> H
         "runs": runs[:PAGE_RUNS],
         "may_change_visibility": found.github_id is None
         and (request.user.is_staff or found.added_by_id == request.user.pk),
+        "downloads": _downloads(found),
         "is_first_page": before is None,
         "next_url": f"?before={runs[PAGE_RUNS - 1].pk}#fetches" if len(runs) > PAGE_RUNS else None,
     }
     return render(request, "ingest/repository.html", context)
+
+
+def _downloads(repository: Repository) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Of each kind of file its title, and the name and URL of each format."""
+    place = f"/api/v1/repositories/{repository.full_name}/"
+    return [
+        (title, [(words, f"{place}{what}/?format={format}") for format, words in FORMAT_WORDS.items()])
+        for what, title in TITLES.items()
+    ]
 
 
 @login_required

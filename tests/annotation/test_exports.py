@@ -17,6 +17,7 @@ from annotation.access import get_item
 from annotation.actions.resolving import resolve
 from annotation.exports import COLUMNS, FORMATS, rows, writers
 from annotation.models import Round, Study
+from ingest.models import ClosingChange, Issue
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -42,9 +43,14 @@ def lines_of(sent: bytes) -> list[dict[str, str]]:
 
 
 def build_study() -> Study:
-    """Round 1 is being resolved with one decision, round 2 is open: bob has answered one item."""
+    """Round 1 is being resolved with one decision, round 2 is open: bob has answered one item. A change closed one."""
     made = make.study(text=make.FAULTS)
     round_ = make.open_round(made, 2)
+    issue = Issue.objects.get(number=1)
+    ClosingChange.objects.create(
+        issue=issue, kind="pull_request", identifier="acme/rocket#9", number=9, title=EVIL, author_login="dana",
+        paths=["a.py"], path_additions=[2], path_deletions=[0],
+    )  # fmt: skip
     fault = {"kind": ["fault"], "symptom": ["crash"], "fixes": ["config", "code"], "distributed": True}
     make.submit(round_, "bob", 1, fault, memo=EVIL)
     make.submit(round_, "carol", 1, fault)

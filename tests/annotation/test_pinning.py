@@ -262,7 +262,7 @@ def test_members_read_what_changed_and_nobody_else(study: Study, round_: Round, 
     assert client.post(CHANGES + "repin/").status_code == expected
     assert client.post(CHANGES + "check/", {"what": "presence"}).status_code == expected
     caller = Caller(name)
-    assert caller.get("studies/study/changes/").status_code == status
+    assert caller.get("studies/study/updates/").status_code == status
     assert caller.post("studies/study/changes/repin/", {"all": True}).status_code == (
         200 if name == "olga" else expected
     )
@@ -273,7 +273,7 @@ def test_members_read_what_changed_and_nobody_else(study: Study, round_: Round, 
 
 def test_who_is_not_signed_in_sees_nothing(study: Study, round_: Round) -> None:
     assert Client().get(CHANGES).status_code == 302
-    assert Client().get("/api/v1/studies/study/changes/").status_code == 401
+    assert Client().get("/api/v1/studies/study/updates/").status_code == 401
     assert Client().post("/api/v1/studies/study/changes/repin/", {"all": True}).status_code == 401
 
 
@@ -294,7 +294,7 @@ def test_what_is_not_there_is_not_found(study: Study, round_: Round) -> None:
 def test_a_scope_to_read_moves_nothing_on(study: Study, round_: Round) -> None:
     make.new_state(1, body="Solved.")
     olga = Caller("olga", "read")
-    assert olga.get("studies/study/changes/").status_code == 200
+    assert olga.get("studies/study/updates/").status_code == 200
     assert olga.post("studies/study/changes/repin/", {"all": True}).status_code == 403
     assert olga.post("studies/study/changes/check/", {"what": "issues"}).status_code == 403
 
@@ -306,7 +306,7 @@ def test_the_pages_of_changes_show_nobodys_answer(study: Study, round_: Round) -
         make.new_state(number, body="Solved.")
     pinning.repin_items(seat=make.owner_seat(study), items=["acme/rocket#1"])
     bob = visitor("bob")
-    texts = [bob.get(CHANGES).content.decode(), json.dumps(Caller("bob").get("studies/study/changes/").json())]
+    texts = [bob.get(CHANGES).content.decode(), json.dumps(Caller("bob").get("studies/study/updates/").json())]
     texts += [bob.get(f"/studies/study/items/{item(study, n).pk}/changes/").content.decode() for n in (1, 2, 3)]
     assert not [text for text in texts if "carol" in text or re.search(r"\bR2\b", text)]
 
@@ -316,7 +316,7 @@ def test_changes_over_rest_follow_a_cursor(study: Study, round_: Round) -> None:
         make.new_state(number, title=f"New {number}")
     Issue.objects.filter(number=2).update(presence="deleted")
     ada = Caller("ada")
-    first = ada.get("studies/study/changes/?page_size=2").json()
+    first = ada.get("studies/study/updates/?page_size=2").json()
     second = ada.client.get(first["next"], headers=ada.headers).json()
     found = first["results"] + second["results"]
     assert [line["item"] for line in found] == [f"acme/rocket#{n}" for n in (1, 2, 3)] and second["next"] is None
@@ -393,7 +393,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     pages = [
         (lambda: olga.get(CHANGES), 12),
-        (lambda: rest.get("studies/study/changes/"), 7),
+        (lambda: rest.get("studies/study/updates/"), 7),
         (lambda: olga.get(address), 13),
     ]
     for page, n in pages:
@@ -458,7 +458,7 @@ def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issu
         for run in pinning.ask_github(seat=seat, what=what):
             sync.work(run.pk)
 
-    found = Caller("ada").get("studies/study/changes/").json()["results"]
+    found = Caller("ada").get("studies/study/updates/").json()["results"]
     assert [(line["item"][-1], line["presence"], line["moved_to"], line["changed"]) for line in found] == [
         ("1", "here", None, ["title", "body", "closed"]),
         ("2", "here", None, ["1 comment added"]),

@@ -68,7 +68,7 @@ def test_changes_count_no_third_answer_for_a_rater_of_the_open_round(name: str) 
     study, round_, number = blind_owner()
     item = get_item(make.owner_seat(study), f"acme/rocket#{number}")
     make.new_state(number, body="Solved.")
-    listed = "studies/study/changes/"
+    listed = "studies/study/updates/"
     look = seen(name, [(BASE, listed), (PAGES, listed), (PAGES, f"studies/study/items/{item.pk}/changes/")])
     before = look()
     differ(round_, number)
@@ -82,7 +82,7 @@ def test_a_state_that_only_others_answered_on_lists_no_item_for_a_blind_rater() 
     _, round_, number = blind_owner()
     differ(round_, number)
     make.new_state(number, body="Solved.")
-    changes = "studies/study/changes/"
+    changes = "studies/study/updates/"
     assert Script("olga").send("POST", f"{changes}repin/", {"all": True}).json() == {"repinned": 1}
     make.submit(round_, "olga", number, {"symptom": [OTHER]})
     found = {name: Script(name).send("GET", changes).json()["results"] for name in ("olga", "ada")}
@@ -97,7 +97,7 @@ def test_a_third_rater_counts_no_answer_of_others_before_their_own() -> None:
     make.new_state(number, body="Solved.")
 
     def n_answers() -> Any:
-        return Script("dan").send("GET", "studies/study/changes/").json()["results"][0]["n_answers"]
+        return Script("dan").send("GET", "studies/study/updates/").json()["results"][0]["n_answers"]
 
     assert n_answers() == 0
     answer_as_third(round_, number)

@@ -150,7 +150,7 @@ def test_a_study_reads_pinned_dates_until_its_owner_takes_the_new_ones(take: Any
         return [each["closed_at"] for each in told]
 
     assert closed() == ["2024-01-05T00:00:00Z"] * 2
-    (listed,) = olga.get("studies/study/changes/").json()["results"]
+    (listed,) = olga.get("studies/study/updates/").json()["results"]
     assert (listed["item"], listed["changed"], listed["n_answers_on_other_states"]) == (
         "acme/rocket#1", ["closing date"], 0,
     )  # fmt: skip
@@ -161,6 +161,6 @@ def test_a_study_reads_pinned_dates_until_its_owner_takes_the_new_ones(take: Any
     assert "Closing date" in page and "Read the new state from now on" in page
     assert olga.post("studies/study/changes/repin/", {"all": True}).json() == {"repinned": 1}
     assert closed() == ["2024-03-05T00:00:00Z", "2024-01-05T00:00:00Z"]
-    assert olga.get("studies/study/changes/").json()["results"] == []
+    assert olga.get("studies/study/updates/").json()["results"] == []
     (told,) = AuditEvent.objects.filter(study=study, verb="items re-pinned").values_list("detail__states", flat=True)
     assert told[0].endswith("(closing date 2024-01-05T00:00:00Z to 2024-03-05T00:00:00Z)")

@@ -1,0 +1,142 @@
+"""Issues, comments and changes over REST, as pages or as files that are written while they are sent."""
+
+from typing import Any
+
+import pyarrow as pa
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+
+from accounts.api import AnyAccept, format_of
+from accounts.row_files import CONTENT_TYPES, FORMATS, write_rows
+from ingest.access import get_repository
+from ingest.api.callers import MayFetch, caller
+from ingest.models import ClosingChange, Issue, SnapshotComment
+from ingest.row_columns import COLUMNS
+from ingest.rows import (
+    ROWS_WITH_TEXTS,
+    change_row,
+    changes_of,
+    comment_row,
+    issue_row,
+    places_of,
+    rows_of,
+)
+
+FORMAT = OpenApiParameter(
+    "format", str, enum=["json", *FORMATS], description="Streams all rows as a file; json, the default, answers a page."
+)
+
+
+def streamed(what: str, format: str, issues: QuerySet[Issue], name: str) -> StreamingHttpResponse:
+    """All rows as a file, written while it is sent."""
+    pieces = write_rows(COLUMNS[what], format, rows_of(what, issues), chunk=ROWS_WITH_TEXTS)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{format}"'}
+    return StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[format], headers=headers)
+
+
+def _shape(what: str) -> Any:
+    """The rows as the OpenAPI document describes them."""
+    fields = {name: _field(kind) for name, kind in COLUMNS[what].items()}
+    return inline_serializer(f"Stored{what.removesuffix('s').capitalize()}", fields, many=True)
+
+
+def _field(kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:
+    if pa.types.is_list(kind):
+        is_struct = pa.types.is_struct(kind.value_type)
+        return serializers.ListField(child=serializers.DictField() if is_struct else serializers.CharField())
+    if pa.types.is_boolean(kind):
+        return serializers.BooleanField(allow_null=True)
+    if pa.types.is_integer(kind):
+        return serializers.IntegerField(allow_null=True)
+    if pa.types.is_timestamp(kind):
+        return serializers.DateTimeField(allow_null=True)
+    return serializers.CharField(allow_null=True)
+
+
+class _Row(serializers.BaseSerializer[Any]):
+    """A row as the files have it."""
+
+    def to_representation(self, instance: Issue | SnapshotComment | ClosingChange) -> dict[str, Any]:
+        if isinstance(instance, Issue):
+            return {name: value for name, value in issue_row(instance).items() if name in COLUMNS["issues"]}
+        if isinstance(instance, SnapshotComment):
+            return comment_row(instance)
+        return change_row(instance, instance.issue.identifier)
+
+
+class _Stored(ListAPIView[Any]):
+    """What is stored of a repository that the caller may see."""
+
+    permission_classes = (MayFetch,)
+    content_negotiation_class = AnyAccept
+    serializer_class: Any = _Row
+    what = ""
+
+    def _issues(self) -> QuerySet[Issue]:
+        place = (self.kwargs.get("host"), self.kwargs["owner"], self.kwargs["name"])
+        repository = get_repository(caller(self.request), "/".join(filter(None, place)))
+        return Issue.objects.filter(repository=repository, current_snapshot__isnull=False)
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        if format := format_of(request):
+            issues = self._issues()
+            return streamed(self.what, format, issues, f"{self.kwargs['owner']}-{self.kwargs['name']}-{self.what}")
+        return super().get(request, *args, **kwargs)
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="repository_issues", parameters=[FORMAT], responses=_shape("issues"))
+)
+class IssuesOfRepository(_Stored):
+    """The issues of a repository with their texts, as they are now, in the order in which they came in."""
+
+    what = "issues"
+    ordering = ("pk",)
+
+    def get_queryset(self) -> Any:
+        return self._issues().select_related("repository", "current_snapshot")
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="repository_comments", parameters=[FORMAT], responses=_shape("comments"))
+)
+class CommentsOfRepository(_Stored):
+    """The comments of a repository's issues, thread after thread."""
+
+    what = "comments"
+    ordering = ("snapshot_id", "position")
+
+    def get_queryset(self) -> Any:
+        return places_of(self._issues())
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="repository_changes", parameters=[FORMAT], responses=_shape("changes"))
+)
+class ChangesOfRepository(_Stored):
+    """The pull requests and commits that closed a repository's issues, and those linked that were not merged."""
+
+    what = "changes"
+    ordering = ("issue_id", "pk")
+
+    def get_queryset(self) -> Any:
+        return changes_of(self._issues())
+
+
+@extend_schema_view(get=extend_schema(operation_id="repository_issues_of_another_host"))
+class IssuesOfAnotherHost(IssuesOfRepository):
+    """The issues of a repository that is not on github.com."""
+
+
+@extend_schema_view(get=extend_schema(operation_id="repository_comments_of_another_host"))
+class CommentsOfAnotherHost(CommentsOfRepository):
+    """The comments of a repository that is not on github.com."""
+
+
+@extend_schema_view(get=extend_schema(operation_id="repository_changes_of_another_host"))
+class ChangesOfAnotherHost(ChangesOfRepository):
+    """The changes of a repository that is not on github.com."""
