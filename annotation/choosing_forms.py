@@ -86,6 +86,27 @@ class SampleForm(forms.Form):
             ("false", "known to have none"),
         ],
     )
+    has_merged_fix = forms.TypedChoiceField(
+        label="Merged fix",
+        required=False,
+        empty_value="",
+        coerce=lambda word: word == "true",
+        choices=[("", "with or without"), ("true", "with one"), ("false", "known to have none")],
+    )
+    fixes_at_least = forms.IntegerField(label="Fixes, at least", min_value=0, required=False)
+    fixes_at_most = forms.IntegerField(label="Fixes, at most", min_value=0, required=False)
+    fix_lines_at_least = forms.IntegerField(label="Changed lines of the fix, at least", min_value=0, required=False)
+    fix_lines_at_most = forms.IntegerField(label="Changed lines of the fix, at most", min_value=0, required=False)
+    fix_files_at_least = forms.IntegerField(label="Changed files of the fix, at least", min_value=0, required=False)
+    fix_files_at_most = forms.IntegerField(label="Changed files of the fix, at most", min_value=0, required=False)
+    fix_paths = forms.CharField(
+        label="Paths of the fix",
+        required=False,
+        max_length=10_000,
+        help_text="Folders or files, with commas. * stands for any letters.",
+    )
+    days_to_fix_at_least = forms.IntegerField(label="Days to the fix, at least", min_value=0, required=False)
+    days_to_fix_at_most = forms.IntegerField(label="Days to the fix, at most", min_value=0, required=False)
     locked = forms.TypedChoiceField(
         label="Conversation",
         required=False,
@@ -130,7 +151,9 @@ class SampleForm(forms.Form):
         help_text="The same seed draws the same issues.",
     )
     stratify_by = forms.ChoiceField(
-        label="Strata", choices=[("", "none: simple draw"), *((name, f"by {name}") for name in STRATA)], required=False
+        label="Strata",
+        choices=[("", "none: simple draw"), *((name, f"by {name.replace('_', ' ')}") for name in STRATA)],
+        required=False,
     )
     allocation = forms.ChoiceField(
         label="Each stratum gives",
@@ -139,13 +162,18 @@ class SampleForm(forms.Form):
     )
     at_least_one = forms.BooleanField(label="At least one of each stratum", required=False)
 
-    LISTS = ("repository", "state_reason", "labels", "labels_all", "without_labels")
-    PLAIN = ("words", "search", "comments_at_least", "comments_at_most", "has_closing_change", "locked")
+    LISTS = ("repository", "state_reason", "labels", "labels_all", "without_labels", "fix_paths")
+    FIXES = (
+        *("has_merged_fix", "fixes_at_least", "fixes_at_most", "fix_lines_at_least", "fix_lines_at_most"),
+        *("fix_files_at_least", "fix_files_at_most", "days_to_fix_at_least", "days_to_fix_at_most"),
+    )
+    PLAIN = ("words", "search", "comments_at_least", "comments_at_most", "has_closing_change", "locked", *FIXES)
     DAYS = tuple(f"{what}_{end}" for what in ("created", "closed", "updated") for end in ("since", "until"))
     KEYWORDS: Mapping[str, str] = {"any": "any_keyword", "all": "all_keywords", "none": "no_keyword"}
     RARE = (
         *("all_keywords", "no_keyword", "keywords_in", "words", "search", "labels_all", *DAYS),
-        *("comments_at_least", "comments_at_most", "has_closing_change", "state_reason", "locked", "presence"),
+        *("comments_at_least", "comments_at_most", "has_closing_change", *FIXES, "fix_paths"),
+        *("state_reason", "locked", "presence"),
         *("exclude_sample", "without_bots"),
     )
 

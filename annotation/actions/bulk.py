@@ -21,7 +21,7 @@ from annotation.assigning import Places, own_order, plan, raters_planned
 from annotation.errors import Conflict, Invalid
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Sample, Study
 from annotation.queries.bulk import job_at_work, job_of
-from annotation.queries.choosing import OWN_WORDS, unscreened_of, unused_of
+from annotation.queries.choosing import OWN_WORDS, kept_strata, unscreened_of, unused_of
 from annotation.sampling import drawn_indexes
 from ingest import filters
 from ingest.identifiers import full_name
@@ -119,16 +119,19 @@ class Drawing:
         """Reads the frame and draws from it."""
         drawing = cls(sample)
         given = filters.read(sample.filter, others=tuple(OWN_WORDS))
-        stratum = filters.strata_of(sample.stratify_by, given)
+        by_fix = sample.stratify_by in filters.STRATA_BY_FIX
+        stratum = filters.strata_of("" if by_fix else sample.stratify_by, given)
+        kept = kept_strata(sample) if by_fix else []
         names: dict[str, str] = {}  # each once
         for n in range(0, sample.n_frame or 0, BATCH):
             with connection.cursor() as cursor:
-                cursor.execute(
-                    _FRAME.format(described=DESCRIBED if sample.stratify_by else ""), [n + 1, n + BATCH, sample.pk]
-                )
+                described_by = DESCRIBED if sample.stratify_by and not by_fix else ""
+                cursor.execute(_FRAME.format(described=described_by), [n + 1, n + BATCH, sample.pk])
                 for issue, *described in cursor.fetchall():
                     drawing.issues.append(issue)
-                    if sample.stratify_by:
+                    if by_fix:
+                        drawing.strata.append(kept[len(drawing.strata)])
+                    elif sample.stratify_by:
                         host, owner, repository, state, created_at, labels = described
                         name = stratum(full_name(host, owner, repository), state, created_at, labels)
                         drawing.strata.append(names.setdefault(name, name))

@@ -87,8 +87,12 @@ def draw_sample(
     drafted = draft(seat, conditions, asked)
     assert isinstance(conditions, Mapping)
     assert drafted.size is not None
+    places = {share.stratum: place for place, share in enumerate(drafted.shares)}
     made = Sample.objects.create(
         study=study,
+        frame_strata=[places[name] for name in drafted.frame.strata]
+        if asked.stratify_by in filters.STRATA_BY_FIX
+        else [],
         filter=filters.as_document(conditions),
         counts=counts_as_document(drafted.frame.counts),
         frame=frame_to_store(drafted.frame.snapshots),
@@ -107,7 +111,7 @@ def draw_sample(
         idempotency_key=idempotency_key,
         request_digest=request,
     )
-    sample = Sample.objects.select_related("study").defer("frame").get(pk=made.pk)
+    sample = Sample.objects.select_related("study").defer("frame", "frame_strata").get(pk=made.pk)
     said: dict[str, object] = {"selection": selection} if selection else {}
     said |= {"size": sample.size, "seed": sample.seed}
     record(study=study, user=seat.user, verb="sample drawn", sample=sample.pk, number=sample.number, **said)

@@ -104,9 +104,9 @@ def _copy_items(source: Study, made: Study) -> int:
             SELECT id, nextval(pg_get_serial_sequence('annotation_sample', 'id')) FROM (
                 SELECT id FROM annotation_sample WHERE study_id = %(source)s ORDER BY id) AS samples;
             INSERT INTO annotation_sample (id, study_id, filter, counts, frame, n_frame, size, confidence, margin, seed,
-                stratify_by, allocation, at_least_one, strata, created_by_id, created_at)
+                stratify_by, allocation, at_least_one, strata, frame_strata, created_by_id, created_at)
             SELECT c.new, %(made)s, filter, counts, frame, n_frame, size, confidence, margin, seed, stratify_by,
-                allocation, at_least_one, strata, created_by_id, created_at
+                allocation, at_least_one, strata, frame_strata, created_by_id, created_at
             FROM annotation_sample s JOIN copied_samples c ON c.old = s.id;
             INSERT INTO annotation_sampleissue (sample_id, issue_id, position, stratum)
             SELECT c.new, issue_id, position, stratum

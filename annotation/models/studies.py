@@ -317,6 +317,10 @@ class Sample(models.Model):
         models.BigIntegerField(), default=list, blank=True,
         help_text="The snapshots of the frame's issues when it was drawn, in the order that the seed drew from.",
     )  # fmt: skip
+    frame_strata = ArrayField(
+        models.SmallIntegerField(), default=list, db_default=[], blank=True,
+        help_text="Where snapshots do not tell the strata: for each of the frame its place in `strata`, from 0.",
+    )  # fmt: skip
     n_frame = models.PositiveIntegerField(null=True, blank=True, help_text="Issues in the frame.")
     size = models.PositiveIntegerField()
     confidence = models.FloatField(null=True, blank=True, help_text="0–1; with margin, what the size comes from.")

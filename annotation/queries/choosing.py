@@ -489,16 +489,34 @@ def is_readable(sample: Sample) -> bool:
             (sample.counts, "step", "n"),
             (sample.strata, "stratum", "n_frame", "n_drawn"),
         )
-    )
+    ) and _has_kept_strata(sample)
+
+
+def kept_strata(sample: Sample) -> list[str]:
+    """The stratum of each of a sample's frame, of one whose strata snapshots do not tell; one query."""
+    names = [each["stratum"] for each in sample.strata]
+    places = Sample.objects.values_list("frame_strata", flat=True).get(pk=sample.pk)
+    return [names[place] for place in places]
+
+
+def _has_kept_strata(sample: Sample) -> bool:
+    """Whether each of the frame has a stratum, where they are kept; one query."""
+    if sample.stratify_by not in filters.STRATA_BY_FIX:
+        return True
+    places = Sample.objects.values_list("frame_strata", flat=True).get(pk=sample.pk)
+    return len(places) == (sample.n_frame or 0) and all(0 <= place < len(sample.strata) for place in places)
 
 
 def _stratum_of(sample: Sample) -> Stratum:
+    if sample.stratify_by in filters.STRATA_BY_FIX:
+        return filters.strata_of("", {})
     return filters.strata_of(sample.stratify_by, filters.read(sample.filter, others=tuple(OWN_WORDS)))
 
 
 def _frame_rows(sample: Sample, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
     stratum = _stratum_of(sample)
     positions = dict(SampleIssue.objects.filter(sample=sample).values_list("issue", "position"))
+    kept = iter(kept_strata(sample)) if sample.stratify_by in filters.STRATA_BY_FIX else None
     remaining = iter(ids)
     while chunk := list(islice(remaining, CHUNK)):
         rows = Snapshot.objects.filter(pk__in=chunk).values(
@@ -513,7 +531,9 @@ def _frame_rows(sample: Sample, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
                 "item": f"{repository}#{row['number']}",
                 "repository": repository,
                 "number": row["number"],
-                "stratum": stratum(repository, row["state"], row["created_at"], row["github_labels"]),
+                "stratum": stratum(repository, row["state"], row["created_at"], row["github_labels"])
+                if kept is None
+                else next(kept),
                 "drawn": positions.get(row["issue_id"]),
                 "snapshot": row["sha256"],
                 "created_at": row["created_at"],

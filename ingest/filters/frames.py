@@ -11,13 +11,15 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.db.models import Count as RowCount
 from django.db.models.functions import Collate
 
+from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
 from ingest.filters.steps import Step, countable, steps
 from ingest.identifiers import full_name
 from ingest.keywords import Keywords
 from ingest.models import Issue, SnapshotComment
 from ingest.search.matching import fold
 
-STRATA = ("repository", "state", "year", "label")
+STRATA_OF_SNAPSHOTS = ("repository", "state", "year", "label")
+STRATA = (*STRATA_OF_SNAPSHOTS, *STRATA_BY_FIX)
 NOT_KNOWN, NO_LABEL = "not known", "no label"
 STRATUM_LONGEST = 200
 CHUNK = 1000
@@ -52,7 +54,7 @@ class Frame:
 
 
 def strata_of(stratify_by: str, given: Mapping[str, Any]) -> Stratum:
-    """How issues are put into strata; `given` is the filter that was read. Raises KeyError for what is no stratum.
+    """How snapshots are put into strata; `given` is the filter that was read. Raises KeyError for what is none of them.
 
     By label: the labels of the filter that the issue has, or all it has where the filter names none.
     """
@@ -91,15 +93,24 @@ def frame(
     if keywords is None and not rows:
         return found
     left = countable(issues).filter(*(step.condition for step in taken))
-    stratum = strata_of(stratify_by, given)
+    by_fix = stratify_by in STRATA_BY_FIX
+    stratum = strata_of("" if by_fix else stratify_by, given)
+    columns: Sequence[str] = COLUMNS if stratify_by else COLUMNS[:2]
+    if by_fix:
+        left = left.annotate(**stratum_value(stratify_by))
+        columns = (*COLUMNS[:2], "fix_value", "has_fix", "changes_known")
     names: dict[str, str] = {}  # of strata, each once
     n_fit = 0
-    for pk, snapshot, *described in _fitting(left, keywords, COLUMNS if stratify_by else COLUMNS[:2]):
+    for pk, snapshot, *described in _fitting(left, keywords, columns):
         n_fit += 1
         if rows:
             found.issues.append(pk)
             found.snapshots.append(snapshot)
-            if stratify_by:
+            if by_fix:
+                value, has_fix, is_known = described
+                in_stratum = stratum_name(stratify_by, value, has_fix=has_fix, is_known=is_known)[:STRATUM_LONGEST]
+                found.strata.append(names.setdefault(in_stratum, in_stratum))
+            elif stratify_by:
                 host, owner, name, state, created_at, labels = described
                 in_stratum = stratum(full_name(host, owner, name), state, created_at, labels)
                 found.strata.append(names.setdefault(in_stratum, in_stratum))

@@ -141,6 +141,22 @@ WORDS: Mapping[str, Word] = {
         _closing,
         "true: closed by a pull request or commit; merged_pull_request: by a merged one; false: known to have none",
     ),
+    "has_merged_fix": Word(
+        _flag,
+        "true: a merged pull request or a commit closed it; false: known that none did. The fix words below count "
+        "the merged pull requests, or where there is none the commits",
+    ),
+    "fixes_at_least": Word(_count, "has so many fixes or more"),
+    "fixes_at_most": Word(_count, "has so many fixes or fewer; without a fix only where that is known"),
+    "fix_lines_at_least": Word(_count, "its fixes add and delete so many lines together, or more"),
+    "fix_lines_at_most": Word(_count, "its fixes add and delete so many lines together, or fewer"),
+    "fix_files_at_least": Word(_count, "its fixes change so many files together, or more"),
+    "fix_files_at_most": Word(_count, "its fixes change so many files together, or fewer"),
+    "fix_paths": Word(
+        _texts, "a fix changes a file with one of these paths; a folder holds all below it, * stands for any letters"
+    ),
+    "days_to_fix_at_least": Word(_count, "so many days or more from opening to the first fix"),
+    "days_to_fix_at_most": Word(_count, "so many days or fewer from opening to the first fix"),
     "words": Word(
         _search, 'as in the search of issues: whole words, "a phrase", -without, label:bug created:>2024-05-31'
     ),

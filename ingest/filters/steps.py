@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ingest.errors import Conflict, Invalid
+from ingest.filters import fixes
 from ingest.identifiers import full_name
 from ingest.models import ClosingChange, Issue, Repository
 from ingest.search import conditions
@@ -86,7 +87,7 @@ def _without_bots(asked: bool) -> Step:
 
 
 def _closing_change(wanted: bool | str) -> Step:
-    changes = ClosingChange.objects.filter(issue=OuterRef("pk"))
+    changes = ClosingChange.objects.filter(issue=OuterRef("pk"), closes=True)
     if wanted is False:
         return Step("known to have no closing change", Q(changes_known=True) & ~Q(Exists(changes)))
     if wanted is True:
@@ -117,6 +118,10 @@ def _search(text: str) -> Step:
     return Step(f"text: {text}", has)
 
 
+def _counted(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def countable(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     """Issues of which something is known, with the names that the conditions of the steps use."""
     return conditions.with_last_update(issues)
@@ -143,6 +148,24 @@ STEPS: Mapping[str, Callable[[Any], Step]] = {
     "without_bots": _without_bots,
     "locked": _locked,
     "has_closing_change": _closing_change,
+    "has_merged_fix": lambda wanted: Step(
+        "has a merged fix" if wanted else "known to have no merged fix", fixes.has_fix(wanted)
+    ),
+    "fixes_at_least": lambda n: Step(f"at least {_counted(n, 'fix', 'fixes')}", fixes.n_fixes("gte", n)),
+    "fixes_at_most": lambda n: Step(f"at most {_counted(n, 'fix', 'fixes')}", fixes.n_fixes("lte", n)),
+    "fix_lines_at_least": lambda n: Step(
+        f"fixed by at least {_counted(n, 'changed line')}", fixes.size(fixes.LINES, "gte", n)
+    ),
+    "fix_lines_at_most": lambda n: Step(
+        f"fixed by at most {_counted(n, 'changed line')}", fixes.size(fixes.LINES, "lte", n)
+    ),
+    "fix_files_at_least": lambda n: Step(
+        f"fixed in at least {_counted(n, 'file')}", fixes.size(F("n_files"), "gte", n)
+    ),
+    "fix_files_at_most": lambda n: Step(f"fixed in at most {_counted(n, 'file')}", fixes.size(F("n_files"), "lte", n)),
+    "fix_paths": lambda paths: Step("fixed in: " + ", ".join(paths), fixes.paths(paths)),
+    "days_to_fix_at_least": lambda n: Step(f"fixed after {_counted(n, 'day')} or later", fixes.days("gte", n)),
+    "days_to_fix_at_most": lambda n: Step(f"fixed within {_counted(n, 'day')}", fixes.days("lte", n)),
     "words": _words,
     "search": _search,
 }

@@ -123,7 +123,11 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
         ({"confidence": 95, "margin": 0.05}, "confidence", "Write a share between 0 and 1, such as 0.95."),
         ({"size": 5, "allocation": "fair"}, "allocation", "Write proportional or equal."),
         ({"size": 5, "at_least_one": "yes"}, "at_least_one", "Write true or false."),
-        ({"size": 5, "stratify_by": "stage"}, "stratify_by", "Choose one of repository, state, year, label."),
+        (
+            {"size": 5, "stratify_by": "stage"},
+            "stratify_by",
+            "Choose one of repository, state, year, label, merged_fix",
+        ),
         ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't give one to each of 2"),
         ({"size": 5, "selection": "nobody-1999"}, "selection", "There is no ready-made selection “nobody-1999”"),
         ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Do you mean labels?"),
@@ -405,6 +409,9 @@ def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
         "closed_since": "2020-01-03", "closed_until": "2020-01-04", "updated_since": "2020-01-05",
         "updated_until": "2020-01-06", "comments_at_least": "0", "comments_at_most": "9", "without_bots": "on",
         "has_closing_change": "false", "locked": "true", "presence": "here", "exclude_sample": str(first.pk),
+        "has_merged_fix": "true", "fix_paths": "src, docs",
+        **{f"{word}_at_{end}": "3" for word in ("fixes", "fix_lines", "fix_files", "days_to_fix")
+           for end in ("least", "most")},
         "size": "1", "seed": "1", "stratify_by": "", "count": "1",
     }  # fmt: skip
     answer = client.post(reverse("samples", args=["study"]), sent)
@@ -414,6 +421,7 @@ def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
     assert answer.context["form"].initial_of(filter).keys() - {"state"} <= set(sent)
     assert filter["keywords"] == {"any": ["d"], "all": ["e"], "none": ["f"], "in": ["title", "body", "comments"]}
     assert (filter["has_closing_change"], filter["locked"], filter["comments_at_least"]) == (False, True, 0)
+    assert (filter["has_merged_fix"], filter["fix_paths"], filter["fix_lines_at_most"]) == (True, ["src", "docs"], 3)
 
 
 def test_items_are_screened_one_by_one_and_all_that_are_shown(study: Study, sample: Sample) -> None:
