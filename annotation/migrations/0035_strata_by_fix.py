@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0028_failed_jobs")]
+    dependencies = [("annotation", "0034_excluded_items")]
 
     operations = [
         migrations.AddField(
