@@ -192,7 +192,7 @@ def _items(attributes: Sequence[str]) -> Table:
             Column("participants", "number", "People who wrote in it; empty where comments are not known."),
             Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
             Column("files", "number", "Files changed by them."),
-            Column("fixes", "number", "How many they are; empty where no source told what closed it."),
+            Column("n_fixes", "number", "How many they are; empty where no source told what closed it."),
             Column("days_to_fix", "number", "Days from opening to the first merge."),
             Column("merged_at", "datetime", "When the first of them was merged."),
             Column("attributes", "object", imported),

@@ -40,7 +40,7 @@ MEASURES = {
         "CASE WHEN change.is_known THEN change.n END",
         _CHANGE.format(value="c.n_files"),
     ),
-    "fixes": (
+    "n_fixes": (
         "Fixes",
         "fixes",
         "CASE WHEN issue.changes_known OR change.n > 0 THEN coalesce(change.n, 0) END",
