@@ -54,8 +54,8 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
     readable = [Issue.objects.visible_to(user), *([Issue.objects.read_at(user, at)] if at else [])]
     issue: Issue | None = None
     for issues in readable:
-        found = issues.identified(host, owner, name, number).select_related("repository", "current_snapshot")
-        issue = issue or found.first()
+        found = issues.identified(host, owner, name, number)
+        issue = issue or found.select_related("repository", "current_snapshot", "activity").first()
     if issue is None:
         renamed = Repository.objects.renamed_from(host, owner, name)
         for issues in readable:

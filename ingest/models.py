@@ -614,6 +614,19 @@ class ClosingChange(models.Model):
         return None if self.additions is None or self.deletions is None else self.additions + self.deletions
 
 
+class Activity(models.Model):
+    """What happened to an issue and how it was received, as a source last told; no part of a snapshot."""
+
+    issue = models.OneToOneField(Issue, primary_key=True, on_delete=models.CASCADE, related_name="activity")
+    told = models.JSONField(
+        default=dict,
+        help_text="Each where a source told it: events (a list of kind, at, actor, detail), reactions (by kind), type.",
+    )
+
+    def __str__(self) -> str:
+        return f"activity of issue {self.issue_id}"
+
+
 class Validator(models.Model):
     """What GitHub calls an answer's content, so that the same question costs nothing while nothing changed."""
 

@@ -225,7 +225,8 @@ def contradictions(run: FetchRun, at_most: int) -> list[dict[str, Any]]:
     """The first values that the run's source told and that were not taken; one query, none where there are none."""
     if not (run.n_contradictions and at_most):
         return []
-    return list(run.contradictions.values("issue", "name", "told", "kept")[:at_most])
+    found: list[Any] = list(run.contradictions.values("issue", "name", "told", "kept")[:at_most])
+    return found
 
 
 def uploads(user: Viewer) -> QuerySet[Upload]:
@@ -321,9 +322,16 @@ def issue_with_history(user: Viewer, issue: Issue, snapshot: Snapshot | None = N
         "moved_to": issue.moved_to,
         "checked_at": issue.checked_at,
         "closing_changes": changes if issue.changes_known else None,
+        **activity(issue),
         "snapshots": list(snapshots),
     }
     return found if issue.locked is None else found | {"locked": issue.locked}
+
+
+def activity(issue: Issue) -> dict[str, Any]:
+    """Events, reactions and type of an issue; null where no source told them. No query if they were selected along."""
+    told = issue.activity.told if hasattr(issue, "activity") else {}
+    return {name: told.get(name) for name in ("events", "reactions", "type")}
 
 
 def repository_as_document(repository: Repository) -> dict[str, Any]:

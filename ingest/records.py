@@ -99,7 +99,10 @@ class ChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class IssueRecord:
-    """One issue; None means that the source does not say (not that there is none)."""
+    """One issue; None means that the source does not say (not that there is none).
+
+    `activity` has what a source tells of `events` (kind, at, actor, detail of each), `reactions` (by kind) and `type`.
+    """
 
     host: str
     owner: str
@@ -121,6 +124,7 @@ class IssueRecord:
     n_comments: int | None = None
     comments: tuple[CommentRecord, ...] | None = None
     closing_changes: tuple[ChangeRecord, ...] | None = None
+    activity: Mapping[str, Any] | None = None
 
     @property
     def repository(self) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ from accounts.row_files import REPEATED
 
 TIME = pa.timestamp("us", tz="UTC")
 PATH = pa.struct([("path", pa.string()), ("additions", pa.int32()), ("deletions", pa.int32())])
+EVENT = pa.struct([("kind", pa.string()), ("at", pa.string()), ("actor", pa.string()), ("detail", pa.string())])
 CHANGE: Mapping[str, pa.DataType] = {
     "kind": REPEATED,
     "change": pa.string(),
@@ -47,6 +48,9 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "locked": pa.bool_(),
         "presence": REPEATED,
         "moved_to": pa.string(),
+        "type": REPEATED,
+        "reactions": pa.int32(),
+        "events": pa.list_(EVENT),
         "html_url": pa.string(),
         "snapshot": pa.string(),
     },

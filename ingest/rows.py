@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from ingest.models import ClosingChange, Issue, SnapshotComment
-from ingest.queries import issue_as_line
+from ingest.queries import activity, issue_as_line
 
 ISSUES_AT_ONCE = 200
 COMMENTS_AT_ONCE = 500
@@ -29,9 +29,10 @@ def rows_of(what: str, issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
 
 
 def issue_row(issue: Issue) -> dict[str, Any]:
-    """An issue with its text; no query where repository and snapshot were selected along."""
+    """An issue with its text; no query where repository, snapshot and activity were selected along."""
     snapshot = issue.current_snapshot
     assert snapshot is not None
+    told = activity(issue)
     return issue_as_line(issue) | {
         "body": snapshot.body,
         "comments_known": snapshot.comments_known,
@@ -39,6 +40,9 @@ def issue_row(issue: Issue) -> dict[str, Any]:
         "locked": snapshot.locked if issue.locked is None else issue.locked,
         "presence": issue.presence,
         "moved_to": issue.moved_to or None,
+        "type": told["type"],
+        "reactions": sum(told["reactions"].values()) if told["reactions"] is not None else None,
+        "events": told["events"],
     }
 
 
@@ -97,7 +101,7 @@ def changes_of(issues: QuerySet[Issue]) -> QuerySet[ClosingChange]:
 
 
 def _issues(issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
-    for issue in issues.select_related("repository", "current_snapshot"):
+    for issue in issues.select_related("repository", "current_snapshot", "activity"):
         yield issue_row(issue)
 
 

@@ -98,7 +98,7 @@ class IssuesOfRepository(_Stored):
     ordering = ("pk",)
 
     def get_queryset(self) -> Any:
-        return self._issues().select_related("repository", "current_snapshot")
+        return self._issues().select_related("repository", "current_snapshot", "activity")
 
 
 @extend_schema_view(

@@ -15,6 +15,7 @@ from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.api.files import FORMAT, streamed
+from ingest.github.parse import EVENTS
 from ingest.models import ClosingChange, Issue
 from ingest.search.grammar import QUALIFIERS
 
@@ -65,6 +66,15 @@ class ClosingChangeAnswer(serializers.ModelSerializer[ClosingChange]):
         )  # fmt: skip
 
 
+class EventAnswer(serializers.Serializer[Any]):
+    """Something that happened to the issue."""
+
+    kind = serializers.ChoiceField(EVENTS)
+    at = serializers.DateTimeField(allow_null=True)
+    actor = serializers.CharField(help_text="Empty: a deleted account.")
+    detail = serializers.CharField(help_text="The label, who was assigned, the milestone, or why it was closed.")
+
+
 class SnapshotLine(serializers.Serializer[Any]):
     """One state of the issue; its text is at `snapshots/{sha256}/`."""
 
@@ -73,7 +83,7 @@ class SnapshotLine(serializers.Serializer[Any]):
 
 
 class IssueAnswer(IssueLine):
-    """An issue with its text; null: `comments` that are not known, `closing_changes` that no source has told."""
+    """An issue with its text; null: `comments` that are not known, and what no source has told."""
 
     body = serializers.CharField()
     locked = serializers.BooleanField()
@@ -82,6 +92,11 @@ class IssueAnswer(IssueLine):
     checked_at = serializers.DateTimeField(allow_null=True, help_text="When GitHub was asked last.")
     comments = CommentAnswer(many=True, allow_null=True)
     closing_changes = ClosingChangeAnswer(many=True, allow_null=True)
+    events = EventAnswer(many=True, allow_null=True)
+    reactions = serializers.DictField(
+        child=serializers.IntegerField(), allow_null=True, help_text="By kind: +1, heart …"
+    )
+    type = serializers.CharField(allow_null=True, help_text="Of the issue: Bug, Feature …")
     snapshots = SnapshotLine(many=True, help_text="Those that you may read, newest first, the first thousand.")
 
 

@@ -15,7 +15,7 @@ from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
 from ingest.github.given import read_given, stored_numbers
 from ingest.github.job import Job
-from ingest.github.parse import parse_address, parse_count, parse_time
+from ingest.github.parse import EVENTS, event_of, parse_address, parse_count, parse_time
 from ingest.github.questions import PAGE_ISSUES
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Refusal
@@ -33,6 +33,7 @@ class _Timeline:
 
     closed: list[tuple[datetime | None, str | None]] = field(default_factory=list)
     pulls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
 
 def fetch_changes(job: Job) -> None:
@@ -65,16 +66,18 @@ def _by_rest(job: Job, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
     records: list[IssueRecord] = []
     for number in batch:
         try:
-            changes = _changes(job, number)
+            found = _changes(job, number)
         except RowError as error:
             raise FetchMustWait(f"What closed issue {number} can't be read: {error}") from None
-        if changes is not None and number in known:
-            records.append(replace(known[number], closing_changes=changes, updated_at=None))
+        if found is not None and number in known:
+            changes, events = found
+            told = replace(known[number], closing_changes=changes, activity={"events": events}, updated_at=None)
+            records.append(told)
     return records, [number for number in batch if number not in {record.number for record in records}]
 
 
-def _changes(job: Job, number: int) -> tuple[ChangeRecord, ...] | None:
-    """What closed an issue, each once; None where the issue is not there."""
+def _changes(job: Job, number: int) -> tuple[tuple[ChangeRecord, ...], list[dict[str, Any]]] | None:
+    """What closed an issue, each once, and its events; None where the issue is not there."""
     timeline = _timeline(job, number)
     if timeline is None:
         return None
@@ -91,7 +94,7 @@ def _changes(job: Job, number: int) -> tuple[ChangeRecord, ...] | None:
         merges |= {sha} if change.closes else set()
     commits = dict.fromkeys(path for _, path in timeline.closed if path and _may_tell_of_commit(job, path))
     found += [read_commit(job, path) for path in commits if path.rpartition("/")[2] not in merges]
-    return tuple({change.identifier: change for change in found}.values())
+    return tuple({change.identifier: change for change in found}.values()), timeline.events
 
 
 def _may_tell_of_pull(job: Job, address: str) -> bool:
@@ -118,12 +121,23 @@ def _timeline(job: Job, number: int) -> _Timeline | None:
             continue
         if row.get("event") == "closed":
             found.closed.append((parse_time(row, "created_at"), _commit_path(job, row)))
+        if row.get("event") in EVENTS:
+            found.events.append(_event(row))
         source = row.get("source")
         issue = source.get("issue") if row.get("event") == "cross-referenced" and isinstance(source, Mapping) else None
         pull = issue.get("pull_request") if isinstance(issue, Mapping) else None
         if isinstance(issue, Mapping) and isinstance(pull, Mapping):
             found.pulls[parse_address(issue.get("html_url"))] = issue
     return found
+
+
+def _event(row: Mapping[str, Any]) -> dict[str, Any]:
+    told = ((row.get("label"), "name"), (row.get("assignee"), "login"), (row.get("milestone"), "title"))
+    named = [each.get(name) for each, name in told if isinstance(each, Mapping)]
+    actor = row.get("actor")
+    detail = named[0] if named else (row.get("state_reason") or "completed") if row["event"] == "closed" else ""
+    login = actor.get("login") if isinstance(actor, Mapping) else None
+    return event_of(str(row["event"]), row.get("created_at"), login, detail)
 
 
 def _commit_path(job: Job, row: Mapping[str, Any]) -> str | None:

@@ -42,10 +42,10 @@ OVERLAP = timedelta(seconds=1)
 PAGES_BEFORE_GROWING = 3
 BARE_AT_ONCE = 200
 ROOM = 200
-WEIGHTS = {"comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
+WEIGHTS = {"history": 1, "comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
 PATHS_MAX = 3000
 LOST_MAX = 3
-_OF_CHANGES = {("timelineItems",), ("closedByPullRequestsReferences",)}
+_OF_CHANGES = {("timelineItems",), ("closedByPullRequestsReferences",), ("history",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,8 @@ def _page(repository: Mapping[str, Any], reply: Reply) -> _Page:
         node = page.nodes[n]
         if problem.path[4:5] not in _OF_CHANGES or not isinstance(node, dict):
             page.problems[n] = problem.message
+        elif problem.path[4:] == ("history",):
+            node.pop("history", None)
         elif len(problem.path) == 5:
             node.pop("timelineItems", None)  # what closed it is not known; one hidden pull request does no harm
     return page
@@ -352,7 +354,7 @@ def _unfinished(
     for node in nodes:
         if "refused" in node:
             continue
-        owned = [(name, node) for name in ("comments", "labels", "closedByPullRequestsReferences")]
+        owned = [(name, node) for name in ("comments", "labels", "closedByPullRequestsReferences", "history")]
         owned += [("files", row) for row in (*linked_pulls(node), *closers(node)) if files]
         for name, owner in owned:
             connection = owner.get(name)

@@ -8,6 +8,7 @@ from typing import Any
 from ingest.errors import Invalid, RowError
 from ingest.github.parse import (
     NotAnIssue,
+    event_of,
     in_order,
     parse_address,
     parse_count,
@@ -52,7 +53,31 @@ def parse_graphql_issue(node: Any) -> IssueRecord:
         comments=in_order(record.comments or ()),
         n_comments=parse_count(comments.get("totalCount")),
         closing_changes=tuple(_closing_changes(node)) if "timelineItems" in node else None,
+        activity=_activity(node),
     )
+
+
+_REACTIONS = {"THUMBS_UP": "+1", "THUMBS_DOWN": "-1"}
+
+
+def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Events and reactions as REST has them, as far as they came. The schema that is asked has no types of issues."""
+    found: dict[str, Any] = {}
+    history = node.get("history")
+    if isinstance(history, Mapping) and isinstance(history.get("nodes"), list):
+        found["events"] = [_event(row) for row in history["nodes"] if isinstance(row, Mapping)]
+    if isinstance(groups := node.get("reactionGroups"), list):
+        counts = {group["content"]: (group.get("reactors") or {}).get("totalCount") for group in groups}
+        found["reactions"] = {_REACTIONS.get(kind, str(kind).lower()): n for kind, n in counts.items() if n}
+    return found or None
+
+
+def _event(row: Mapping[str, Any]) -> dict[str, Any]:
+    kind = str(row.get("__typename")).removesuffix("Event").lower()
+    details = (row.get("label") or {}).get("name"), (row.get("assignee") or {}).get("login"), row.get("milestoneTitle")
+    reason = row.get("reason")
+    detail = next((each for each in details if each), reason.lower() if isinstance(reason, str) else "")
+    return event_of(kind, row.get("createdAt"), (row.get("actor") or {}).get("login"), detail)
 
 
 def discussion_of(node: Any) -> str | None:

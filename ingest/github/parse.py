@@ -71,7 +71,37 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
         n_comments=n_comments,
         comments=comments,
         closing_changes=_linked_pull_requests(row),
+        activity=_activity(row),
     )
+
+
+EVENTS = (
+    "closed", "reopened", "labeled", "unlabeled", "assigned", "unassigned", "milestoned", "demilestoned", "transferred",
+)  # fmt: skip
+"""The events of an issue that are kept, as REST names them."""
+_REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+
+
+def _activity(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Reactions by kind, and the type of the issue (null: none), as far as the row tells them."""
+    found: dict[str, Any] = {}
+    if isinstance(told := row.get("reactions"), Mapping):
+        found["reactions"] = {kind: n for kind in _REACTIONS if (n := parse_count(told.get(kind)))}
+    if "type" in row and (row["type"] is None or isinstance(row["type"], Mapping)):
+        name = row["type"].get("name") if row["type"] else None
+        found["type"] = storable(name)[:100] if isinstance(name, str) else None
+    return found or None
+
+
+def event_of(kind: str, at: Any, actor: Any, detail: Any) -> dict[str, Any]:
+    """An event as it is kept; raises RowError for a time that is none."""
+    when = parse_time({"created_at": at}, "created_at")
+    return {
+        "kind": kind,
+        "at": f"{when:%Y-%m-%dT%H:%M:%SZ}" if when else None,
+        "actor": storable(actor)[:255] if isinstance(actor, str) and actor != DELETED_ACCOUNT else "",
+        "detail": storable(detail)[:500] if isinstance(detail, str) else "",
+    }
 
 
 def _linked_pull_requests(row: Mapping[str, Any]) -> tuple[ChangeRecord, ...] | None:

@@ -12,6 +12,10 @@ PAGE_ISSUES = 60
 CONNECTED = 100
 LINKED_AT_ONCE = 10
 
+KEPT_EVENTS = (
+    "CLOSED_EVENT, REOPENED_EVENT, LABELED_EVENT, UNLABELED_EVENT, ASSIGNED_EVENT, UNASSIGNED_EVENT, MILESTONED_EVENT, "
+    "DEMILESTONED_EVENT, TRANSFERRED_EVENT"
+)
 _FRAGMENTS = {
     "Who": """
 fragment Who on Actor {
@@ -48,6 +52,32 @@ fragment Whole on Issue {
     }
   }
   closedByPullRequestsReferences(first: 3, includeClosedPrs: true) { ...Links }
+  history: timelineItems(first: 100, itemTypes: [KEPT]) @include(if: $changes) { ...Events }
+  reactionGroups { content reactors { totalCount } }
+}""".replace("KEPT", KEPT_EVENTS),
+    "Events": """
+fragment Events on IssueTimelineItemsConnection {
+  pageInfo { hasNextPage endCursor }
+  nodes {
+    __typename
+    ... on ClosedEvent { createdAt actor { login } reason: stateReason }
+    ... on ReopenedEvent { createdAt actor { login } }
+    ... on LabeledEvent { createdAt actor { login } label { name } }
+    ... on UnlabeledEvent { createdAt actor { login } label { name } }
+    ... on AssignedEvent { createdAt actor { login } assignee { ...Assigned } }
+    ... on UnassignedEvent { createdAt actor { login } assignee { ...Assigned } }
+    ... on MilestonedEvent { createdAt actor { login } milestoneTitle }
+    ... on DemilestonedEvent { createdAt actor { login } milestoneTitle }
+    ... on TransferredEvent { createdAt actor { login } }
+  }
+}""",
+    "Assigned": """
+fragment Assigned on Assignee {
+  __typename
+  ... on User { login }
+  ... on Bot { login }
+  ... on Mannequin { login }
+  ... on Organization { login }
 }""",
     "Labels": """
 fragment Labels on LabelConnection {
@@ -152,6 +182,8 @@ MORE = {
     "labels": "... on Issue { labels(first: %d, after: $after%d) { ...Labels } }",
     "closedByPullRequestsReferences": "... on Issue { closedByPullRequestsReferences(first: %d, after: $after%d, "
     "includeClosedPrs: true) { ...Links } }",
+    "history": f"... on Issue {{ history: timelineItems(first: %d, after: $after%d, itemTypes: [{KEPT_EVENTS}]) "
+    "{ ...Events } }",
     "files": "... on PullRequest { files(first: %d, after: $after%d) { ...Files } }",
 }
 

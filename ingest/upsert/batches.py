@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import orjson
 from django.db import connection
 
 from accounts.allowances import may_use_tokens
 from ingest.models import FetchRun
 from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, completed, merged_metadata
-from ingest.upsert.changes import store_changes
+from ingest.upsert.changes import store_activity, store_changes
 from ingest.upsert.contents import Pending, store_contents
 from ingest.upsert.copying import stage
 from ingest.upsert.known import records_of_snapshots
@@ -34,6 +35,7 @@ TOLD = {
     "n_comments": "int",
     "html_url": "text",
     "author_association": "text",
+    "activity": "jsonb",
 }
 # An issue that was gone is here again when GitHub lists it; when a message says so that is younger than what was found
 # (messages come in any order); and never because of a file.
@@ -79,8 +81,9 @@ class _Row:
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> "_Row":
-        n = len(METADATA)
-        return cls(row[:2], *row[2:-n], Metadata(**dict(zip(METADATA, row[-n:], strict=True))))
+        repository_id, number, pk, snapshot_id, sha256, updated_at, is_fetched, is_of_file, *metadata = row
+        known = Metadata(**dict(zip(METADATA, metadata, strict=True)))
+        return cls((repository_id, number), pk, snapshot_id, sha256, updated_at, is_fetched, is_of_file, known)
 
     def may_differ(self, told: IssueRecord, hashes: Mapping[Place, str]) -> bool:
         """Whether a new snapshot may be needed, so that what is stored has to be read."""
@@ -141,6 +144,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
                 r.locked,
                 r.closing_changes is not None,
                 *(getattr(r, name) for name in METADATA),
+                orjson.dumps(r.activity).decode() if r.activity else None,
             )
             for p, r in told.items()
         ),
@@ -189,6 +193,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     )
     if said := [(issue_id, record) for issue_id, record in with_changes if record.closing_changes is not None]:
         stored.n_closing_changes = store_changes(said)
+    store_activity(with_changes)
     return stored
 
 
@@ -208,7 +213,7 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _Row, before: Issu
     is_older = is_older and not (row.is_of_file and run.kind == FetchRun.Kind.GITHUB)
     is_new_content = row.snapshot_id is None or sha256 != row.sha256
     moved: set[str] = set()  # what goes with the content
-    names = METADATA
+    names: Sequence[str] = METADATA
     if is_new_content and is_older:
         names = TIMELESS
     elif is_new_content:
@@ -228,7 +233,7 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _Row, before: Issu
             False,
         )
     return _News(
-        record=replace(record, closing_changes=told.closing_changes, **asdict(merged.metadata)),
+        record=replace(record, closing_changes=told.closing_changes, activity=told.activity, **asdict(merged.metadata)),
         sha256=sha256,
         is_older=is_older,
         is_new_content=is_new_content,
@@ -281,6 +286,9 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
                 OR told.n_comments IS DISTINCT FROM snapshot.n_comments AND told.n_comments IS NOT NULL
                 OR told.html_url NOT IN ('', COALESCE(NULLIF(issue.html_url, ''), snapshot.html_url, ''))
                 OR told.author_association NOT IN ('', issue.author_association)
+                OR told.activity IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM ingest_activity AS known
+                    WHERE known.issue_id = issue.id AND known.told || told.activity = known.told)
                 OR %s AND issue.presence <> 'here')
             """,
             [list(made), run.kind != FetchRun.Kind.FILE],

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import orjson
 from django.db import connection
 
 from ingest.models import ClosingChange, Repository
@@ -61,6 +62,23 @@ def store_changes(told: Sequence[tuple[int, IssueRecord]]) -> int:
         )
         cursor.execute("UPDATE ingest_issue SET changes_known = true WHERE id = ANY(%s) AND NOT changes_known", [ids])
     return sum(change.closes for _, record in told for change in _unique(record))
+
+
+def store_activity(told: Sequence[tuple[int, IssueRecord]]) -> None:
+    """Keeps events, reactions and type of these issues (id and record); what is not told stays. Two statements."""
+    rows = {issue_id: record.activity for issue_id, record in told if record.activity}
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO ingest_activity AS known (issue_id, told)
+            SELECT id, told FROM unnest(%s::bigint[], %s::jsonb[]) AS given (id, told) ORDER BY id
+            ON CONFLICT (issue_id) DO UPDATE SET told = known.told || excluded.told
+            WHERE known.told IS DISTINCT FROM known.told || excluded.told
+            """,
+            [list(rows), [orjson.dumps(each).decode() for each in rows.values()]],
+        )
 
 
 def store_files(repository: Repository | None, change: ChangeRecord) -> None:

@@ -89,6 +89,7 @@ def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = 
     assert shown is not None
     part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
     context |= _thread(found, shown, part) | {"closing_changes": queries.closing_changes(found)}
+    context |= {"activity": queries.activity(found)}
     return render(request, "ingest/issue.html", context)
 
 

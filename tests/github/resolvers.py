@@ -211,6 +211,13 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "ClosedEvent": _event | _link | {"stateReason": lambda row: (row.state_reason or "completed").upper()},
     "ReopenedEvent": _event,
+    **{f"{name}Event": _event for name in ("Labeled", "Unlabeled", "Assigned", "Unassigned")},
+    **{
+        f"{name}Event": _event | {"milestoneTitle": lambda row: row.more["milestone"]}
+        for name in ("Milestoned", "Demilestoned")
+    },
+    "ReactionGroup": {"content": lambda row: REACTIONS[row[0]]},
+    "ReactorConnection": {"totalCount": lambda row: row},
     "LockedEvent": _event | {"lockReason": lambda row: _lock_reason(row.issue)},
     "UnlockedEvent": _event,
     "TransferredEvent": _event,
@@ -235,7 +242,17 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     | {"resetAt": lambda row: row["resetAt"]},
 }
 
+REACTIONS = {
+    "+1": "THUMBS_UP", "-1": "THUMBS_DOWN", "laugh": "LAUGH", "hooray": "HOORAY", "confused": "CONFUSED",
+    "heart": "HEART", "rocket": "ROCKET", "eyes": "EYES",
+}  # fmt: skip
 TYPES = {
+    "labeled": "LabeledEvent",
+    "unlabeled": "UnlabeledEvent",
+    "assigned": "AssignedEvent",
+    "unassigned": "UnassignedEvent",
+    "milestoned": "MilestonedEvent",
+    "demilestoned": "DemilestonedEvent",
     "closed": "ClosedEvent",
     "reopened": "ReopenedEvent",
     "locked": "LockedEvent",
@@ -492,7 +509,20 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
         "stateReason": _reason,
         "timelineItems": _timeline,
         "closedByPullRequestsReferences": _references,
+        "reactionGroups": lambda row, context: [(kind, row.reactions.get(kind, 0)) for kind in REACTIONS],
     },
+    "ReactionGroup": {"reactors": lambda row, context, **given: row[1]},
+    **{
+        f"{name}Event": _actor
+        | {"label": lambda row, context: Label(row.issue.repository, row.more["label"]), "labelable": _plain("issue")}
+        for name in ("Labeled", "Unlabeled")
+    },
+    **{
+        f"{name}Event": _actor
+        | {"assignee": lambda row, context: account(row.more["assignee"]), "assignable": _plain("issue")}
+        for name in ("Assigned", "Unassigned")
+    },
+    **{f"{name}Event": _actor | {"subject": _plain("issue")} for name in ("Milestoned", "Demilestoned")},
     "PullRequest": _both | {"files": _files, "closingIssuesReferences": _closes, "mergeCommit": _plain("merge_commit")},
     "IssueComment": {
         "author": _by,

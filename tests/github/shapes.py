@@ -1,5 +1,6 @@
 """GitHub's JSON shapes of repositories, issues and comments (REST, version 2022-11-28)."""
 
+from collections.abc import Mapping
 from typing import Any
 from zlib import crc32
 
@@ -149,9 +150,18 @@ def repository(api: str, row: Repository, *, alone: bool = False) -> dict[str, A
     return shape | {"network_count": 0, "subscribers_count": 0} if alone else shape
 
 
-def _reactions(url: str) -> dict[str, Any]:
+def _reactions(url: str, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
     kinds = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
-    return {"url": f"{url}/reactions", "total_count": 0} | dict.fromkeys(kinds, 0)
+    given = counts or {}
+    shape = {"url": f"{url}/reactions", "total_count": sum(given.values())}
+    return shape | {kind: given.get(kind, 0) for kind in kinds}
+
+
+def _type(name: str | None) -> dict[str, Any] | None:
+    if name is None:
+        return None
+    number = crc32(name.encode())
+    return {"id": number, "node_id": f"IT_{number}", "name": name, "description": None}
 
 
 def _label(api: str, row: Repository, name: str) -> dict[str, Any]:
@@ -198,7 +208,8 @@ def issue(api: str, row: Issue, *, alone: bool = False) -> dict[str, Any]:
         "author_association": "NONE",
         "active_lock_reason": row.lock_reason,
         "body": row.body,
-        "reactions": _reactions(url),
+        "reactions": _reactions(url, row.reactions),
+        "type": _type(row.issue_type),
         "timeline_url": f"{url}/timeline",
         "performed_via_github_app": None,
         "state_reason": row.state_reason,
@@ -254,6 +265,13 @@ def event(api: str, row: Event) -> dict[str, Any]:
     }
     if row.kind == "locked":
         shape["lock_reason"] = row.more.get("lock_reason")
+    if name := row.more.get("label"):
+        shape["label"] = {"name": name, "color": color(name)}
+    if login := row.more.get("assignee"):
+        shape["assignee"] = user(api, login)
+        shape["assigner"] = user(api, row.actor or "ghost")
+    if title := row.more.get("milestone"):
+        shape["milestone"] = {"title": title}
     return shape
 
 
@@ -263,7 +281,9 @@ def timeline(api: str, row: Event | Comment) -> dict[str, Any]:
         who = user(api, row.user or "ghost")
         return comment(api, row) | {"event": "commented", "actor": who, "user": who}
     if row.source is None:
-        return event(api, row) | ({"state_reason": row.state_reason} if row.kind == "closed" else {})
+        shape = event(api, row) | ({"state_reason": row.state_reason} if row.kind == "closed" else {})
+        shape.pop("assigner", None)  # told in the listing of events alone
+        return shape
     source = issue(api, row.source) | {"repository": repository(api, row.source.repository)}
     return {
         "actor": user(api, row.actor or "ghost"),

@@ -118,6 +118,8 @@ class Issue(_Watched):
     comments: list[Comment] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     discussion: Discussion | None = None
+    reactions: dict[str, int] = field(default_factory=dict)
+    issue_type: str | None = None
 
     is_pull_request = False
 
@@ -161,6 +163,22 @@ class Issue(_Watched):
     def reopen(self) -> None:
         self.edit(state="open", state_reason="reopened", closed_at=None, closed_by=None)
         self.event("reopened")
+
+    def label(self, name: str) -> None:
+        self.edit(labels=[*self.labels, name])
+        self.event("labeled", more={"label": name})
+
+    def unlabel(self, name: str) -> None:
+        self.edit(labels=[each for each in self.labels if each != name])
+        self.event("unlabeled", more={"label": name})
+
+    def assign(self, login: str) -> None:
+        self.edit()
+        self.event("assigned", more={"assignee": login})
+
+    def put_into_milestone(self, title: str) -> None:
+        self.edit()
+        self.event("milestoned", more={"milestone": title})
 
     def lock(self, reason: str | None = "resolved") -> None:
         self.edit(locked=True, lock_reason=reason)

@@ -38,6 +38,11 @@ def test_every_kind_of_answer_is_as_described(world: World, github: GitHub, ask:
     eventful.comment("by nobody", None)
     eventful.lock()
     eventful.unlock()
+    eventful.label("hang")
+    eventful.unlabel("hang")
+    eventful.assign("olga")
+    eventful.put_into_milestone("1.0")
+    eventful.reactions, eventful.issue_type = {"+1": 2, "eyes": 1}, "Bug"
     eventful.close_by(home.pull_request(files=[File("a.py", 1, 2), File("b.py", 3, 0, "added")]))
     eventful.reopen()
     fix = home.commit("Fix it\n\nAll of it.", user=None)

@@ -13,7 +13,8 @@ from accounts.models import User
 from ingest import runs, sync
 from ingest.actions.fetches import continue_run, start_check, start_closing_fetch
 from ingest.errors import Invalid
-from ingest.models import ClosingChange, FetchRun, Issue, Snapshot
+from ingest.models import Activity, ClosingChange, FetchRun, Issue, Snapshot
+from tests.annotation.test_api import Caller
 from tests.github import File, made_up
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
@@ -203,6 +204,11 @@ def many_closings(world: Any) -> list[int]:
     squashed.event("cross-referenced", "dana", source=squash)
     squash.merge()
     squashed.close(by=squash.merge_commit)
+    never.label("bug")
+    never.unlabel("bug")
+    never.assign("olga")
+    never.put_into_milestone("1.0")
+    never.reactions, never.issue_type = {"+1": 2, "eyes": 1}, "Bug"
     return [each.number for each in (by_pull, by_commit, by_hand, by_other, never, squashed)]
 
 
@@ -214,6 +220,12 @@ def changes() -> dict[int, list[tuple[Any, ...]]]:
         files = sorted(zip(row.paths, row.path_additions, row.path_deletions, strict=True))
         found[row.issue.number].append((*(getattr(row, name) for name in (*columns, *more)), files))
     return found
+
+
+def activities() -> dict[int, Any]:
+    """Events and reactions; types of issues only REST tells."""
+    rows = Activity.objects.values_list("issue__number", "told")
+    return {number: (told.get("events"), told.get("reactions")) for number, told in rows}
 
 
 def test_closing_changes_come_alike_with_a_token_and_without(world, github, settings, fetch):
@@ -228,16 +240,27 @@ def test_closing_changes_come_alike_with_a_token_and_without(world, github, sett
     assert by_rest[numbers[1]][0][-1] == [("a.py", 5, 2), ("b.py", 1, 1)]
     assert [by_rest[number][0][0] for number in numbers[-2:]] == ["pull_request"] * 2
     assert not ClosingChange.objects.get(issue__number=numbers[4]).closes
+    told = Caller("ada").get(f"issues/o/r/{numbers[4]}/").json()
+    assert [(each["kind"], each["actor"], each["detail"]) for each in told["events"]] == [
+        ("labeled", "olga", "bug"),
+        ("unlabeled", "olga", "bug"),
+        ("assigned", "olga", "olga"),
+        ("milestoned", "olga", "1.0"),
+    ]
+    assert (told["reactions"], told["type"]) == ({"+1": 2, "eyes": 1}, "Bug")
+    by_rest = dict(by_rest) | {"activity": activities()}
     assert by_rest[numbers[3]][0][1].startswith("o/other#")
     assert Issue.objects.filter(changes_known=True).count() == 6
     ClosingChange.objects.all().delete()
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]
+    Activity.objects.all().delete()
     assert closing(*numbers).state == "done"
-    assert changes() == by_rest
+    assert changes() | {"activity": activities()} == by_rest
     ClosingChange.objects.all().delete()
+    Activity.objects.all().delete()
     assert fetch().state == "done"
-    assert changes() == by_rest
+    assert changes() | {"activity": activities()} == by_rest
 
 
 def test_closing_changes_of_issues_that_are_gone_are_refused_with_the_reason(world, fetch, way):

@@ -1,6 +1,7 @@
-"""What each change added and deleted by file, when it was opened, and whether it closed the issue or is only linked."""
+"""What each change added and deleted by file, whether it closed the issue; events, reactions and type of issues."""
 
 import django.contrib.postgres.fields
+import django.db.models.deletion
 from django.db import migrations, models
 
 
@@ -37,4 +38,27 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(model_name="closingchange", name="path_additions", field=counts("added")),
         migrations.AddField(model_name="closingchange", name="path_deletions", field=counts("deleted")),
+        migrations.CreateModel(
+            name="Activity",
+            fields=[
+                (
+                    "issue",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="activity",
+                        serialize=False,
+                        to="ingest.issue",
+                    ),
+                ),
+                (
+                    "told",
+                    models.JSONField(
+                        default=dict,
+                        help_text="Each where a source told it: events (a list of kind, at, actor, detail), reactions "
+                        "(by kind), type.",
+                    ),
+                ),
+            ],
+        ),
     ]
