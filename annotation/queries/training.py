@@ -449,6 +449,19 @@ def newest_try(round_: Round, rater: Membership) -> Trained | None:
     return begun
 
 
+def held_raters(round_: Round) -> list[Membership]:
+    """The raters whose newest finished try is below the round's minimum, and who were not let in.
+
+    No query where there is no minimum.
+    """
+    if not round_.gold_minimum:
+        return []
+    rows = RoundRater.objects.filter(round=round_, admission__isnull=True, left_at__isnull=True)
+    rows = rows.filter(rater__kind=Membership.Kind.PERSON).select_related("rater__user").order_by("pk")
+    tried = [(row.rater, newest_try(round_, row.rater)) for row in rows]
+    return [rater for rater, each in tried if each is not None and each.is_whole and not each.reached]
+
+
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
     """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from accounts.wording import listed
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round
 from annotation.queries.plans.standing import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
+from annotation.queries.training import held_raters
 from taxonomy.queries import newest_published
 
 
@@ -133,6 +135,11 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
             version = f" {line.round.taxonomy_version.number}" if line.round.kind != Round.Kind.SCREENING else ""
             hint = f"{_items(line.n_items)} {asks}{version}."
             return Step(f"Round {number} is a draft", "Look at it and open it", address, hint)
+        sees_tries = is_owner and line.round.pk not in seat.sealed_round_ids
+        if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
+            who = f"{listed([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
+            words = f"{who} below the minimum on training items of round {number}"
+            return Step(words, "Give others, or let in", f"{address}#training", "Until then they get no other items.")
         if state == Round.State.OPEN:
             return Step(
                 _who_is_out(line),

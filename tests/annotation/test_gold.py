@@ -217,6 +217,7 @@ def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_agai
     client = Client()
     client.force_login(make.user("olga"))
     page = f"/studies/{study.slug}/rounds/{main.number}/"
+    assert "R1 is below the minimum on training items" in client.get(f"/studies/{study.slug}/").content.decode()
     assert "not yet" in client.get(page).content.decode()
     assert client.post(f"{page}raters/R1/admit/", {"reason": "He wrote the codebook."}).status_code == 302
     assert bob.get(f"{at}next/").status_code == 200
