@@ -335,3 +335,23 @@ def test_a_file_of_ratings_that_is_imported_brings_no_answer_to_a_training_item_
     rows = Caller("olga").get("studies/second/ratings/").json()["results"]
     assert {(row["item"], row["training"], row["screened_out"]) for row in rows} == {(name(1), False, False)}
     assert {row["dimension"] for row in rows} == {"kind", "symptom", "fixes", "distributed"}
+
+
+def test_other_training_items_for_one_rater_are_made_on_the_pages(study: Study) -> None:
+    opened(study, ["bob"], 1, known={8: FAULT})
+    client = Client()
+    client.force_login(make.user("olga"))
+    form = client.get(f"/studies/{study.slug}/rounds/new/?retry=R1").content.decode()
+    assert all(f'value="{each}" ' in form.split("checked")[n] for n, each in enumerate(("pilot", "none", "R1")))
+    chosen = {"kind": "pilot", "source": "none", "raters": ["R1"], "raters_per_item": "1", "double_percent": "100",
+              "mode": "planned", "taxonomy_version": "1", "seed": "1"}  # fmt: skip
+    assert client.post(f"/studies/{study.slug}/rounds/new/", {**chosen, "kind": "main"}).status_code == 422
+    made = client.post(f"/studies/{study.slug}/rounds/new/", chosen)
+    assert made.status_code == 302 and made["Location"].endswith("/rounds/2/")
+    refused = client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"})
+    assert refused.status_code == 409 and "has no items" in refused.content.decode()
+    known = client.post(f"/studies/{study.slug}/rounds/2/training/", {"known-item": name(9), "known-of-kind": "fault"})
+    assert known.status_code == 302
+    assert client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"}).status_code == 302
+    given = Round.objects.get(number=2).assignments.values_list("rater__code", "item__identifier")
+    assert list(given) == [("R1", name(9))]
