@@ -1,5 +1,6 @@
 """What is read of repositories, runs and issues."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +25,8 @@ from ingest.models import (
     Viewer,
 )
 from ingest.search import conditions
-from ingest.search.grammar import Search, SearchError, read_search
+from ingest.search.grammar import LONGEST_SEARCH, Search, SearchError, read_search
+from ingest.search.suggesting import Suggestion, suggest
 
 REFUSALS_KEPT = 100_000
 REFUSALS_AT_ONCE = 500
@@ -33,6 +35,7 @@ ROW_SHOWN = 4_000
 SNAPSHOTS_LISTED = 1_000
 ASKED = ("state", "labels", "since", "numbers", "columns", "sheet", "number_rows")
 UNSEARCHABLE_COUNTED = 10_000
+REPOSITORIES_SUGGESTED = 500
 WAITING_MOST = 2_000
 """Issues that are not indexed yet and whose texts are read for a list."""
 
@@ -130,6 +133,16 @@ def issues_beside(found: QuerySet[Issue], pk: int, *, back: bool = False) -> Que
     side = "gt" if is_rising != back else "lt"
     beyond = Q(**{f"sort_key__{side}": row[0]}) | Q(sort_key=row[0], **{f"pk__{'gt' if back else 'lt'}": pk})
     return found.filter(beyond).reverse() if back else found.filter(beyond)
+
+
+def search_suggestions(user: Viewer, typed: str) -> list[Suggestion]:
+    """Searches that complete what was typed, with labels and repositories that the user may see; one query."""
+    stored = list(Repository.objects.visible_to(user).order_by("owner", "name", "pk")[:REPOSITORIES_SUGGESTED])
+    n_of: Counter[str] = Counter()
+    for repository in stored:
+        n_of.update(dict(repository.github_labels or ()))
+    labels = [label for label, _ in sorted(n_of.items(), key=lambda each: (-each[1], each[0]))]
+    return suggest(typed[:LONGEST_SEARCH], {"label": labels, "repo": [each.full_name for each in stored]})
 
 
 def n_unsearchable(at_most: int = UNSEARCHABLE_COUNTED, *, user: Viewer | None = None) -> int:

@@ -18,6 +18,7 @@ urlpatterns = [
     path("fetches/<int:run_id>/continue/", fetches.ContinueFetch.as_view()),
     path("fetches/<int:run_id>/cancel/", fetches.CancelFetch.as_view()),
     path("issues/", issues.Issues.as_view()),
+    path("issues/suggestions/", issues.SearchSuggestions.as_view(), name="api_search_suggestions"),
     path(ISSUE, issues.OneIssue.as_view()),
     path(ISSUE + "snapshots/<str:sha256>/", issues.OneSnapshot.as_view()),
     path(ISSUE_ELSEWHERE, issues.IssueOfAnotherHost.as_view()),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -127,12 +127,38 @@ class Issues(ListAPIView[Issue]):
                 f"{', '.join(f'{name}:' for name in QUALIFIERS)}.",
             ),
             FORMAT,
-        ]
+        ],
+        responses={
+            200: IssueLine(many=True),
+            409: OpenApiResponse(description="The search index is being built; a search for words would miss issues."),
+        },
     )
     def get(self, request: Request, *args: Any, **parts: Any) -> Any:
         if format := format_of(request):
             return streamed("issues", format, self.get_queryset(), "issues")
         return super().get(request, *args, **parts)
+
+
+class SuggestionLine(serializers.Serializer[Any]):
+    """A search that completes what was typed."""
+
+    search = serializers.CharField()
+    means = serializers.CharField(help_text="What its last part means.")
+
+
+class SearchSuggestions(APIView):
+    """Searches that complete what was typed: qualifiers, and labels and repositories that you may see."""
+
+    permission_classes = (MayFetch,)
+
+    @extend_schema(
+        operation_id="search_suggestions",
+        parameters=[OpenApiParameter("search", OpenApiTypes.STR, description="What is typed so far.")],
+        responses=SuggestionLine(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        found = queries.search_suggestions(caller(request), request.query_params.get("search", ""))
+        return Response(SuggestionLine(found, many=True).data)
 
 
 class OneIssue(APIView):

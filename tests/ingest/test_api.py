@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.holds import Kind, held
 from accounts.models import User
-from ingest import indexing, queries, runs, sync
+from ingest import indexing, queries, runs, sync, totals
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from tests.asserts import assert_queries
 
@@ -184,6 +184,20 @@ def test_issues_are_filtered_and_searched(ann, take):
     assert (wrong.status_code, list(wrong.json()["fields"])) == (422, ["author"])
     wrong = ann.get("/issues/?search=lable:bug")
     assert wrong.status_code == 422 and "Did you mean “label:”?" in str(wrong.json()["fields"]["search"])
+
+
+def test_suggestions_name_only_what_the_caller_may_see(ann, bob, take):
+    take(
+        [{"number": 1, "title": "T", "repository": "o/secret", "labels": ["secret-label"]}], user=ann.user, private=True
+    )
+    totals.count()
+
+    def suggested(caller: Caller, typed: str) -> list[str]:
+        return [each["search"] for each in caller.get(f"/issues/suggestions/?search={typed}").json()]
+
+    assert suggested(ann, "label:sec") == ["label:secret-label"] and suggested(ann, "repo:o") == ["repo:o/secret"]
+    assert suggested(bob, "label:sec") == suggested(bob, "repo:o") == []
+    assert suggested(bob, "crea") == ["created:"]
 
 
 def test_lists_are_ordered_by_what_a_search_says_and_unknown_values_come_last(ann, take, monkeypatch):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.search.grammar import LONGEST_SEARCH, TERMS_MOST, Condition, Range, SearchError, Term, read_search
+from ingest.search.suggesting import suggest
 
 
 def day(text: str) -> datetime:
@@ -58,6 +59,29 @@ def test_a_search_is_read(typed: str, read: dict[str, Any]) -> None:
     found = read_search(typed)
     usual = {"number": None, "terms": (), "without": (), "places": ("title", "body"), "conditions": (), "sort": ""}
     assert {name: getattr(found, name) for name in usual} == usual | read
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        ("", []),
+        ("hang la", ["hang label:"]),
+        ("hang -c", ["hang -created:", "hang -closed:", "hang -comments:"]),
+        ("is:lo", ["is:locked", "is:closed", "is:unlocked"]),
+        ("label:b", ["label:bug", 'label:"Big thing"', "label:web"]),
+        ('x label:"big t', ['x label:"Big thing"']),
+        ("repo:a", ["repo:a/b"]),
+        ('"is:', []),
+        ("std::ve", []),
+    ],
+)
+def test_a_search_that_is_typed_is_completed(typed: str, suggested: list[str]) -> None:
+    known = {"label": ["bug", "Big thing", "web"], "repo": ["a/b"]}
+    found = suggest(typed, known)
+    assert [each.search for each in found] == suggested
+    assert all(each.means for each in found)
+    for each in suggested:
+        assert each.endswith(":") or read_search(each)
 
 
 @pytest.mark.parametrize(
