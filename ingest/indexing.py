@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.db import OperationalError, connection, transaction
 
 from accounts import room
-from ingest.models import Issue, SearchText, SnapshotComment, Unsearchable
+from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearchable
 from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
 from ingest.upsert.copying import copy
 from ingest.upsert.spellings import store_spellings
@@ -18,7 +18,6 @@ logger = logging.getLogger(__name__)
 BATCH_ISSUES = 1000
 READ_AT_ONCE = 100
 """Issues whose texts and comments are in memory together."""
-READ = ("title", "body", "github_labels", "author_login")
 WRITTEN = ("issue_id", "snapshot_id", "lexemes", "title", "body", "comments")
 PAUSE_SECONDS = 0.3
 PENDING_KILOBYTES = 64 << 10
@@ -110,19 +109,22 @@ def _index_batch() -> int:
 
 def _write(ids: Sequence[int]) -> None:
     """Writes what searches compare of these issues; four statements."""
-    columns = ("id", "current_snapshot_id", *(f"current_snapshot__{name}" for name in READ))
-    rows = list(Issue.objects.filter(pk__in=ids, current_snapshot__isnull=False).values_list(*columns))
+    rows = list(
+        Snapshot.objects.filter(pk__in=Issue.objects.filter(pk__in=ids).values("current_snapshot")).values_list(
+            "issue_id", "pk", "title", "body", "github_labels", "author_login"
+        )
+    )
     threads: dict[int, list[str]] = {}
     comments = SnapshotComment.objects.filter(snapshot__in=[row[1] for row in rows]).order_by("snapshot", "position")
     for snapshot, body in comments.values_list("snapshot", "comment__body"):
         threads.setdefault(snapshot, []).append(fold(body))
     SearchText.objects.filter(pk__in=ids).delete()
-    copy("ingest_searchtext", WRITTEN, (_row(*row[:4], threads.get(row[1], ())) for row in rows))
+    copy("ingest_searchtext", WRITTEN, (_row(row[:4], threads.get(row[1], ())) for row in rows))
     store_spellings({label for row in rows for label in row[4]}, {row[5] for row in rows})
 
 
-def _row(issue_id: int, snapshot_id: int, title: str, body: str, comments: Sequence[str]) -> tuple[object, ...]:
-    title, body = fold(title), fold(body)
+def _row(told: tuple[int, int, str, str], comments: Sequence[str]) -> tuple[object, ...]:
+    issue_id, snapshot_id, title, body = *told[:2], fold(told[2]), fold(told[3])
     found = lexemes(title) | lexemes(body)
     for comment in comments:
         found |= {OF_COMMENT + each for each in lexemes(comment)}

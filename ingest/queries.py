@@ -59,7 +59,7 @@ def issues(
     Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
     more there are, and with `is_complete` they raise Conflict.
     """
-    found = conditions.with_last_update(Issue.objects.visible_to(user)).with_titles()
+    found = conditions.with_last_update(Issue.objects.visible_to(user).with_titles())
     named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
@@ -120,7 +120,7 @@ def issue_order(search: str) -> tuple[str, ...]:
     return _order_of(_search_of(search))
 
 
-def issues_beside(found: QuerySet[Issue], pk: int, *, back: bool = False) -> QuerySet[Issue]:
+def issues_beside(found: QuerySet[Any], pk: int, *, back: bool = False) -> QuerySet[Any]:
     """Those that come after an issue in the order of what `issues` found, or before it, the nearest first.
 
     One query more where the search has `sort:`; none are found beside an issue that does not fit any more.

@@ -29,12 +29,12 @@ NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
 
 
 @SearchVectorField.register_lookup
-class HasLexemes(Lookup):  # type: ignore[type-arg]
+class HasLexemes(Lookup):
     """Whether a tsvector fits a tsquery that is written as PostgreSQL reads it."""
 
     lookup_name = "has"
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         left, values = self.process_lhs(compiler, connection)
         right, more = self.process_rhs(compiler, connection)
         return f"{left} @@ {right}::tsquery", [*values, *more]

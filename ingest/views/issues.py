@@ -25,7 +25,7 @@ def issues(request: HttpRequest) -> HttpResponse:
     words["search"] = request.GET.get("search", "")  # in quotes, blanks count
     problem = ""
     try:
-        found = queries.issues(request.user, **words)
+        found = queries.issues(request.user, **words, is_complete=False)
     except Invalid as error:
         problem = " ".join(sentence for sentences in error.fields.values() for sentence in sentences) or error.message
         found = queries.issues(request.user).none()
