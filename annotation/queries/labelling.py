@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from accounts.compiled import Compiled
 from annotation.consensus import PENDING
@@ -49,9 +50,18 @@ _first_unfinished = Compiled(lambda round_id, rater: _unfinished(round_id, rater
 _next_unfinished = Compiled(
     lambda round_id, rater, position: _unfinished(round_id, rater).filter(position__gt=position)[:1], int, int, int
 )
-_last_place = Compiled(
-    lambda round_id: RoundItem.objects.filter(round=round_id).order_by("-position").values_list("position")[:1], int
-)
+
+
+def _items_for(round_id: int, rater: int) -> QuerySet[RoundItem, tuple[int, int]]:
+    """How many items a round has, and how many of its training items are not given to a rater."""
+    had = Assignment.objects.filter(round=OuterRef("round"), item=OuterRef("item"), rater=rater)
+    others = RoundItem.objects.filter(~Exists(had), round=OuterRef("round"), known__isnull=False)
+    counted = others.order_by().values("round").annotate(n=Count("pk")).values("n")
+    n_others = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return RoundItem.objects.filter(round=round_id).order_by("-position").values_list("position", n_others)[:1]
+
+
+_places = Compiled(_items_for, int, int)
 _round_rater = Compiled(
     lambda round_id, rater: RoundRater.objects.filter(round=round_id, rater=rater).order_by(), int, int
 )
@@ -102,7 +112,8 @@ def progress(round_: Round, rater: Membership) -> Progress:
         own = own_assignments(round_, rater)
         return Progress(own.filter(state__in=Assignment.FINISHED).count(), own.count())
     if round_.mode == Round.Mode.POOL:
-        (last,) = _last_place.first(round_.pk) or (0,)
+        n_items, n_others = _places.first(round_.pk, rater.pk) or (0, 0)
+        last = n_items - n_others
         if row.quota is not None and row.quota < last:
             return Progress(row.n_finished, row.quota, is_share=True)
         return Progress(row.n_finished, last)

@@ -9,9 +9,11 @@ from django.test import Client
 
 from annotation.actions import rounds
 from annotation.actions.choosing import draw_sample
+from annotation.actions.giving import add_rater
 from annotation.actions.imports import import_ratings
 from annotation.actions.studies import create_study
 from annotation.models import AuditEvent, Round, RoundItem, RoundRater, Study
+from annotation.queries.labelling import progress
 from annotation.queries.training import seen_answers
 from tests import builders as make
 from tests.annotation.test_api import Caller
@@ -315,6 +317,10 @@ def test_in_a_pool_too_nothing_is_taken_below_the_minimum(study: Study) -> None:
     )
     for who, labels in (("bob", FAULT), ("carol", {"kind": ["how-to"]})):
         make.submit(round_, who, 8, labels)
+    add_rater(seat=make.owner_seat(study), number=round_.number, user="dave")
+    assert [progress(round_, make.member(study, who)).n_total for who in ("bob", "dave")] == [3, 3]
+    second = opened(study, ["bob", "dave"], 3, known={8: FAULT}, mode="pool")
+    assert [progress(second, make.member(study, who)).n_total for who in ("bob", "dave")] == [1, 2]
     at = f"studies/{study.slug}/rounds/{round_.number}/next/"
     assert Caller("carol", "rate").get(at).status_code == 409
     assert Caller("bob", "rate").get(at).status_code == 200
