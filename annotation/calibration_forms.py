@@ -23,7 +23,8 @@ class KnownForm(forms.Form):
     item = forms.CharField(
         max_length=LONGEST_TEXT,
         widget=forms.TextInput(attrs={"list": "round-items", "placeholder": "owner/name#123"}),
-        help_text="Any stored issue. One that is not in the round comes into it in addition to its other items.",
+        help_text="Any stored issue. One that is not in the round comes into it in addition to its other items. An "
+        "item of the round only trains from then on, and is one less to label.",
     )
 
     def __init__(self, *given: Any, tree: VersionTree, **more: Any) -> None:

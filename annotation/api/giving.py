@@ -68,8 +68,8 @@ class RoundRaterShape(serializers.Serializer[Any]):
     )
     admission = AdmissionShape(
         allow_null=True,
-        help_text="Where the round has a minimum on training items: how the rater came in, for the owner, staff and "
-        "the rater; null: not yet, or there is no minimum.",
+        help_text="Where the round has a minimum on training items: how the rater came in, for owners who are not "
+        "blind there, staff and the rater; null: not yet, or there is no minimum.",
     )
 
 
@@ -136,8 +136,14 @@ def rater_answer(
         "lease_until": until.get(row.rater_id),
         "n_double": double.get(row.rater_id, (0, 0))[0] if double else None,
         "unblinded": row.unblinded,
-        "admission": admission_answer(row) if may_know or row.rater == seat.membership else None,
+        "admission": admission_answer(row) if _sees_tries(seat, row) else None,
     }
+
+
+def _sees_tries(seat: Seat, row: RoundRater) -> bool:
+    """Whether a person reads how this rater did on training items: their own, and all for an owner who is not blind."""
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    return row.rater == seat.membership or (may_know and row.round_id not in seat.sealed_round_ids)
 
 
 def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:

@@ -11,6 +11,7 @@ from annotation.actions import rounds
 from annotation.actions.choosing import draw_sample
 from annotation.actions.giving import add_rater
 from annotation.actions.imports import import_ratings
+from annotation.actions.members import add_member
 from annotation.actions.studies import create_study
 from annotation.models import AuditEvent, Round, RoundItem, RoundRater, Study
 from annotation.queries.labelling import progress
@@ -361,3 +362,18 @@ def test_other_training_items_for_one_rater_are_made_on_the_pages(study: Study) 
     assert client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"}).status_code == 302
     given = Round.objects.get(number=2).assignments.values_list("rater__code", "item__identifier")
     assert list(given) == [("R1", name(9))]
+
+
+def test_an_owner_who_rates_reads_how_nobody_else_came_in(study: Study) -> None:
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = opened(study, ["olga", "bob"], 1, 2, known={8: FAULT}, gold_minimum={"share": 1})
+    for who in ("olga", "bob"):
+        make.submit(round_, who, 8, FAULT)
+        assert Caller(who, "rate").get(f"studies/{study.slug}/rounds/1/next/").status_code == 200
+    at = f"studies/{study.slug}/rounds/1/"
+    came = {row["user"]: row["admission"] for row in Caller("olga").get(f"{at}raters/").json()["results"]}
+    assert came["olga"]["how"] == "reached" and came["bob"] is None
+    assert [each["rater"] for each in training(round_)["tries"]] == [make.member(study, "olga").code]
+    client = Client()
+    client.force_login(make.user("olga"))
+    assert client.get(f"/studies/{study.slug}/rounds/1/").content.decode().count("minimum reached") == 1
