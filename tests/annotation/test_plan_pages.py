@@ -223,7 +223,7 @@ def test_labels_without_a_value_are_counted_before_a_plan_runs_and_listed_until_
     assert "acme/rocket#5 Symptom Hang split in version 2 into early-hang, late-hang" in text
     assert "1 agreed label has no value in version 2" in words(olga.get("/studies/study/"))
     close = olga.get("/studies/study/rounds/3/").content.decode()
-    assert "1 label has no value in version 2" in close
+    assert "You can still resolve it later. 1 label has no value in version 2." in close
     assert "Labels without a value" not in words(visitor("bob").get(HERE + "1/"))
     resolve(seat=seat, round_=get_round(seat, 3), item=get_item(seat, "acme/rocket#5"), values=["late-hang"], **decide)
     assert "Labels without a value in version 2 Every agreed label has one." in words(olga.get(HERE + "1/"))

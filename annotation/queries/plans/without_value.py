@@ -10,7 +10,7 @@ from django.db.models import Max, Q, QuerySet
 
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.consensus import Values
-from annotation.models import Annotation, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
+from annotation.models import Annotation, PartMatch, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
 from annotation.queries.plans.standing import label_version, labelled_rounds, standing_plan
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
@@ -46,12 +46,14 @@ def without_value(seat: Seat, plan: Plan) -> Iterator[WithoutValue]:
 
 
 def n_without_value(seat: Seat, plan: Plan) -> int:
-    """How many labels have none, kept until an answer, a decision or the state of a round changes; three queries."""
+    """How many labels have none, kept until anything that labels rest on changes; five queries."""
     rounds = [each for each in labelled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
     decided = Resolution.objects.filter(round__in=rounds).aggregate(newest=Max("pk"))["newest"]
     answered = Annotation.objects.filter(assignment__round__in=rounds).aggregate(newest=Max("pk"))["newest"]
+    matched = PartMatch.objects.filter(annotation__assignment__round__in=rounds).aggregate(newest=Max("pk"))["newest"]
+    n_counting = RoundItem.objects.counting().filter(round__in=rounds).count()
     states = ",".join(f"{each.pk}{each.state}" for each in rounds)
-    name = f"{plan.pk}:{decided}:{answered}:{states}:{sorted(seat.withheld)}"
+    name = f"{plan.pk}:{decided}:{answered}:{matched}:{n_counting}:{states}:{sorted(seat.withheld)}"
     kept = cache.get(hashed := f"without-value:{sha256(name.encode()).hexdigest()}")
     if kept is None:
         kept = sum(1 for _ in without_value(seat, plan))
