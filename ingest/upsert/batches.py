@@ -185,7 +185,8 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
             touches.append(_Touch(row.pk, part, news))
     store_contents(run, pending + changed)
     _touch(run, touches)
-    _wait_for_search([*(part.issue_id for part in pending), *reworded], reworded)
+    # A search compares the current state alone, so one that differs in dates alone is indexed again, too.
+    _wait_for_search([part.issue_id for part in pending + changed], reworded)
     stored_records = [part.record for part in pending + changed]
     store_spellings(
         {label for record in stored_records for label in record.github_labels or ()},

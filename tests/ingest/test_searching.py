@@ -68,6 +68,15 @@ def test_an_issue_that_waits_is_found_by_the_words_it_has_now(take, found):
     assert (found("deadlock"), found("timeout"), queries.n_unsearchable()) == ([], [1], 0)
 
 
+def test_an_issue_of_which_only_dates_or_counts_change_is_found_still(take, found):
+    take([issue(1, title="Deadlock"), issue(2, title="Deadlock")])
+    store([issue(1, title="Deadlock", created_at="2024-05-04T10:00:00Z"), issue(2, title="Deadlock", comments=3)])
+    for n_waiting in (2, 0):
+        assert queries.n_unsearchable() == n_waiting
+        assert (found("deadlock"), found("deadlock created:2024-05-04"), found("comments:3")) == ([2, 1], [1], [2])
+        indexing.index()
+
+
 def test_what_did_not_change_is_not_indexed_again(take):
     take([issue(n) for n in range(1, 20)])
     store([issue(n) for n in range(1, 20)])
