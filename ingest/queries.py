@@ -93,8 +93,8 @@ def issues(
             late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
             found = found.filter(conditions.with_words(asked, late))
         else:
-            is_current = Q(search_text__snapshot=F("current_snapshot"))
-            found = found.filter(is_current & conditions.text_condition(asked, "search_text__"))
+            is_current = conditions.is_current("search_text__snapshot")
+            found = found.filter(is_current, conditions.text_condition(asked, "search_text__"))
         if named:
             # Said of the texts as well, for a walk from the newest to begin with those of this repository.
             ends = Issue.objects.filter(repository__in=named).aggregate(first=Min("pk"), last=Max("pk"))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.postgres.search import SearchVectorField
-from django.db.models import F, Lookup, Q, QuerySet, Value
+from django.db.models import BooleanField, Case, F, Lookup, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, StrIndex
 from django.db.models.lookups import GreaterThan
 
@@ -119,6 +119,14 @@ def text_condition(search: Search, prefix: str = "") -> Q:
     for term in search.without:
         found &= ~_occurs(term, search.places, prefix)
     return found
+
+
+def is_current(snapshot: str) -> Case:
+    """Whether a text of an issue is that of its current snapshot.
+
+    As a case and not as one more column to join by, which the planner would take for very selective.
+    """
+    return Case(When(Q(**{snapshot: F("current_snapshot")}), then=True), default=False, output_field=BooleanField())
 
 
 def _occurs(term: Term, places: Sequence[str], prefix: str) -> Q:
