@@ -242,7 +242,7 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     | {"resetAt": lambda row: row["resetAt"]},
 }
 
-REACTIONS = {
+REACTIONS: dict[str, str] = {
     "+1": "THUMBS_UP", "-1": "THUMBS_DOWN", "laugh": "LAUGH", "hooray": "HOORAY", "confused": "CONFUSED",
     "heart": "HEART", "rocket": "ROCKET", "eyes": "EYES",
 }  # fmt: skip
