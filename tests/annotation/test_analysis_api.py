@@ -193,8 +193,8 @@ def test_an_answer_says_which_labels_it_rests_on() -> None:
     found = Script("olga").send("GET", path("counts", "dimension=symptom&by=round&where=symptom:failure")).json()
     assert found["labels"] == {
         "rounds": [1, 2], "versions": {"1": 1, "2": 1}, "version": None, "hidden_rounds": [], "items_waiting": 1,
-        "items_hidden": 0, "parts": "all", "where": ["symptom:failure"], "n_parts": 3, "n_items": 3, "left_out": [],
-        "levels": {"symptom": "leaf"}, "folded": {},
+        "items_hidden": 0, "items_screened_out": 0, "parts": "all", "where": ["symptom:failure"], "n_parts": 3,
+        "n_items": 3, "left_out": [], "levels": {"symptom": "leaf"}, "folded": {},
     }  # fmt: skip
     assert [(group["value"], group["n"]) for group in found["groups"]] == [("1", 3)]
 

@@ -63,7 +63,7 @@ FACTS = Facts(
     n_defined=34,
     n_items=123,
     n_double=123,
-    drawn=[Drawn(2683, 1070, 123, 7, "repository", "proportional", 4)],
+    drawn=[Drawn(2683, 1070, 123, 7, "repository", "proportional", out=[("Spam", 3), ("Old", 1)])],
     decided=[Decided("discussion", 17, ["R1"]), Decided("third_rater", 2)],
     n_resolvers_without_labels=1,
     n_changed=5,
@@ -88,7 +88,7 @@ def answers(facts: Facts) -> dict[str, str]:
 WHOLE = """\
 In total, 123 issues were drawn at random (seed 7) from a frame of 1,070 issues. The frame was filtered from 2,683 \
 stored issues. The draw was stratified by repository with proportional allocation. Four drawn issues were excluded at \
-screening.
+screening: 3 “Spam”; 1 “Old”.
 
 Items were labeled against versions 1 and 2 of the taxonomy “Symptoms” on 1 dimension as of version 2 (Symptom, one of \
 34 categories). The unit of analysis was an item in a round, or each part of an item that raters divided.
