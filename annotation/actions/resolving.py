@@ -159,8 +159,14 @@ def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     seat.require(ADJUDICATOR, OWNER)
     seat.require_sight_of(round_, item)
     round_.state = state = hold_state(round_.pk) or round_.state
-    if RoundItem.objects.counting().select_for_update().filter(round=round_, item=item).first() is None:
+    places = RoundItem.objects.filter(round=round_, item=item, known__isnull=True)
+    if (place := places.select_for_update().first()) is None:
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")
+    if place.excluded:
+        raise WrongState(
+            f"{item.identifier} is screened out, and this study excludes such items. Screen it in first, or have the "
+            "study keep them (Settings)."
+        )
     standing = _standing(round_, item)
     if state in (Round.State.DRAFT, Round.State.UNDONE) or (
         state == Round.State.OPEN and not (seat.study.is_resolved_by_item and standing.is_complete)

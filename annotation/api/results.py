@@ -387,7 +387,7 @@ def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Ro
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
     asks = Dimension.objects.filter(version=OuterRef("round__taxonomy_version"), key=dimension)
-    places = RoundItem.objects.counting().filter(item=item).exclude(round__state=Round.State.UNDONE)
+    places = RoundItem.objects.filter(item=item, known__isnull=True).exclude(round__state=Round.State.UNDONE)
     rows = list(
         places.annotate(asks=Exists(asks))
         .order_by("-round__number")

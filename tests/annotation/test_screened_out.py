@@ -225,6 +225,9 @@ def test_what_is_screened_out_after_coding_leaves_all_results_or_stays_and_is_ma
     study = coded()
     assert everything(study) == WHOLE
     assert screen(study, "out", 3, 7) == {"n": 2, "n_left_rounds": 0, "n_labeled": 2}
+    decided = {"item": name(study, 7), "dimension": "symptom", "values": ["hang"], "rationale": "Seen."}
+    refused = Script("olga").send("POST", "studies/study/resolutions/", decided)
+    assert refused.status_code == 409 and "is screened out, and this study excludes" in refused.json()["message"]
     gone = {"units": 3, "counted": 3, "labels": [1, 8], "ratings": [1, 2, 8], "disputed": [2]}
     assert everything(study) == WHOLE | gone
     assert flow(study) == {
