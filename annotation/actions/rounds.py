@@ -43,6 +43,7 @@ from annotation.calibration import short_of
 from annotation.errors import Conflict, Invalid, WrongState
 from annotation.models import (
     Assignment,
+    AuditEvent,
     BulkJob,
     InboxLine,
     Item,
@@ -581,6 +582,8 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     With a main round is kept what the last pilot said of it and, where it said to wait, the `reason` to open it all the
     same. Raises Conflict without one.
 
+    A coding round from before its issues were screened opens only if all are in; Conflict counts the others.
+
     The first round of a study whose dimensions have no registered coefficient opens only with `unregistered`.
 
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
@@ -609,6 +612,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     if short := quotas_short(round_):
         raise Conflict(short, code="quotas_short")
     _require_items(round_, everybody)
+    _require_screened(round_)
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()
@@ -654,6 +658,21 @@ def require_registered(round_: Round, is_meant: bool) -> list[str]:
             code="unregistered",
         )
     return [each.key for each in found]
+
+
+def _require_screened(round_: Round) -> None:
+    """Raises Conflict where a coding round contains issues that are not screened in, and nobody chose to take such."""
+    if round_.kind == Round.Kind.SCREENING or not has_screening(round_.study):
+        return
+    held = standing_counts(Item.objects.filter(round_items__in=RoundItem.objects.counting().filter(round=round_)))
+    others = {each: n for each, n in held.items() if each != IN}
+    made = AuditEvent.objects.filter(study=round_.study, verb="round made", detail__round=round_.number)
+    if others and not made.filter(detail__has_key="screening").exists():
+        raise Conflict(
+            f"Round {round_.number} contains issues that are not screened in: {in_words(others)}. It was created "
+            "before they were screened. Remove the draft and create the round again. It then takes what is screened "
+            "in, or what you choose under “screening”."
+        )
 
 
 def assignments_planned(round_: Round, n_items: int, raters: Sequence[RoundRater]) -> int:

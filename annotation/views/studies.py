@@ -449,6 +449,9 @@ def _round_page(
         lost=labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids else [],
+        screening_notes=round_actions.screening_warnings(round_)
+        if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
+        else [],
         **calibration(seat, round_, reason),
     )
 

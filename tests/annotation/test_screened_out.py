@@ -152,6 +152,25 @@ def test_the_page_names_the_counts_and_takes_the_choice(study: Study) -> None:
     assert "It chooses from 3 screened in. It passes over 2 not screened, 1 open, 2 out." in text
     page("/studies/study/rounds/new/", {**sent, "screening": ["unscreened"]})
     assert places(study, 2) == [1, 2, 3, 7, 8]
+    note = "This round takes issues that are not screened in: 2 not screened."
+    assert note in page("/studies/study/rounds/2/")
+    rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True)
+    assert note not in page("/studies/study/rounds/2/")
+
+
+def test_a_draft_from_before_the_screening_does_not_open_with_what_is_not_in() -> None:
+    study = make.study()
+    sample, owner = drawn(study, 2), make.owner_seat(study)
+    for more in ({"kind": "screening", "reasons": REASONS}, {"kind": "main"}):
+        rounds.create_round(seat=owner, raters=["bob", "carol"], sample=sample, **more)
+    rounds.open_round(seat=owner, number=1, unregistered=True)
+    n = numbers(study)
+    answer(Round.objects.get(study=study, number=1), f"item bob carol\n{n[1]} in in\n{n[2]} in spam")
+    close(study, leave_open=True)
+    refused = Script("olga").send("POST", "studies/study/rounds/2/open/", {"unregistered": True})
+    assert refused.status_code == 409 and "not screened in: 1 open." in refused.json()["message"]
+    screen(study, "in", 2)
+    assert Script("olga").send("POST", "studies/study/rounds/2/open/", {"unregistered": True}).status_code == 200
 
 
 def coded() -> Study:
