@@ -156,6 +156,7 @@ def test_ratings_mark_training_items_and_keep_the_first_answer_in_json_csv_parqu
     assert len(ratings(study, "&revision=current&dimension=kind")) == 3
 
 
+@pytest.mark.slow
 def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(study: Study) -> None:
     gold = {8: {"kind": ["fault"]}, 9: {"kind": ["fault"]}, 10: {"kind": ["how-to"]}}
     main = opened(study, ["bob", "carol"], 1, 2, 3, 4, known=gold, kind="main", gold_minimum={"share": 0.6})
@@ -180,7 +181,7 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     client.force_login(make.user("bob"))
     for page in ("", f"{own.public_id}/"):
         text = client.get(f"/studies/{study.slug}/rounds/{main.number}/label/{page}").content.decode()
-        assert "No other items for you yet" in text and own.item.identifier not in text.split("<main")[1]
+        assert "No other items for you yet" in text and f'{own.item.identifier}"' not in text
 
     again = opened(study, ["bob"], known={11: {"kind": ["fault"]}, 12: {"kind": ["fault"]}})
     make.submit(again, "bob", 11, FAULT)
