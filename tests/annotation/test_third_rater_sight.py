@@ -41,6 +41,9 @@ def decided(round_: Round, item: Item, own: Membership) -> None:
     place: dict[str, Any] = {"round_": get_round(ada, 1), "item": item, "part": 1, "dimension": "symptom"}
     newest = Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].public_id
     resolving.resolve(seat=ada, values=["slow"], rationale="Slow.", expected=newest, **place)
+    # Nothing else is open on the item, which ends the request for a third answer; here it goes on.
+    asked = Assignment.objects.filter(round=round_, item=item, slot=None, state=Assignment.State.WITHDRAWN)
+    assert asked.update(state=Assignment.State.WAITING) == 1
     all_said(round_, item, own, "slow")
 
 
