@@ -35,7 +35,8 @@ _TABLES = {
                n_comments, n_closing_changes, github_labels::text
         FROM ingest_repository ORDER BY 1, 2, 3""",
     "issues": f"""
-        SELECT {_ISSUE}, presence, moved_to, issue.locked, issue.updated_at, changes_known, checked_at IS NULL, sha256
+        SELECT {_ISSUE}, presence, moved_to, issue.locked, issue.updated_at, changes_known, checked_at IS NULL, sha256,
+               issue.html_url, author_association
         FROM ingest_issue AS issue LEFT JOIN ingest_snapshot AS current ON current.id = current_snapshot_id
         ORDER BY 1, 2""",
     "snapshots": f"""
@@ -52,8 +53,11 @@ _TABLES = {
         SELECT sha256, github_id, author_login, author_id, body, created_at FROM ingest_comment ORDER BY 1""",
     "closing changes": f"""
         SELECT {_ISSUE}, kind, identifier, change.number, title, html_url, author_login, merged_at, additions,
-               deletions, n_files, paths
+               deletions, n_files, paths, path_additions, path_deletions, change.created_at, closes
         FROM ingest_closingchange AS change JOIN ingest_issue AS issue ON issue.id = issue_id ORDER BY 1, 2, 4""",
+    "activity": f"""
+        SELECT {_ISSUE}, told::text FROM ingest_activity JOIN ingest_issue AS issue ON issue.id = issue_id
+        ORDER BY 1, 2""",
     "words": f"""
         SELECT {_ISSUE}, lexemes::text, title, body, comments
         FROM ingest_searchtext JOIN ingest_issue AS issue ON issue.id = issue_id
