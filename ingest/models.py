@@ -409,7 +409,7 @@ class Issue(models.Model):
         null=True, blank=True, help_text="When GitHub was last asked whether it is still there."
     )
     changes_known = models.BooleanField(db_default=False, help_text="Whether a source has told what closed it.")
-    html_url = models.URLField(
+    page_url = models.URLField(
         max_length=600,
         blank=True,
         db_default="",

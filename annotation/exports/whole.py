@@ -219,7 +219,7 @@ INGEST = {
         SELECT i.id, repository_id, number, s.id AS current_snapshot_id,
                CASE WHEN s.id = current_snapshot_id THEN i.updated_at ELSE s.updated_at END AS updated_at, added_at,
                presence, moved_to, CASE WHEN s.id = current_snapshot_id THEN i.locked ELSE s.locked END AS locked,
-               checked_at, changes_known, i.html_url, author_association
+               checked_at, changes_known, i.page_url, author_association
         FROM ingest_issue i LEFT JOIN LATERAL (
             SELECT s.id, s.updated_at, s.locked FROM ingest_snapshot s
             WHERE s.issue_id = i.id AND s.id IN (SELECT id FROM leaving_snapshots)

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.RemoveConstraint(model_name="snapshot", name="a_state_of_an_issue_is_stored_once"),
         migrations.AddField(
             model_name="issue",
-            name="html_url",
+            name="page_url",
             field=models.URLField(
                 blank=True,
                 db_default="",

@@ -255,7 +255,7 @@ def _made_issues() -> list[tuple[int, int, int, int]]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, updated_at, locked, html_url,
+            INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, updated_at, locked, page_url,
                                       author_association, added_at)
             SELECT repository_id, number, nextval(pg_get_serial_sequence('ingest_snapshot', 'id')), updated_at, locked,
                    html_url, author_association, now()
@@ -285,7 +285,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
                 OR told.created_at IS DISTINCT FROM snapshot.created_at AND told.created_at IS NOT NULL
                 OR told.closed_at IS DISTINCT FROM snapshot.closed_at AND told.closed_at IS NOT NULL
                 OR told.n_comments IS DISTINCT FROM snapshot.n_comments AND told.n_comments IS NOT NULL
-                OR told.html_url NOT IN ('', COALESCE(NULLIF(issue.html_url, ''), snapshot.html_url, ''))
+                OR told.html_url NOT IN ('', COALESCE(NULLIF(issue.page_url, ''), snapshot.html_url, ''))
                 OR told.author_association NOT IN ('', issue.author_association)
                 OR told.activity IS NOT NULL AND NOT EXISTS (
                     SELECT FROM ingest_activity AS known
@@ -303,7 +303,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
             "SELECT issue.repository_id, issue.number, issue.id, issue.current_snapshot_id, snapshot.sha256, "
             "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', false), "
             "snapshot.created_at, snapshot.closed_at, snapshot.n_comments, "
-            "COALESCE(NULLIF(issue.html_url, ''), snapshot.html_url, ''), issue.author_association "
+            "COALESCE(NULLIF(issue.page_url, ''), snapshot.html_url, ''), issue.author_association "
             "FROM ingest_issue AS issue JOIN ingest_repository AS repository ON repository.id = issue.repository_id "
             "LEFT JOIN ingest_snapshot AS snapshot ON snapshot.id = issue.current_snapshot_id "
             "LEFT JOIN ingest_fetchrun AS run ON run.id = snapshot.run_id WHERE issue.id = ANY(%s)",
@@ -340,7 +340,7 @@ def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:
             UPDATE ingest_issue AS issue
             SET current_snapshot_id = COALESCE(given.snapshot, current_snapshot_id),
                 updated_at = COALESCE(given.updated, updated_at), locked = COALESCE(given.locked, issue.locked),
-                html_url = given.url, author_association = given.association,
+                page_url = given.url, author_association = given.association,
                 presence = CASE WHEN {is_back} THEN 'here' ELSE presence END,
                 moved_to = CASE WHEN {is_back} THEN '' ELSE moved_to END
             FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::boolean[], %s::text[], %s::text[])

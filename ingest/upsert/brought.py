@@ -109,9 +109,9 @@ def store_issues(lines: Iterable[bytes]) -> int:
                               JOIN map_repositories m ON m.old = r.repository_id),
                 made AS (
                     INSERT INTO ingest_issue (repository_id, number, updated_at, added_at, presence, moved_to, locked,
-                                              checked_at, changes_known, html_url, author_association)
+                                              checked_at, changes_known, page_url, author_association)
                     SELECT home, number, updated_at, coalesce(added_at, now()), presence, moved_to, locked, checked_at,
-                           changes_known, CASE WHEN html_url ~ '^https?://' THEN html_url ELSE '' END,
+                           changes_known, CASE WHEN page_url ~ '^https?://' THEN page_url ELSE '' END,
                            coalesce(author_association, '')
                     FROM told WHERE presence = ANY(%(presences)s) ORDER BY id
                     ON CONFLICT (repository_id, number) DO NOTHING RETURNING id)

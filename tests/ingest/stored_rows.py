@@ -36,7 +36,7 @@ _TABLES = {
         FROM ingest_repository ORDER BY 1, 2, 3""",
     "issues": f"""
         SELECT {_ISSUE}, presence, moved_to, issue.locked, issue.updated_at, changes_known, checked_at IS NULL, sha256,
-               issue.html_url, author_association
+               page_url, author_association
         FROM ingest_issue AS issue LEFT JOIN ingest_snapshot AS current ON current.id = current_snapshot_id
         ORDER BY 1, 2""",
     "snapshots": f"""
