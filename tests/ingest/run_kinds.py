@@ -47,6 +47,19 @@ def whole(case: Case) -> FetchRun:
     return start_fetch(user=None, repository="o/r", send=False)
 
 
+def few(case: Case) -> FetchRun:
+    """Issues with one label, whose threads take fewer requests than the comments of all others."""
+    repository = made_up(case.world, "o/r", case.n_issues)
+    talk = repository.issue("Everybody talks")
+    for n in range(2000):
+        talk.comment(f"Word {n}")
+    for n in range(12):
+        issue = repository.issue(f"Few {n}", labels=["few"])
+        for k in range(3):
+            issue.comment(f"Comment {k}")
+    return start_fetch(user=None, repository="o/r", labels=["few"], send=False)
+
+
 def incremental(case: Case) -> FetchRun:
     repository = case.fetched()
     for issue in list(repository.issues.values())[: case.n_issues // 2]:
@@ -158,6 +171,7 @@ ONE_TOKEN = ("t",)
 WAYS = {
     "REST": Way(whole, 260),
     "GraphQL": Way(whole, 260, ONE_TOKEN),
+    "few by REST": Way(few, 40),
     "what changed by REST": Way(incremental, 200),
     "what changed by GraphQL": Way(incremental, 200, ONE_TOKEN),
     "presence by REST": Way(presence, 40),

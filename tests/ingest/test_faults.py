@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 N_SEEDS = -(-int(os.environ.get("SEEDS", "100")) // 5)
 FAULTS = ["close", "cut", "truncated", "html", "html_502", "status_500", "secondary", "secondary_silent"]
 OF_GRAPHQL = ["timeout", "partial", "rate_limited", "rate_limit", "resources", "secondary_200"]
-FAULTY_SHARE = dict.fromkeys(("closing changes by REST", "presence by REST", "presence by GraphQL"), 0.1)
+FAULTY_SHARE = dict.fromkeys(("few by REST", "closing changes by REST", "presence by REST", "presence by GraphQL"), 0.1)
 FAULTY_SHARE_ELSE = 0.35  # those above take many requests before anything is stored
 BY_REST, BY_GRAPHQL = [], [pytest.mark.github]
 
@@ -88,7 +88,9 @@ def ways(*names: str) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ways("REST", "GraphQL", "what changed by REST", "what changed by GraphQL"))
+@pytest.mark.parametrize(
+    "name", ways("REST", "few by REST", "GraphQL", "what changed by REST", "what changed by GraphQL")
+)
 def test_a_run_among_faults_ends_like_an_undisturbed_one(github, settings, name):
     assert fetched_with_faults(github, settings, name, seed=1)
 
