@@ -125,6 +125,11 @@ class SampleForm(forms.Form):
     )
     without_bots = forms.BooleanField(label="Leave out what bots opened", required=False)
     exclude_sample = forms.ChoiceField(label="Drawn before", required=False)
+    left_out_of = forms.ChoiceField(
+        label="Control stretch",
+        required=False,
+        help_text="Issues that the filter of a sample left out. Screen them all to bound what it missed.",
+    )
     size_by = forms.ChoiceField(
         label="Size",
         required=False,
@@ -174,7 +179,7 @@ class SampleForm(forms.Form):
         *("all_keywords", "no_keyword", "keywords_in", "words", "search", "labels_all", *DAYS),
         *("comments_at_least", "comments_at_most", "has_closing_change", *FIXES, "fix_paths"),
         *("state_reason", "locked", "presence"),
-        *("exclude_sample", "without_bots"),
+        *("exclude_sample", "left_out_of", "without_bots"),
     )
 
     def __init__(self, *given: Any, samples: Sequence[Sample] = (), **more: Any) -> None:
@@ -185,6 +190,8 @@ class SampleForm(forms.Form):
             *([("all", "not if in a sample")] if samples else []),
             *((str(each.pk), f"not if in sample {each.number}") for each in samples),
         ]
+        control: Any = self.fields["left_out_of"]
+        control.choices = [("", "no"), *((str(each.pk), f"left out of sample {each.number}") for each in samples)]
         if "count" in self.data or self.data.get("size_by") == "margin":
             self.fields["size"].required = False
 
@@ -220,6 +227,7 @@ class SampleForm(forms.Form):
         found["without_bots"] = cleaned.get("without_bots") or None
         excluded = cleaned.get("exclude_sample") or None
         found["exclude_sample"] = int(excluded) if excluded and excluded.isdigit() else excluded
+        found["left_out_of"] = int(cleaned["left_out_of"]) if cleaned.get("left_out_of") else None
         return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
 
     @property

@@ -7,6 +7,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+import numpy as np
+
+from annotation.agreement.intervals import beta_quantile
+
+
+def most_missed(n_missed: int, n: int) -> float:
+    """The exact upper bound, at 95%, of the share of which `n_missed` were found among `n` drawn at random.
+
+    One-sided, by Clopper and Pearson (1934): 0 of 200 give 0.0149. For draws without replacement it is never too low.
+    """
+    if n_missed >= n:
+        return 1.0
+    return float(beta_quantile(0.95, np.array([n_missed + 1.0]), np.array([float(n - n_missed)]))[0])
+
 
 @dataclass(frozen=True)
 class Drawn:

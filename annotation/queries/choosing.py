@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.expressions import RawSQL
 
 from accounts.wording import for_markdown
 from annotation.access import Seat, row_number
@@ -16,7 +17,7 @@ from annotation.models import Assignment, Item, Round, RoundItem, Sample, Sample
 from annotation.queries.looked import Looked, item_of
 from annotation.queries.slices import repositories
 from annotation.queries.states import newest_readable, readable_states
-from annotation.sampling import allocate, sample_size
+from annotation.sampling import allocate, most_missed, sample_size
 from annotation.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from ingest import filters
 from ingest.filters.frames import Stratum
@@ -24,7 +25,10 @@ from ingest.identifiers import full_name
 from ingest.models import Issue, Repository, Snapshot
 from ingest.selections import Selection
 
-OWN_WORDS = {"exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all"}
+OWN_WORDS = {
+    "exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all",
+    "left_out_of": "only issues that the filter of this sample of the study left out, of its repositories: a number",
+}
 LARGEST_SEED = 2**63 - 1
 CHUNK = 2000
 REASONS_MOST = 50
@@ -128,6 +132,7 @@ def drawn_without(sample: Sample) -> Sample | None:
     for other in Sample.objects.filter(study=sample.study_id).defer("frame").exclude(pk=sample.pk).order_by("pk"):
         left_out = other.filter.get("exclude_sample")
         numbers = left_out if isinstance(left_out, list) else [left_out]
+        numbers = [*numbers, other.filter.get("left_out_of")]
         if (left_out == "all" and other.pk > sample.pk) or sample.pk in map(row_number, numbers):
             return other
     return None
@@ -179,6 +184,35 @@ def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
 
 def _further(study: Study, conditions: object) -> list[filters.Step]:
     """The steps of the words that speak of the study's samples. Raises Invalid."""
+    return [*_left_out(study, conditions), *_not_drawn(study, conditions)]
+
+
+def _left_out(study: Study, conditions: object) -> list[filters.Step]:
+    """The step that leaves what the filter of a sample left out: a frame to draw a control stretch from."""
+    given = conditions.get("left_out_of") if isinstance(conditions, Mapping) else None
+    if given is None or given in ("", []):
+        return []
+    number = row_number(given)
+    sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
+    if sample is None:
+        sentence = f"The study has no sample {number}." if number else "Write a sample’s number."
+        raise Invalid("The filter could not be read.", fields={"filter.left_out_of": [sentence]})
+    if sample.n_frame is None:
+        sentence = f"Sample {sample.number} was drawn before frames were kept. Draw another one."
+        raise Invalid("The filter could not be read.", fields={"filter.left_out_of": [sentence]})
+    named = sample.filter.get("repository")
+    here = filters.steps(filters.read({"repository": named}))[0].condition if named else Q()
+    framed = Q(pk__in=RawSQL(_FRAMED, [sample.pk]))  # noqa: S611
+    return [filters.Step(f"left out by the filter of sample {sample.number}", here & ~framed)]
+
+
+_FRAMED = """
+    SELECT snapshot.issue_id FROM ingest_snapshot AS snapshot
+    JOIN (SELECT unnest(frame) AS id FROM annotation_sample WHERE id = %s) AS framed ON framed.id = snapshot.id
+"""
+
+
+def _not_drawn(study: Study, conditions: object) -> list[filters.Step]:
     given = conditions.get("exclude_sample") if isinstance(conditions, Mapping) else None
     if given is None or given in ("", []):
         return []
@@ -408,8 +442,9 @@ def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """A line of the flow table: `kind` is step, drawn, out, open, unscreened, kept, added, uncoded or coded.
+    """A line of the flow table: `kind` is step, drawn, out, open, unscreened, kept, missed, added, uncoded or coded.
 
+    Missed are those kept of a control stretch.
     Drawn are those out, open, unscreened and kept; coded are those kept and added without those uncoded.
     """
 
@@ -447,12 +482,26 @@ def flow(sample: Sample) -> list[FlowLine]:
     if n_of[UNSCREENED]:
         lines.append(FlowLine("not screened yet", n_of[UNSCREENED], "unscreened"))
     lines.append(FlowLine("kept", n_of[IN], "kept"))
+    lines += _missed(sample, n_of)
     if n_coded := sum(coded.values()):
         lines += [FlowLine(words, coded[each], "added") for each, words in CODED_THOUGH.items() if coded[each]]
         if n := n_of[IN] - coded[IN]:
             lines.append(FlowLine("kept, in no coding round yet", n, "uncoded"))
         lines.append(FlowLine("in coding rounds", n_coded, "coded"))
     return lines
+
+
+def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
+    """Of a control stretch that was screened whole: what the filter missed, with the bound of the share it can miss.
+
+    None for strata that are not in proportion, which are no simple random draw.
+    """
+    is_simple = not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
+    if not sample.filter.get("left_out_of") or not is_simple or n_of[OPEN] or n_of[UNSCREENED]:
+        return []
+    share = most_missed(n_of[IN], sample.size)
+    step = f"missed by the filter: at most {share:.1%} of {sample.n_frame or 0:,} left out (95%, exact)"
+    return [FlowLine(step, n_of[IN], "missed")]
 
 
 def flow_as_markdown(lines: Sequence[FlowLine]) -> str:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts.actions import make_token
 from annotation.actions import choosing, rounds, studies
 from annotation.actions.items import items_for
-from annotation.errors import Forbidden, Invalid
+from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.queries.choosing import flow
 from annotation.sampling import draw
@@ -159,6 +159,29 @@ def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
             size=1,
             filter=BOTH | {"exclude_sample": first.pk},
         )
+
+
+def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
+    seat = make.owner_seat(study)
+    first = choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket", "labels": ["bug"]})
+    olga = Caller("olga")
+    asked = {"filter": {"repository": "acme/rocket", "left_out_of": first.pk}, "size": 15, "seed": 3}
+    stretch = olga.post("studies/study/samples/", asked).json()
+    assert {"step": "left out by the filter of sample 1", "n": 15} in stretch["counts"]
+    assert all(int(name.partition("#")[2]) % 2 for name in stretch["issues"])
+    path = f"studies/study/samples/{stretch['id']}/flow/"
+    olga.post("studies/study/screening/", {"items": stretch["issues"][:14], "screening": "out", "reason": "no bug"})
+    assert not [line for line in olga.get(path).json() if line["kind"] == "missed"]
+    olga.post("studies/study/screening/", {"items": stretch["issues"][14:], "screening": "in"})
+    (missed,) = [line for line in olga.get(path).json() if line["kind"] == "missed"]
+    # 1 - 27.9%: the 95% quantile of the beta distribution with 2 and 14.
+    assert missed == {
+        "step": "missed by the filter: at most 27.9% of 15 left out (95%, exact)", "n": 1, "kind": "missed",
+    }  # fmt: skip
+    wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"left_out_of": 99999}})
+    assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
+    with pytest.raises(Conflict, match="was drawn without"):
+        choosing.discard_sample(seat=seat, sample=first)
 
 
 def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None:
@@ -409,7 +432,7 @@ def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
         "closed_since": "2020-01-03", "closed_until": "2020-01-04", "updated_since": "2020-01-05",
         "updated_until": "2020-01-06", "comments_at_least": "0", "comments_at_most": "9", "without_bots": "on",
         "has_closing_change": "false", "locked": "true", "presence": "here", "exclude_sample": str(first.pk),
-        "has_merged_fix": "true", "fix_paths": "src, docs",
+        "left_out_of": str(first.pk), "has_merged_fix": "true", "fix_paths": "src, docs",
         **{f"{word}_at_{end}": "3" for word in ("fixes", "fix_lines", "fix_files", "days_to_fix")
            for end in ("least", "most")},
         "size": "1", "seed": "1", "stratify_by": "", "count": "1",
@@ -417,7 +440,7 @@ def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
     answer = client.post(reverse("samples", args=["study"]), sent)
     assert answer.status_code == 200, text_of(answer)
     filter = answer.context["form"].filter
-    assert set(filter) == {*WORDS, "exclude_sample"}
+    assert set(filter) == {*WORDS, "exclude_sample", "left_out_of"}
     assert answer.context["form"].initial_of(filter).keys() - {"state"} <= set(sent)
     assert filter["keywords"] == {"any": ["d"], "all": ["e"], "none": ["f"], "in": ["title", "body", "comments"]}
     assert (filter["has_closing_change"], filter["locked"], filter["comments_at_least"]) == (False, True, 0)
