@@ -16,8 +16,10 @@ mark wherever something may begin or end, and a term occurs exactly where its `p
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from zlib import crc32
 
 BEGIN, END, COMMENT = "\x01", "\x02", "\x03"
 """Marks in stored texts: something may begin, something may end, and another comment begins."""
@@ -26,6 +28,8 @@ LEXEME_CHARACTERS = 32
 LEXEMES_BYTES = 1_000_000
 """A tsvector holds 1 MB of lexemes; a text with more is a candidate for every search (`EVERYTHING`)."""
 EVERYTHING = "*"
+PAIR = "="
+"""Stands before the number of two words that follow each other."""
 OF_COMMENT = "/"
 """Stands before a lexeme of a comment."""
 PREFIX_CHARACTERS = 3
@@ -85,16 +89,28 @@ class Term:
     def needed(self) -> tuple[frozenset[str], str]:
         """Lexemes without which it does not occur, and the beginning of another one, or an empty string."""
         found, beginning = set(), ""
+        words: list[str] = []
         for run in _RUNS.finditer(self.text):
-            if run[2] and len(run[2]) > 1:
-                found |= {run[2][n : n + 2] for n in range(len(run[2]) - 1)}
-            elif run[2]:
-                beginning = beginning or run[2]
+            if run[2]:
+                found |= _pairs(words)
+                words = []
+                if len(run[2]) > 1:
+                    found |= {run[2][n : n + 2] for n in range(len(run[2]) - 1)}
+                else:
+                    beginning = beginning or run[2]
             elif self.is_phrase and run.end() == len(self.text):
                 beginning = run[1][:LEXEME_CHARACTERS]
             else:
-                found.add(run[1][:LEXEME_CHARACTERS])
+                words.append(run[1][:LEXEME_CHARACTERS])
+        found |= _pairs(words)
         return frozenset(found), "" if found and len(beginning) < PREFIX_CHARACTERS else beginning
+
+
+def _pairs(words: Sequence[str]) -> set[str]:
+    """Lexemes for every two words that follow each other; where one is alone, itself."""
+    if len(words) < 2:
+        return set(words)
+    return {f"{PAIR}{crc32(f'{one} {other}'.encode()):x}" for one, other in pairwise(words)}
 
 
 def marked(folded: str) -> str:
@@ -105,15 +121,22 @@ def marked(folded: str) -> str:
 
 
 def lexemes(folded: str) -> set[str]:
-    """Words, parts of identifiers and paths, and pairs of East Asian characters, of which the last is alone, too."""
+    """Words and parts of identifiers and paths, every two that follow each other, and pairs of East Asian characters.
+
+    Of a run of those the last is alone, too. Two words are a number, whatever stands between them: so a phrase or an
+    identifier of frequent words selects few candidates.
+    """
     found = set()
+    words: list[str] = []
     for run in _RUNS.finditer(folded):
         if text := run[1]:
-            found.add(text[:LEXEME_CHARACTERS])
+            words.append(text[:LEXEME_CHARACTERS])
         else:
+            found |= {*words, *_pairs(words)}
+            words = []
             text = run[2]
             found |= {text[n : n + 2] for n in range(len(text))}
-    return found
+    return {*found, *words, *_pairs(words)}
 
 
 def as_tsvector(found: set[str]) -> str:
