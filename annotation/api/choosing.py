@@ -78,7 +78,9 @@ class FlowShape(serializers.Serializer[Any]):
 
     step = serializers.CharField()
     n = serializers.IntegerField()
-    kind = serializers.ChoiceField(["step", "drawn", "out", "open", "unscreened", "kept", "added", "uncoded", "coded"])
+    kind = serializers.ChoiceField(
+        ["step", "drawn", "out", "open", "unscreened", "kept", "missed", "added", "uncoded", "coded"]
+    )
 
 
 class ScreeningBody(serializers.Serializer[Any]):
