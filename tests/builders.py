@@ -158,9 +158,18 @@ def owner_seat(study: Study) -> Seat:
 
 
 def open_round(
-    study: Study, n_items: int = 3, *, raters: Sequence[str] = ("bob", "carol"), first: int = 1, **more: Any
+    study: Study,
+    n_items: int = 3,
+    *,
+    raters: Sequence[str] = ("bob", "carol"),
+    first: int = 1,
+    reason: str = "",
+    **more: Any,
 ) -> Round:
-    """An open round over new issues first, first + 1 … of acme/rocket, each to be rated by all raters."""
+    """An open round over new issues first, first + 1 … of acme/rocket, each to be rated by all raters.
+
+    `reason` opens a main round although the pilot did not reach its thresholds.
+    """
     numbers = range(first, first + n_items)
     have = set(Issue.objects.filter(repository__name="rocket").values_list("number", flat=True))
     for number in numbers:
@@ -170,7 +179,7 @@ def open_round(
     made = rounds.create_round(
         seat=owner_seat(study), raters=list(raters), issues=[f"acme/rocket#{number}" for number in numbers], **more
     )
-    return rounds.open_round(seat=owner_seat(study), number=made.number, unregistered=True)
+    return rounds.open_round(seat=owner_seat(study), number=made.number, reason=reason, unregistered=True)
 
 
 def assignment(round_: Round, name: str, number: int) -> Assignment:

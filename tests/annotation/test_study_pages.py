@@ -99,7 +99,7 @@ def test_a_member_of_another_study_finds_nothing_and_a_visitor_is_asked_to_sign_
         assert client.get(path).status_code == 404, path
         answer = Client().get(path)
         assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/"), path
-    for name in ("home", "studies", "new_study"):
+    for name in ("inbox", "studies", "new_study"):
         assert Client().get(reverse(name)).status_code == 302
     assert "Study" not in re.findall(r'class="row-title"[^>]*>([^<]+)', client.get("/studies/").content.decode())
 

@@ -107,10 +107,14 @@ def labelled_round(study: Study, draw: Random, *, n_items: int, first: int, seed
 
 @contextmanager
 def of_kind(kind: str) -> Iterator[None]:
-    """Rounds that the builder opens are of this kind."""
+    """Rounds that the builder opens are of this kind, whatever the pilot reached."""
     opened = make.open_round
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(make, "open_round", lambda *given, **more: opened(*given, **{"kind": kind, **more}))
+        patch.setattr(
+            make,
+            "open_round",
+            lambda *given, **more: opened(*given, **{"kind": kind, "reason": "Time is short.", **more}),
+        )
         yield
 
 
