@@ -42,6 +42,7 @@ WITH_BODIES = {
         "raters": ["bob"],
         "raters_per_item": 1,
         "sample": "{sample}",
+        "screening": ["unscreened"],
         "n_items": 1,
     },
     "api/v1/studies/study/proposals/{proposal 1}/": {"map_to": "crash"},
