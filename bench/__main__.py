@@ -17,6 +17,7 @@ from pathlib import Path
 
 KINDS = (
     "fetch",
+    "search",
     "github",
     "labelling",
     "agreement",

@@ -4,7 +4,6 @@ import itertools
 import json
 import random
 import re
-import statistics
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ import psutil
 from django.core.files import File
 from django.db import connection
 
-from accounts.models import User
 from bench.ground import row, timed, user
 from ingest import indexing, queries, sync
 from ingest.actions.fetches import run_now
@@ -34,7 +32,6 @@ SYLLABLES = [
     a + b for a in (*"bcdfgklmnprstvw", "tr", "st", "pr", "ch", "sh") for b in (*"eiou", "ai", "er", "on", "a")
 ]
 N_WORDS = 20_000
-SEARCHES = 20
 
 
 class Writer:
@@ -89,7 +86,6 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
         _row("the same file again", size, again(), said, reference),
         _row("make it searchable afterwards", size, indexed(), said, reference),
         _row("fetch from a file and make it searchable, at once", size, both(), said, reference),
-        *_searches(size, names[0], writer),
     ]
 
 
@@ -165,35 +161,3 @@ def _memory() -> Iterator[Callable[[], float]]:
     finally:
         over.set()
         thread.join()
-
-
-def _searches(size: int, repository: str, writer: Writer) -> list[dict[str, Any]]:
-    """Pages of 50 as the list of issues asks for them, for someone who is not staff; twice `size` issues are stored."""
-    someone: User = user("reader")
-    with timed() as plain:
-        for _ in range(SEARCHES):
-            assert len(queries.issues(someone)[:51]) == 51
-    words = writer.words
-    kinds: dict[str, Callable[[int], dict[str, str]]] = {
-        "search: a word of every issue": lambda n: {"search": "training hangs"},
-        "search: a frequent word": lambda n: {"search": words[n]},
-        "search: a rare word": lambda n: {"search": words[10_000 + n]},
-        "search: two words and a phrase": lambda n: {"search": f'{words[n]} {words[900 + n]} "training hangs"'},
-        "search: a word, state, label and repository": lambda n: {
-            "search": words[100 + n], "state": "open", "label": "bug", "repository": repository,
-        },
-        "filter: a rare label": lambda n: {"label": f"area {3 * n}"},
-        "filter: state and repository": lambda n: {"state": "open", "repository": repository},
-    }  # fmt: skip
-    rows = []
-    for what, asked in kinds.items():
-        times = []
-        for n in range(SEARCHES):
-            with timed() as taken:
-                list(queries.issues(someone, **asked(n))[:51])
-            times.append(taken() * 1000)
-        middle, most = statistics.median(times), max(times)
-        reference = plain() / SEARCHES * 1000
-        said = f"{reference:.1f} ms the list without it"
-        rows.append(row(what, 2 * size, f"p50 {middle:.1f} ms, most {most:.1f} ms", said, middle / reference))
-    return rows
