@@ -14,7 +14,7 @@ from annotation.actions.training import require_admission
 from annotation.errors import Conflict, Forbidden, Held
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from annotation.queries.giving import has_everything, has_left, n_taken
-from annotation.queries.labelling import ITEM_TO_READ, has_part_in, peek, waiting_assignment
+from annotation.queries.labelling import ITEM_TO_READ, has_part_in, is_third_of_pool, peek, waiting_assignment
 
 LEASE = timedelta(hours=2)
 
@@ -46,6 +46,8 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
             require_admission(round_, seat.membership, ahead)
         return ahead
     found = waiting_assignment(round_, seat.membership)
+    if found is not None and is_third_of_pool(round_, found):
+        return _before_third(seat, round_) or found
     if found is not None or round_.mode == Round.Mode.POOL:
         require_admission(round_, seat.membership, found)
     is_from_pool = round_.mode == Round.Mode.POOL and not (
@@ -63,6 +65,17 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
             )
         finish_if_done(round_.pk)
     return found
+
+
+def _before_third(seat: Seat, round_: Round) -> Assignment | None:
+    """What the pool still has for somebody who is asked for items as a third rater, too."""
+    assert seat.membership is not None
+    try:
+        require_admission(round_, seat.membership, None)
+    except Held:
+        return None
+    _free_expired(round_)
+    return _take_from_pool(seat, round_)
 
 
 def require_here(seat: Seat) -> None:
@@ -108,7 +121,8 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
     if walker is None:  # a third rater at most
         return None
     walker.round, walker.rater = round_, seat.membership
-    if found := waiting_assignment(round_, walker.rater):
+    found = waiting_assignment(round_, walker.rater)
+    if found is not None and not is_third_of_pool(round_, found):
         return found
     if walker.left_at is not None or _is_at_quota(walker):
         return None

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import IsNull
 
 from accounts.compiled import Compiled
 from annotation.consensus import PENDING
@@ -33,12 +34,23 @@ FULL = (ITEM_TO_READ, "draft")
 def waiting_assignment(round_: Round, rater: Membership) -> Assignment | None:
     """The first unfinished assignment in the rater's own order; one probe of a partial index.
 
-    It comes with what is read (FULL), the rater's draft among it.
+    In a pool those with a slot come first (`is_third_of_pool`). It comes with what is read (FULL), the rater's draft
+    among it.
     """
-    found = _first_unfinished.first(round_.pk, rater.pk)
+    is_by_slot = round_.mode == Round.Mode.POOL and not rater.is_machine
+    found = (_first_with_slot if is_by_slot else _first_unfinished).first(round_.pk, rater.pk)
     if found is not None:
         found.round, found.rater = round_, rater
     return found
+
+
+def is_third_of_pool(round_: Round, assignment: Assignment) -> bool:
+    """Whether somebody is asked for an item of a pool as a third rater.
+
+    Such items come after everything that the pool has for them. Otherwise whoever sees that they take no slot, by
+    numbers or by what is left for others, would learn that answers to an item differ.
+    """
+    return round_.mode == Round.Mode.POOL and assignment.is_arbiter
 
 
 def _unfinished(round_id: int, rater: int) -> QuerySet[Assignment]:
@@ -47,6 +59,11 @@ def _unfinished(round_id: int, rater: int) -> QuerySet[Assignment]:
 
 
 _first_unfinished = Compiled(lambda round_id, rater: _unfinished(round_id, rater)[:1], int, int)
+_first_with_slot = Compiled(
+    lambda round_id, rater: _unfinished(round_id, rater).order_by(IsNull(F("slot"), True), "position")[:1],
+    int,
+    int,
+)
 _next_unfinished = Compiled(
     lambda round_id, rater, position: _unfinished(round_id, rater).filter(position__gt=position)[:1], int, int, int
 )
@@ -78,7 +95,9 @@ def has_part_in(round_: Round, rater: Membership) -> bool:
 def peek(round_: Round, after: Assignment) -> Assignment | None:
     """What comes after an assignment, without taking it; in a pool a guess that holds no id."""
     found = _next_unfinished.first(round_.pk, after.rater_id, after.position)
-    if found or round_.mode == Round.Mode.PLANNED:
+    if found is not None:
+        found.rater = after.rater
+    if round_.mode == Round.Mode.PLANNED or (found is not None and not is_third_of_pool(round_, found)):
         return found
     walked = RoundRater.objects.filter(round=round_, rater=after.rater_id).values_list("walked", flat=True).first()
     place = (
@@ -88,7 +107,7 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
         .first()
     )
     if place is None:
-        return None
+        return found
     return Assignment(round=round_, item=place.item, rater=after.rater, position=after.position + 1)
 
 

@@ -216,3 +216,33 @@ def test_who_left_with_nothing_but_a_third_answer_comes_back_like_anybody_withou
 
     assert come_back(lambda: None)[0] == 409
     assert come_back(asked_and_answered) == come_back(lambda: None)
+
+
+def test_a_pool_gives_its_slots_out_before_third_items_so_nobody_learns_who_was_asked() -> None:
+    """In both worlds dan takes the same slots at the same moments, and the blind owner sees the same after each."""
+    _, round_, number = blind_owner("pool")
+    Script("olga").send("PATCH", "studies/study/rounds/1/raters/R2/", {"quota": 2})
+    same = _walked_by_dan(lambda: None)
+    other = _walked_by_dan(lambda: differ(round_, number))
+    assert same[0] == [*other[0][:2], None, None] and other[0][2:] == [f"acme/rocket#{number}", None]
+    assert same[1] == other[1]
+
+
+def _walked_by_dan(first: Callable[[], None]) -> tuple[list[str | None], list[str]]:
+    """What `next` gives dan until nothing is left, and what olga sees after each; all of it is taken back."""
+    dan, olga, items, told = Script("dan"), Visitor("olga"), [], []
+    with transaction.atomic():
+        first()
+        given = dan.send("GET", "studies/study/rounds/1/next/")
+        for step in range(4):
+            found = given.json() if given.status_code < 300 and given.content else None
+            found = found.get("next", found) if found else None
+            items.append(found and found["item"])
+            for base, path in [*LOOKS, *([(PAGES, "studies/study/rounds/1/")] if step == 3 else [])]:
+                told.append(PASSING.sub("", AGES.sub("", compared(words_of(olga.get(base, path))))))
+            if found:
+                body = {"assignment": found["assignment"], "labels": {"symptom": [SAME]}}
+                given = dan.send("POST", "studies/study/annotations/?next=1", body)
+                assert given.status_code == 201, given.content
+        transaction.set_rollback(True)
+    return items, told
