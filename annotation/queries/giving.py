@@ -294,12 +294,16 @@ def stuck(round_: Round) -> Stuck | None:
 
 
 def below_quota() -> Q:
-    """Raters of a pool who may take one more item; they answer its training items first, outside of their quota."""
+    """Raters of a pool who may take one more item.
+
+    Outside of their quota are training items, which they answer first, and what they answered as third raters.
+    """
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
-    given = Assignment.objects.filter(Exists(training), round=OuterRef("round"), rater=OuterRef("rater"))
+    given = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+    given = given.filter(Exists(training) | ARBITERS & Q(state__in=Assignment.FINISHED))
     counted = given.order_by().values("rater").annotate(n=Count("pk")).values("n")
-    n_training = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-    return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_training)
+    n_outside = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_outside)
 
 
 def candidates(round_: Round) -> list[Membership]:

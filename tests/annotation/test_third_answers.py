@@ -246,3 +246,15 @@ def _walked_by_dan(first: Callable[[], None]) -> tuple[list[str | None], list[st
                 assert given.status_code == 201, given.content
         transaction.set_rollback(True)
     return items, told
+
+
+def test_a_free_slot_that_a_third_rater_can_still_take_is_not_reported_as_one_that_nobody_can() -> None:
+    _, round_, number = blind_owner("pool")
+    olga = Script("olga")
+    for code, quota in (("R1", 1), ("R2", 1), (make.member(round_.study, "olga").code, 1)):
+        assert olga.send("PATCH", f"studies/study/rounds/1/raters/{code}/", {"quota": quota}).status_code == 200
+    differ(round_, number)
+    answer_as_third(round_, number)
+    look = seen("olga", [(PAGES, "studies/study/rounds/1/")])
+    assert "nobody in the round can take" not in look()[0]
+    assert Script("dan").send("GET", "studies/study/rounds/1/next/").status_code == 200
