@@ -71,6 +71,7 @@ class EvidenceOfStudy(APIView):
             if len(gathered) == size and here:
                 following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
                 break
-            gathered.extend(here)
-            last = place
+            if here:  # a quote that is withheld moves no cursor, which would tell that it is there
+                gathered.extend(here)
+                last = place
         return Response({"results": gathered, "next": following})

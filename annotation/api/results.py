@@ -81,7 +81,10 @@ VERSION = OpenApiParameter(
 
 
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
-    """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item."""
+    """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
+
+    It is the last item that has rows. One whose rows are withheld moves no cursor, which would tell that it is there.
+    """
     gathered: list[Any] = []
     last: results.Place = (0, 0)
     size = page_size(request, PAGE, MOST_PER_PAGE)
@@ -90,8 +93,9 @@ def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[An
         if len(gathered) >= size and here:
             following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
             break
-        gathered.extend(here)
-        last = place
+        if here:
+            gathered.extend(here)
+            last = place
     return Response(
         {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in gathered], "next": following}
     )

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.public_ids import row_number_of
 from annotation.access import get_item
 from annotation.actions import members, rounds
 from annotation.actions.discussing import write_remark
 from annotation.actions.reader_links import make_reader_link
+from annotation.api.results import CURSOR_OF_ITEMS
 from annotation.errors import Blind
-from annotation.models import Item, Round, Study
+from annotation.models import Evidence, Item, Round, RoundItem, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -84,6 +86,31 @@ def test_an_owner_who_rates_the_items_again_does_not_see_the_answers_either() ->
     assert {row["item"] for row in read("olga", "ratings/")["results"]} == {"acme/rocket#3", "acme/rocket#4"}
     assert units("olga") == [2]
     assert "acme/rocket#2" not in str(read("olga", "disagreements/?state=all"))
+
+
+@pytest.mark.parametrize("second", ["hang", "crash"])
+def test_a_cursor_stands_at_the_last_row_shown_whatever_was_said_of_what_is_withheld_behind_it(second: str) -> None:
+    """Cursors are the same for the same place, so one that stood at a withheld row would tell that it is there."""
+    study = make.study()
+    round_ = make.open_round(study, 3, kind="main")
+    names = list(RoundItem.objects.filter(round=round_).order_by("position").values_list("item__identifier", flat=True))
+    quote = {"dimension": "symptom", "category": "hang", "where": "body", "quote": "hangs after", "before": "Training "}
+    for name in names:
+        number = int(name.rpartition("#")[2])
+        make.submit(round_, "bob", number, {"symptom": ["hang"]}, evidence=[quote])
+        make.submit(round_, "carol", number, {"symptom": [second if name == names[1] else "crash"]})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    answer = made(study, names[1:2], raters=("bob", "olga"))
+    Script("olga").send("POST", f"studies/study/rounds/{answer.json()['number']}/open/", {})
+    at_item = 1 << 32 | 1
+    at = {"disagreements/?state=all&": at_item, "ratings/?": at_item, "evidence/?": Evidence.objects.earliest("pk").pk}
+    for path, place in at.items():
+        here = read("olga", f"{path}round=1&page_size=1")
+        assert {row["item"] for row in here["results"]} == {names[0]}
+        assert row_number_of(CURSOR_OF_ITEMS, here["next"].partition("cursor=")[2].partition("&")[0]) == place, path
+        following = read("olga", f"{path}{here['next'].partition('?')[2]}")
+        assert {row["item"] for row in following["results"]} == {names[2]} and following["next"] is None
 
 
 def test_of_two_open_rounds_with_one_item_the_first_that_ends_tells_nothing() -> None:
