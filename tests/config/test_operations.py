@@ -73,6 +73,7 @@ def test_the_page_shows_jobs_with_their_error_and_what_can_be_done(staff: Client
     study = make.study()
     request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     shown = staff.get("/operations/").content.decode()
+    assert "annotation_" in shown and "Rows" not in shown
     assert "GitHub said no." in shown and f'action="/fetches/{run.pk}/continue/"' in shown
     assert "study · export 1, ratings" in shown and "All migrations are applied" in shown
 
