@@ -161,13 +161,11 @@ def _overhang(found: HeatMap, step: float, letter: float) -> float:
     if not found.is_slanted:
         return 0.0
     left = len(found.columns)
-    return max(
-        0.0,
-        *(
-            0.71 * min(width_of(name, letter), MOST_SLANTED * letter) - (left - at - 0.7) * step
-            for at, name in enumerate(found.columns)
-        ),
-    )
+    over = [
+        0.71 * min(width_of(name, letter), MOST_SLANTED * letter) - (left - at - 0.7) * step
+        for at, name in enumerate(found.columns)
+    ]
+    return max([0.0, *over])
 
 
 def _row_names(lines: Sequence[Sequence[str]], y: dict[str, Any], look: Look) -> dict[str, Any]:

@@ -210,3 +210,14 @@ def test_too_large_a_table_is_refused_with_the_way_out() -> None:
         "fold": ["The table would have more than 40000 cells; fold rare categories, or ask for a higher level."]
     }
     assert Script("olga").send("GET", path("counts", "dimension=a")).status_code == 200
+
+
+def test_a_cross_table_without_a_column_is_a_page_without_a_figure() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"kind": ["fault"], "symptom": ["crash"], "fixes": [], "distributed": True})
+    client = Client()
+    client.force_login(make.user("olga"))
+    answer = client.get("/studies/study/analysis/crosstab/?rows=symptom&columns=fixes")
+    assert answer.status_code == 200, answer.content[:300]
