@@ -18,6 +18,11 @@ SHARED = (
     "by its readers then), or under another repository name."
 )
 
+UPLOADED = (
+    "Only the person who uploaded {0}, and staff, add to it or change it. Upload the file under another repository "
+    "name, or ask whoever runs this server."
+)
+
 
 def repository_named(run: FetchRun, key: Key, *, private: bool) -> Repository:
     """The repository of that name, made if need be."""
@@ -77,12 +82,12 @@ def split_allowed(
 ) -> tuple[list[IssueRecord], list[tuple[IssueRecord, str]]]:
     """Records that a file may write where they belong, and the others with the reason.
 
-    Nobody writes into a private repository that they may not read. What is uploaded privately goes nowhere where other
-    people would read it.
+    Nobody writes into what somebody else uploaded, or into a private repository that they may not read. What is
+    uploaded privately goes nowhere where other people would read it.
     """
     if run.kind != FetchRun.Kind.FILE:
         return list(records), []
-    reasons = _faults_of_readers(run, repositories.values())
+    reasons = _faults_of_uploaders(run, repositories.values()) | _faults_of_readers(run, repositories.values())
     if _is_private(run):
         reasons = _faults_of_privacy(run, [row.pk for row in repositories.values()]) | reasons
     allowed: list[IssueRecord] = []
@@ -108,6 +113,14 @@ def _faults_of_readers(run: FetchRun, repositories: Iterable[Repository]) -> dic
     readable = Repository.objects.visible_to(run.created_by).filter(pk__in=private)
     hidden = private - set(readable.values_list("pk", flat=True))
     return dict.fromkeys(hidden, "You may not add to {} here; ask whoever runs this server.")
+
+
+def _faults_of_uploaders(run: FetchRun, repositories: Iterable[Repository]) -> dict[int, str]:
+    """Why a file's owner may not add to what others uploaded, by the repository's id: who may open it may add to it."""
+    user = run.created_by
+    if run.is_unrestricted or user is None or user.is_staff:
+        return {}
+    return {row.pk: UPLOADED for row in repositories if row.github_id is None and row.added_by_id != user.pk}
 
 
 def _faults_of_privacy(run: FetchRun, ids: Iterable[int]) -> dict[int, str]:
