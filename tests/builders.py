@@ -163,7 +163,7 @@ def open_round(
     *,
     raters: Sequence[str] = ("bob", "carol"),
     first: int = 1,
-    reason: str = "",
+    reason: str = "Time is short.",
     **more: Any,
 ) -> Round:
     """An open round over new issues first, first + 1 … of acme/rocket, each to be rated by all raters.

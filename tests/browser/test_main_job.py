@@ -64,7 +64,7 @@ def sign_in(browser: Browser, live_server: LiveServer) -> Iterator[SignIn]:
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
         page.on("dialog", lambda dialog: dialog.accept())
-        page.goto("/")
+        page.goto("/sign-in/")
         page.get_by_label("User name").fill(name)
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()

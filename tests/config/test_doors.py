@@ -28,7 +28,7 @@ def test_a_task_that_is_sent_is_taken_by_the_worker(live_worker: object) -> None
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_a_visitor_is_shown_the_sign_in_page(live_server: object, page: Page) -> None:
-    page.goto(f"{live_server}/")
+    page.goto(f"{live_server}/sign-in/")
     page.get_by_label("Password").wait_for()
 
 

@@ -107,13 +107,13 @@ def labelled_round(study: Study, draw: Random, *, n_items: int, first: int, seed
 
 @contextmanager
 def of_kind(kind: str) -> Iterator[None]:
-    """Rounds that the builder opens are of this kind, whatever the pilot reached."""
+    """Rounds that the builder opens are of this kind."""
     opened = make.open_round
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             make,
             "open_round",
-            lambda *given, **more: opened(*given, **{"kind": kind, "reason": "Time is short.", **more}),
+            lambda *given, **more: opened(*given, **{"kind": kind, **more}),
         )
         yield
 
