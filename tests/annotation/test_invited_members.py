@@ -60,6 +60,7 @@ def test_an_account_that_is_added_over_rest_is_invited_and_no_member(study: Stud
     assert answer.status_code == 201
     assert answer.json() == {
         "user": "ZOE", "state": "invited", "roles": ["rater"], "code": "R3", "kind": "person", "machine": None,
+        "away_until": None,
     }  # fmt: skip
     with pytest.raises(NotFound):
         get_seat(zoe, "study")
@@ -365,12 +366,12 @@ def test_invitations_cost_the_start_page_the_same_whatever_their_number(study: S
     invited(study, "zoe")
     page = browser("zoe")
     page.get("/")
-    with assert_queries(10):
+    with assert_queries(11):
         page.get("/")
     for n in range(5):
         text = make.SYMPTOMS.replace("slug: symptoms", f"slug: more-{n}")
         invited(make.study(f"study-{n}", text=text), "zoe")
-    with assert_queries(10):
+    with assert_queries(11):
         page.get("/")
 
 

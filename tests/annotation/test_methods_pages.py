@@ -151,6 +151,8 @@ def test_decisions_on_an_item_that_one_is_asked_about_are_not_counted() -> None:
             rationale="as the log says",
             expected=None,
         )
+    # Nothing else is open on the item, which ended the request for a third answer; here it goes on.
+    assert round_.assignments.filter(slot=None, state="withdrawn").update(state="waiting") == 1
     assert "Two disagreements were resolved" in rest("olga")["paragraph"]
     assert "One disagreement was resolved" in rest("zoe")["paragraph"]
 
@@ -204,7 +206,7 @@ def test_the_number_of_queries_does_not_grow_with_items() -> None:
         with CaptureQueriesContext(connection) as captured:
             client.get(f"/studies/{slug}/agreement/methods/")
         counts.append(len(captured))
-    assert counts[0] == counts[1] < 40
+    assert counts[0] == counts[1] < 44
 
 
 def test_the_version_that_is_named_is_that_of_the_package_and_of_its_citation() -> None:

@@ -520,11 +520,11 @@ def test_a_package_has_the_frame_of_each_sample_from_which_anyone_draws_it_again
     assert f"made with Concord {settings.CONCORD_VERSION} ({settings.CONCORD_COMMIT})." in readme
     status, said = recompute(folder)
     assert status == 0 and f"sample/sample-{samples[0].number}-frame.csv: 2 of 2 values agree" in said, said
-    path = folder / f"sample/sample-{samples[2].pk}.json"
+    path = folder / f"sample/sample-{samples[2].number}.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"seed": 2', '"seed": 3'), encoding="utf-8")
     status, said = recompute(folder)
     (line,) = [each for each in said.splitlines() if each.startswith("DIFFERS")]
-    assert status == 1 and line.startswith(f"DIFFERS  sample/sample-{samples[2].pk}-frame.csv: drawn: reported [")
+    assert status == 1 and line.startswith(f"DIFFERS  sample/sample-{samples[2].number}-frame.csv: drawn: reported [")
 
 
 def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:

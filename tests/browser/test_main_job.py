@@ -89,7 +89,7 @@ def upload_issues(page: Page) -> None:
     expect(refused).to_be_visible(timeout=20_000)
     page.get_by_role("link", name="See the issues").click()
     expect(page.locator("table.issues tbody tr")).to_have_count(7)
-    page.get_by_role("searchbox").fill("checkpoint")
+    page.get_by_role("combobox", name="Search").fill("checkpoint")
     page.get_by_role("button", name="Search").click()
     expect(page.locator("table.issues tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Clear").click()
