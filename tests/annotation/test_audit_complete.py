@@ -31,7 +31,6 @@ WITHOUT = {
     "matching.carry_match": ELSEWHERE,
     "plans.preview_plan": NOTHING_LASTS,
     "reader_links.open_reader_link": NOTHING_LASTS,
-    "rounds.named_items": ELSEWHERE,
     "screening.screening_version": ELSEWHERE,
     "own_invitations.decline": ELSEWHERE,
     "studies.ask_in": ELSEWHERE,

@@ -225,7 +225,7 @@ def test_a_dry_run_shows_the_mapping_and_the_first_rows_and_stores_nothing(shell
         "  item: the item",
         "  rater: the rater",
         "  round: the round",
-        "  symptom: answers on “symptom”",
+        "  symptom: labels for “symptom”",
         "  note: memo",
         "The first rows:",
         "  line 2: a, rater bob, round pilot: symptom: Crash",
@@ -243,7 +243,7 @@ def test_a_dry_run_shows_what_was_guessed_and_what_is_open(shell: Shell) -> None
     message = shell.asked(SUFFIXES, "--dry-run")
     assert "There is no column “rater”" in message and "task type@A=task_type_A" in message
     lines = shell.out.getvalue().splitlines()
-    assert "  task_type_B: answers on “task type”, by B" in lines
+    assert "  task_type_B: labels for “task type”, by B" in lines
     with pytest.raises(SystemExit) as ended:
         shell.run(SUFFIXES, "--dry-run", "--json")
     found = json.loads(shell.out.getvalue())
@@ -314,4 +314,4 @@ def test_one_long_text_does_not_lose_the_labels_of_a_rater(shell: Shell) -> None
     lines = [f"acme/rocket#{n},bug,bug,bug" for n in range(1, 9)] + [f"acme/rocket#9,{'bug ' * 40},bug,bug"]
     text = "\n".join(["item,kind_r1,kind_r2,kind_final", *lines]) + "\n"
     shown = [line.strip() for line in shell.run(text, "--guess", "--dry-run")]
-    assert "kind_r1: answers on “kind”, by r1" in shown and "kind_final: answers on “kind”, by final" in shown
+    assert "kind_r1: labels for “kind”, by r1" in shown and "kind_final: labels for “kind”, by final" in shown
