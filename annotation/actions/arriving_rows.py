@@ -356,7 +356,7 @@ def _value(model: type[Model], column: Any, study: Study) -> str:
         return OTHERWISE[model, column.column]
     if column.primary_key:
         return "own.new"
-    if isinstance(column.db_default, bool | int | str):  # a file of an earlier version lacks it
+    if isinstance(column.db_default, bool | int | str | list):  # a file of an earlier version lacks it
         return f"coalesce({name}, {adapt(column.db_default).getquoted().decode()})"
     if not isinstance(column, ForeignKey):
         return name
