@@ -35,6 +35,7 @@ ROUNDS = (
     ("main", ["demo-alice", "demo-bob"], 24),
     ("main", ["demo-bob", "demo-carol"], 16),
 )
+AGAINST_THE_GATE = "The demo shows every kind of round; its pilot stays as it came out."
 GUIDELINES = """\
 Read the whole thread before you label: the cause often stands in the last comment.
 
@@ -123,7 +124,7 @@ def _make_study(people: dict[str, User]) -> None:
             issues=[f"{REPOSITORY}#{issue}" for issue in here],
             seed=number,
         )
-        open_round(seat=seat, number=number, unregistered=True)
+        open_round(seat=seat, number=number, reason=AGAINST_THE_GATE, unregistered=True)
         _submit(people, [row for row in rows if row.round == number and row.rater != "final"], number)
     _decide(get_seat(people["demo-ada"], SLUG), [row for row in rows if row.rater == "final"])
     close_round(seat=seat, number=1)

@@ -334,7 +334,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     for who in PEOPLE:
         work(who, relabeling.number, crash="crash-run")
     point(with_package=True)  # 10
-    post(f"plans/{plan.number}/undo/")
+    post(f"plans/{plan.pk}/undo/")
     assert point() == before  # 11
 
 
