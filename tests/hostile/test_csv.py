@@ -178,7 +178,7 @@ def told(value: Any, *, is_set: bool = False) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return ";".join(writers.word(each) for each in value)
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def same(sent: str, lines: str) -> int:
