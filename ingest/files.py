@@ -275,7 +275,8 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
         line += between.count("\n")
         position = gap.end()
         if wrapper and depth <= 0:
-            rest = text[position:] + reader.read(CHUNK_CHARACTERS)
+            after = between.rpartition("]")[2]  # the comma before the next key
+            rest = after + text[position:] + reader.read(ROW_CHARACTERS_MAX)
             if not _ends_object(rest):
                 yield line, rest, "The list “issues” ends here, and what follows is not the end of its object."
             return

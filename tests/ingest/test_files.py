@@ -239,7 +239,9 @@ def test_the_issues_of_vllm_come_in_whole():
 
 
 @pytest.mark.parametrize("layout", [json.dumps, lambda value: json.dumps(value, indent=1), "wrapped", "crlf"])
-@pytest.mark.parametrize("wrapper", [{}, {"total": 3, "next": {"page": 2}}])
+@pytest.mark.parametrize(
+    "wrapper", [{}, {"total": 3, "next": {"page": 2}}, {"about": "x" * 2 * files.CHUNK_CHARACTERS}]
+)
 def test_the_issues_of_an_object_are_taken_out_of_it(layout, wrapper):
     issues = [{"number": n, "title": f"Issue {n}", "body": 'a "}" and ]'} for n in (1, 2, 3)]
     if callable(layout):
