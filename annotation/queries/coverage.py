@@ -53,16 +53,21 @@ def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
 
 
 def _places(round_id: int, part: Slice) -> tuple[str, list[Any]]:
-    """The items of a round with the number of raters whose labels count there."""
-    params: list[Any] = [round_id, round_id]
+    """The items of a round with the number of raters whose labels count there.
+
+    Joins nothing: where the planner expects few rows, a join counts all answers again for each item.
+    """
+    params: list[Any] = [round_id]
     where = ["r.round_id = %s", "r.known IS NULL", *in_slice(round_id, part, params)]
-    given = f"""SELECT a.item_id, count(*) AS n FROM annotation_assignment a
+    params.append(round_id)
+    given = f"""SELECT a.item_id, count(*) AS n, NULL AS is_for_one FROM annotation_assignment a
         WHERE a.round_id = %s AND {counts("a", part)} AND EXISTS (SELECT FROM annotation_rating g
             WHERE g.annotation_id = a.{POINTERS[part.when]} AND g.round_id = a.round_id)
         GROUP BY a.item_id"""
     return (
-        f"SELECT r.item_id, coalesce(given.n, 0) AS n, {planned_for_one('r')} AS is_for_one"
-        f" FROM annotation_rounditem r LEFT JOIN ({given}) AS given ON given.item_id = r.item_id"
-        f" WHERE {' AND '.join(where)}",
+        f"""SELECT item_id, max(n) AS n, bool_and(is_for_one) AS is_for_one FROM (
+        SELECT r.item_id, 0 AS n, {planned_for_one("r")} AS is_for_one
+        FROM annotation_rounditem r WHERE {" AND ".join(where)} UNION ALL {given}
+        ) AS told GROUP BY item_id HAVING count(is_for_one) > 0""",
         params,
     )
