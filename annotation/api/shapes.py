@@ -46,7 +46,7 @@ def pages_of(name: str, shape: type[serializers.Serializer[Any]] | serializers.S
 def pages_of_rows(what: str) -> Any:
     """A page of rows that also leave as files, with their columns."""
     fields = {column: _field(column, kind) for column, kind in {**COLUMNS, **OF_EVIDENCE}[what].items()}
-    word = what.removesuffix("s").capitalize()
+    word = "ClosingChange" if what == "changes" else what.removesuffix("s").capitalize()  # a study has changes too
     return pages_of(f"{word}Page", inline_serializer(f"{word}Row", fields))
 
 
