@@ -40,14 +40,15 @@ def streamed(what: str, format: str, issues: QuerySet[Issue], name: str) -> Stre
 
 def _shape(what: str) -> Any:
     """The rows as the OpenAPI document describes them."""
-    fields = {name: _field(kind) for name, kind in COLUMNS[what].items()}
+    fields = {name: _field(name, kind) for name, kind in COLUMNS[what].items()}
     return inline_serializer(f"Stored{what.removesuffix('s').capitalize()}", fields, many=True)
 
 
-def _field(kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:
+def _field(name: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:
     if pa.types.is_list(kind):
         is_struct = pa.types.is_struct(kind.value_type)
-        return serializers.ListField(child=serializers.DictField() if is_struct else serializers.CharField())
+        child: Any = serializers.DictField() if is_struct else serializers.CharField()
+        return serializers.ListField(child=child, allow_null=name == "events")
     if pa.types.is_boolean(kind):
         return serializers.BooleanField(allow_null=True)
     if pa.types.is_integer(kind):
