@@ -308,7 +308,7 @@ def test_a_run_that_lost_its_worker_goes_on_where_it_was(world, github, fetch):
     sync.work(run.pk)
     github.before_answer = None
     run.refresh_from_db()
-    assert (run.state, run.n_new) == ("cancelled", 176)
+    assert (run.state, run.n_new) == ("cancelled", 165)
     n_before = len(questions_asked(github))
     sync.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
@@ -336,8 +336,9 @@ def test_a_page_that_takes_too_long_is_asked_for_in_smaller_parts_until_it_goes_
     run = fetch()
     assert (run.state, run.n_new, run.n_refused) == ("done", len(told(home)), 0)
     sizes = [asked["first"] for asked in questions_asked(github)]
-    assert sizes[:5] == [60, 60, 30, 15, 7]
-    assert sizes[-1] == 60
+    whole = questions.PAGE_ISSUES
+    assert sizes[:5] == [whole, whole, whole // 2, whole // 4, whole // 8]
+    assert sizes[-1] == whole
 
 
 def test_the_size_of_a_page_outlives_the_attempt(world, github, fetch):
@@ -348,7 +349,7 @@ def test_the_size_of_a_page_outlives_the_attempt(world, github, fetch):
     assert run.state == "waiting"
     n_before = len(questions_asked(github))
     assert go_on(run).state == "done"
-    assert questions_asked(github)[n_before]["first"] == 15
+    assert questions_asked(github)[n_before]["first"] == questions.PAGE_ISSUES // 4
 
 
 def poison(github: GitHub, home: Home, numbers: set[int], *, even_alone: bool = True) -> None:
@@ -454,7 +455,7 @@ def test_points_that_run_out_are_waited_for(world, github, fetch):
     limit = github.limit("t", "graphql")
     limit.remaining, limit.reset_at = 8, int(timezone.now().timestamp()) + 1800
     run = fetch()
-    assert (run.state, run.n_new) == ("waiting", 118)
+    assert (run.state, run.n_new) == ("waiting", 110)
     assert github.n_requests == 3
     limit.reset_at = 0
     assert go_on(run).state == "done"
