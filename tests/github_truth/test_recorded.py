@@ -30,7 +30,7 @@ OF_OWNERS = {  # told to who may change the repository, as the one who recorded 
     *("merge_commit_message", "merge_commit_title", "squash_merge_commit_message", "squash_merge_commit_title"),
     *("security_and_analysis",),
 }
-SINCE_THEN = {"user_view_type", "has_discussions", "status"}  # what GitHub has added to its answers since
+SINCE_THEN = {"user_view_type", "has_discussions", "status", "type"}  # what GitHub has added to its answers since
 OF_SAFETY = {  # headers for browsers, and about the rights of a token
     *("access-control-allow-origin", "access-control-expose-headers", "content-security-policy", "connection"),
     *("referrer-policy", "strict-transport-security", "x-accepted-oauth-scopes", "x-content-type-options"),
