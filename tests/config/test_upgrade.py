@@ -47,10 +47,14 @@ def release(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def counts() -> dict[str, int]:
-    """Rows of each table, but for those that migrations write."""
+    """Rows of each table, but for those that migrations write: they queue all issues for the index of searches."""
     with postgres.connected("tests") as side:
         found = postgres.count_and_sum(side)
-    return {name: table["rows"] for name, table in found.items() if name not in postgres.IN_EVERY_DATABASE}
+    return {
+        name: table["rows"]
+        for name, table in found.items()
+        if name not in {*postgres.IN_EVERY_DATABASE, "ingest_unsearchable"}
+    }
 
 
 CHANGED_ON_PURPOSE = re.compile(
