@@ -16,7 +16,7 @@ from annotation.actions import members, rounds, studies
 from annotation.actions.imports import import_ratings
 from annotation.exports import rows
 from annotation.models import Assignment, Round, Study
-from annotation.ruling import rule_round
+from annotation.ruling import rule_answers, rule_round
 from tests import builders as make
 from tests.scripts import Script
 
@@ -48,12 +48,12 @@ def build_study() -> Study:
 
 
 def settle(round_: Round, *, closes: bool = True) -> None:
-    """Asks third raters, who answer as Bob did, but for one item."""
+    """Asks third raters, who answer hang, but for one item, and lets the rules decide on what they said."""
     rule_round(round_.pk)
     for each in Assignment.objects.filter(round=round_, slot=None, current=None, rater__kind="person"):
         number = int(each.item.identifier.rpartition("#")[2])
         make.submit(round_, "dan", number, {"symptom": ["slow" if number == 4 else "hang"]})
-    rule_round(round_.pk)
+    rule_answers(round_.pk)
     if closes:
         rounds.close_round(seat=make.owner_seat(round_.study), number=round_.number, leave_open=True)
 
@@ -141,7 +141,7 @@ def test_resolutions_tell_rules_from_people(study: Study) -> None:
     assert olga.send("POST", "studies/study/resolutions/", place).status_code == 201
     listed = olga.send("GET", "studies/study/resolutions/").json()["results"]
     found = sorted((row["decider"], row["method"], bool(row["decided_by"])) for row in listed)
-    assert found == [("person", "adjudicator", True), *[("rule", "third_rater", False)] * 4]
+    assert found == [("person", "adjudicator", True), *[("rule", "third_rater", False)] * 5]
     assert found == sorted(
         (row["decider"], row["method"], bool(row["decided_by"])) for row in read(file_of("study", "resolutions"))
     )
