@@ -62,7 +62,7 @@ def test_dates_that_a_first_file_lacked_arrive_with_a_second_one(take: Any, tmp_
 
 @pytest.mark.parametrize("closed", ["2024-01-01", "2024-01-09"])
 def test_without_a_time_of_change_a_file_fills_blanks_and_contradictions_are_listed(take: Any, closed: str) -> None:
-    take([row(closed_at="2024-01-05T00:00:00Z", comments=2)])
+    take([row(closed_at="2024-01-05T00:00:00Z", comments=2)], user=make.user("u"))
     run = take(
         [row(closed_at=f"{closed}T00:00:00Z", created_at="2024-01-01T00:00:00Z", comments=7)], user=make.user("u")
     )
