@@ -36,6 +36,12 @@ def is_loopback(text: str) -> bool:
     return (mapped or address).is_loopback
 
 
+def is_from_here(request: HttpRequest) -> bool:
+    """Whether someone at this machine sent it: the server listens here alone, and no proxy passed it on."""
+    is_passed_on = bool({"X-Forwarded-For", "Forwarded"} & set(request.headers))
+    return settings.LOOPBACK_ONLY and not is_passed_on and is_loopback(client_address(request))
+
+
 def block(text: str) -> str:
     """The addresses that are one visitor's: an IPv4 address, or the first half of an IPv6 one."""
     if not is_address(text):

@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from accounts.addresses import client_address, is_loopback
+from accounts.addresses import is_from_here
 from accounts.models import User
 
 DEMO_PASSWORD = "two-raters-agree"
@@ -92,7 +91,4 @@ class NotTheDemos:
 
 def is_refused(password: str, request: HttpRequest) -> bool:
     """Whether it is the demo's, and the request comes, or could come, from another machine."""
-    if password != DEMO_PASSWORD:
-        return False
-    is_passed_on = bool({"X-Forwarded-For", "Forwarded"} & set(request.headers))
-    return is_passed_on or not (settings.LOOPBACK_ONLY and is_loopback(client_address(request)))
+    return password == DEMO_PASSWORD and not is_from_here(request)

@@ -5,7 +5,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
-from accounts.addresses import client_address, is_loopback
+from accounts.addresses import is_from_here
 from accounts.models import User
 from annotation.models import Membership
 
@@ -44,6 +44,4 @@ def is_demo_open(request: HttpRequest) -> bool:
     if settings.DEMO_OPEN:
         return True
     host, _ = split_domain_port(request.get_host())
-    is_passed_on = bool({"X-Forwarded-For", "Forwarded"} & set(request.headers))
-    is_local = host in LOOPBACK_NAMES and is_loopback(client_address(request)) and not is_passed_on
-    return settings.LOOPBACK_ONLY and not settings.SITE_URL_GIVEN and is_local
+    return is_from_here(request) and host in LOOPBACK_NAMES and not settings.SITE_URL_GIVEN
