@@ -1,6 +1,6 @@
 """What came out over REST: ratings, disagreements and their resolutions, agreed labels, agreement."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -484,6 +484,17 @@ class Labels(APIView):
         return answer
 
 
+def _about_issues(request: Request, slug: str, what: str, read: Callable[..., rows.Found]) -> Any:
+    """Rows about a study's issues: a page of what `read` finds, or a file, whose download the audit log keeps."""
+    seat = seat_of(request, slug)
+    format = format_of(request)
+    if format:
+        answer = rows.streamed(seat, what, format)
+        record_download(seat=seat, what=what, format=format, method=request.method)
+        return answer
+    return page_of_items(request, read(seat, after=cursor_of(request)))
+
+
 class Issues(APIView):
     """The study's issues as raters read them; people by pseudonym unless the study's owner decided otherwise."""
 
@@ -494,13 +505,7 @@ class Issues(APIView):
         operation_id="study_issues", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("issues")}
     )
     def get(self, request: Request, slug: str) -> Any:
-        seat = seat_of(request, slug)
-        format = format_of(request)
-        if format:
-            answer = rows.streamed(seat, "issues", format)
-            record_download(seat=seat, what="issues", format=format, method=request.method)
-            return answer
-        return page_of_items(request, rows.issues(seat, after=cursor_of(request)))
+        return _about_issues(request, slug, "issues", rows.issues)
 
 
 class ClosingChanges(APIView):
@@ -513,13 +518,7 @@ class ClosingChanges(APIView):
         operation_id="study_changes", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("changes")}
     )
     def get(self, request: Request, slug: str) -> Any:
-        seat = seat_of(request, slug)
-        format = format_of(request)
-        if format:
-            answer = rows.streamed(seat, "changes", format)
-            record_download(seat=seat, what="changes", format=format, method=request.method)
-            return answer
-        return page_of_items(request, rows.changes(seat, after=cursor_of(request)))
+        return _about_issues(request, slug, "changes", rows.changes)
 
 
 class AgreementOfStudy(APIView):
