@@ -15,7 +15,6 @@ from annotation.queries.batches.labels import Batches
 from annotation.queries.batches.reading import Raters, Stretch, Values, copied, grouped, raters_of, stretches, within
 from annotation.queries.batches.words import Column, listed, of_words
 from annotation.queries.binary import read_binary
-from annotation.queries.results import FIRST as FIRST_ANSWER
 from annotation.queries.results import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
 from annotation.queries.telling import Telling
 from taxonomy.models import TaxonomyVersion
@@ -135,7 +134,7 @@ class _Kept:
         roles = self._roles(answers["slot"], raters)
         before, current = answers["blind"].copy(), answers["current"]
         training = stretch.training[rows]
-        called = np.where(training | (before_revision(self.round) == FIRST_ANSWER), FIRST, BLIND)
+        called = np.where(training | (before_revision(self.round) == REVISIONS[FIRST]), FIRST, BLIND)
         if training.any():
             _put_first(before, answers, stretch.first_answers())
         wanted = None if self.revision is None else REVISIONS.index(self.revision)
