@@ -21,7 +21,7 @@ from annotation.assigning import Places, own_order, plan, raters_planned
 from annotation.errors import Conflict, Invalid
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Sample, Study
 from annotation.queries.bulk import job_at_work, job_of
-from annotation.queries.choosing import OWN_WORDS, kept_strata, unscreened_of, unused_of
+from annotation.queries.choosing import OWN_WORDS, kept_strata, unused_of
 from annotation.sampling import drawn_indexes
 from ingest import filters
 from ingest.identifiers import full_name
@@ -198,7 +198,7 @@ def take_issues(
     assert round_.sample is not None
     if drawn >= round_.sample.size:
         raise Conflict("Fewer issues of the sample are left than were when the round was created.")
-    wanted = unused_of(round_.sample.pk, standings) if standings else unscreened_of(round_.sample.pk)
+    wanted = unused_of(round_.sample.pk, standings)
     rows = wanted.filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
     sql, params = rows.values_list("issue", "position")[: len(planned) - taken].query.sql_with_params()
     stage(WANTED, {"issue_id": "bigint", "place": "int"}, ())

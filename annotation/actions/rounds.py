@@ -61,7 +61,6 @@ from annotation.queries.choosing import (
     has_screening,
     sample_lines,
     standing_counts,
-    unscreened_of,
     unused_of,
 )
 from annotation.queries.planner import tell_planner
@@ -486,7 +485,7 @@ def _n_beside(
     """
     if not training:
         return n
-    unused = unused_of(sample.pk, standings) if standings else unscreened_of(sample.pk)
+    unused = unused_of(sample.pk, standings)
     n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
     if n_asked is not None and n_left < n_asked:
         fields["n_items"] = [f"Only {n_left} issues of this sample are left unused beside the training items."]

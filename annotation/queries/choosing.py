@@ -283,8 +283,10 @@ def has_screening(study: Study) -> bool:
 def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) -> QuerySet[SampleIssue]:
     """What a coding round may still take of a sample: in no coding round, of these standings to screening.
 
-    Having been screened uses nothing up.
+    Having been screened uses nothing up. Without standings: what a screening round may take.
     """
+    if not standings:
+        return _unscreened_of(sample)
     coding = Round.objects.filter(pk=OuterRef("round")).exclude(kind=Round.Kind.SCREENING)
     refused = Q(Looked(RoundItem.objects.filter(Looked(coding), item=OuterRef("pk")))) | ~_stands(standings)
     items = _items_of_sample(sample)
@@ -292,7 +294,7 @@ def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) ->
     return left if UNSCREENED in standings else left.filter(Looked(items))
 
 
-def unscreened_of(sample: int) -> QuerySet[SampleIssue]:
+def _unscreened_of(sample: int) -> QuerySet[SampleIssue]:
     """What a screening round may still take of a sample: in no round of any kind, not screened out."""
     placed = Q(Looked(RoundItem.objects.filter(item=OuterRef("pk"))))
     items = _items_of_sample(sample).filter(Q(screening=Item.Screening.OUT) | placed)
