@@ -10,6 +10,7 @@ import requests
 
 from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.keys import TIMEOUT_SECONDS, Key, Keys, server_time
+from ingest.github.questions import TYPE_OF_ISSUE
 
 PAGE_ROWS = 100
 REDIRECTS_MAX = 3
@@ -87,6 +88,7 @@ class Client:
         self.n_unchanged_answers = 0
         self.n_left: int | None = None
         self.clock: float | None = None
+        self._has_types = True
         self._keys = Keys(self.base_url, tokens, n_slowed)
 
     @property
@@ -154,11 +156,17 @@ class Client:
         """
         while True:
             key = self._keys.free("graphql")
-            raw = self._ask(key, "graphql", "POST", key.requester.graphql_url, {"query": query, "variables": variables})
+            asked = query if self._has_types else query.replace(TYPE_OF_ISSUE, "")
+            raw = self._ask(key, "graphql", "POST", key.requester.graphql_url, {"query": asked, "variables": variables})
             if self._may_ask_again(key, "graphql", raw):
                 continue
             value = _json(raw.text)
             problems = _problems(value, self._keys.hidden)
+            if TYPE_OF_ISSUE in asked and any(
+                p.kind == "undefinedField" and "issueType" in p.message for p in problems
+            ):
+                self._has_types = False  # an older GitHub Enterprise: then nothing tells the types
+                continue
             if any(self._is_limit(key, problem, raw) for problem in problems):
                 continue
             key.n_slowed = 0

@@ -1,6 +1,6 @@
 """What commits and pull requests changed, by REST: GraphQL does not list the files of a commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,6 @@ from ingest.github.client import PAGE_ROWS
 from ingest.github.job import Job
 from ingest.github.parse import parse_address, parse_count, parse_time, with_files
 from ingest.identifiers import full_name, parse_repository
-from ingest.models import ClosingChange
 from ingest.records import ChangeRecord, IssueRecord, storable
 
 NOT_THERE = frozenset({404, 410, 422})
@@ -18,21 +17,6 @@ NOT_THERE = frozenset({404, 410, 422})
 def commits_of(record: IssueRecord) -> list[str]:
     """The identifiers of the commits that closed an issue and whose files are not known."""
     return [each.identifier for each in record.closing_changes or () if each.kind == "commit" and not each.paths]
-
-
-def with_commits(job: Job, records: Sequence[IssueRecord]) -> list[IssueRecord]:
-    """The records with the files of the commits that closed them, of those that no earlier run has brought."""
-    wanted = {name for record in records for name in commits_of(record)}
-    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=wanted)
-    known = set(here.exclude(path_additions=[]).values_list("identifier", flat=True))
-    read = (read_commit(job, commit_path(name)) for name in sorted(wanted - known))
-    found = {change.identifier: change for change in read if change.n_files is not None}
-    return [
-        replace(record, closing_changes=tuple(found.get(each.identifier, each) for each in record.closing_changes))
-        if record.closing_changes
-        else record
-        for record in records
-    ]
 
 
 def commit_path(identifier: str) -> str:

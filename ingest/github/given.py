@@ -1,18 +1,18 @@
 """Reads issues by their numbers through GraphQL, many to a request."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import TooMuch
-from ingest.github.commits import with_commits
-from ingest.github.graphql import complete
+from ingest.github.commits import commit_path, commits_of, read_commit
+from ingest.github.graphql import complete, files_of_merges, with_known_files
 from ingest.github.job import Job
 from ingest.github.nodes import discussion_of, leave_out_changes, parse_graphql_issue
 from ingest.github.questions import given
 from ingest.models import Issue
-from ingest.records import IssueRecord
+from ingest.records import ChangeRecord, IssueRecord
 
 
 @dataclass(slots=True)
@@ -56,8 +56,28 @@ def read_given(job: Job, numbers: Sequence[int]) -> Given:
     for node in nodes.values():
         leave_out_changes(node, job.may_tell_of)
     found = _sorted_out(job, nodes)
-    found.records = with_commits(job, found.records)
+    found.records = _with_commits(job, found.records)
     return found
+
+
+def _with_commits(job: Job, records: Sequence[IssueRecord]) -> list[IssueRecord]:
+    """The records with the files of the commits that closed them, of those that no earlier run has brought."""
+    wanted = {name for record in records for name in commits_of(record)}
+    unknown = sorted(wanted - with_known_files(job, wanted))
+    found = files_of_merges(job, unknown)
+    found |= {name: read_commit(job, commit_path(name)) for name in unknown if name not in found}
+    return [
+        replace(record, closing_changes=tuple(_with_files(each, found) for each in record.closing_changes))
+        if record.closing_changes
+        else record
+        for record in records
+    ]
+
+
+def _with_files(change: ChangeRecord, found: Mapping[str, ChangeRecord]) -> ChangeRecord:
+    files = found.get(change.identifier, change)
+    lists = {"path_additions": files.path_additions, "path_deletions": files.path_deletions}
+    return replace(change, paths=files.paths, **lists)
 
 
 def _sorted_out(job: Job, nodes: Mapping[int, Any]) -> Given:

@@ -9,10 +9,11 @@ can't be read even alone is asked for without what closed it, then refused and p
 
 The first hundred files come with the pull requests linked to an issue. The rest, and all files of another one that
 closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor. So do
-commits, whose files only REST lists, one by one.
+commits: a hundred at a time it is asked which pull requests were merged as they are, whose files are theirs. Those of
+a commit that was pushed by itself only REST lists, one by one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,11 +29,12 @@ from ingest.github.nodes import (
     identifier_of,
     leave_out_changes,
     linked_pulls,
+    merged_as,
     parse_graphql_issue,
     unfinished_files,
     unlinked_closers,
 )
-from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
+from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, merges, more
 from ingest.models import ClosingChange, Issue, Refusal
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records
@@ -41,6 +43,8 @@ from ingest.upsert import store_files
 OVERLAP = timedelta(seconds=1)
 PAGES_BEFORE_GROWING = 3
 BARE_AT_ONCE = 200
+COMMITS_AT_ONCE = 100
+PUSHED = "pushed"
 ROOM = 200
 WEIGHTS = {"history": 1, "comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
 PATHS_MAX = 3000
@@ -53,7 +57,8 @@ class Place:
     """How far the list was read: the question for the next page.
 
     `edge` are the issues that it will bring once more, `bare` the pull requests (node, identifier and the cursor of the
-    files that are stored, if any) and commits (twice the identifier) that lack files.
+    files that are stored, if any) and commits (twice the identifier, and PUSHED for those that are no merge of a pull
+    request) that lack files.
     """
 
     since: str | None
@@ -250,15 +255,23 @@ def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tupl
     """Those whose files no earlier run has brought, and those of which only the first are stored."""
     if not bare:
         return ()
-    wanted = [identifier for identifier, after in bare.values() if after is None]
-    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=wanted)
-    known = set(here.exclude(path_additions=[]).values_list("identifier", flat=True))
+    known = with_known_files(job, [identifier for identifier, after in bare.values() if after is None])
     return tuple((pull, name, after) for pull, (name, after) in bare.items() if after or name not in known)
 
 
+def with_known_files(job: Job, identifiers: Collection[str]) -> set[str]:
+    """Those of the closing changes whose files an earlier run has brought."""
+    here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=identifiers)
+    return set(here.exclude(path_additions=[]).values_list("identifier", flat=True))
+
+
 def _read_files(job: Job, place: Place) -> None:
-    """Stores the files of pull requests that did not come with their issues; then those of one commit."""
+    """Stores files that did not come with their issues: of pull requests, of commits as which one was merged, and last
+    of one commit that was pushed by itself.
+    """
     batch = [row for row in place.bare if row[0] != row[1]][:BARE_AT_ONCE]
+    commits = [row for row in place.bare if row[0] == row[1] and row[2] != PUSHED][:COMMITS_AT_ONCE]
+    pushed: list[tuple[str, str, str | None]] = []
     if batch:
         pulls: list[dict[str, Any]] = [
             {"__typename": "PullRequest", "id": pull, "files": _files_after(after)} for pull, _, after in batch
@@ -269,13 +282,43 @@ def _read_files(job: Job, place: Place) -> None:
             _after_the_first(job, change) if after else change
             for (_, _, after), change in zip(batch, told, strict=True)
         ]
+    elif commits:
+        batch = commits
+        merged = files_of_merges(job, [name for _, name, _ in batch])
+        found = list(merged.values())
+        pushed = [(name, name, PUSHED) for _, name, _ in batch if name not in merged]
     else:
         batch = list(place.bare[:1])
         found = [read_commit(job, commit_path(batch[0][1]))]
     with job.progress():
         for change in found:
             store_files(job.run.repository, change)
-        _note(job, replace(place, bare=tuple(row for row in place.bare if row not in batch)))
+        left = [row for row in place.bare if row not in batch]
+        _note(job, replace(place, bare=(*left, *pushed)))
+
+
+def files_of_merges(job: Job, names: Sequence[str]) -> dict[str, ChangeRecord]:
+    """The files of those commits (owner/name@hash) that are pull requests as they were merged."""
+    found: dict[str, dict[str, Any]] = {}
+    size = COMMITS_AT_ONCE
+    left = list(names)
+    while left:
+        batch = left[:size]
+        query, variables = merges(batch)
+        try:
+            data = job.client.graphql(query, variables, what=job.title, may_be_empty=True).data
+        except TooMuch:
+            if size > 1:
+                size = max(1, len(batch) // 2)
+                continue
+            data = {}
+        for n, name in enumerate(batch):
+            given = data.get(f"c{n}")
+            if pull := merged_as(given.get("object") if isinstance(given, Mapping) else None):
+                found[name] = pull
+        left = left[len(batch) :]
+    complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in found.values()]}}])
+    return {name: files_of(pull, name) for name, pull in found.items()}
 
 
 def _after_the_first(job: Job, change: ChangeRecord) -> ChangeRecord:

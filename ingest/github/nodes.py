@@ -14,6 +14,7 @@ from ingest.github.parse import (
     parse_count,
     parse_issue,
     parse_time,
+    type_of,
     with_files,
 )
 from ingest.identifiers import full_name, parse_identifier, parse_repository
@@ -61,7 +62,7 @@ _REACTIONS = {"THUMBS_UP": "+1", "THUMBS_DOWN": "-1"}
 
 
 def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Events and reactions as REST has them, as far as they came. The schema that is asked has no types of issues."""
+    """Events, reactions and the type as REST has them, as far as they came."""
     found: dict[str, Any] = {}
     history = node.get("history")
     if isinstance(history, Mapping) and isinstance(history.get("nodes"), list):
@@ -69,15 +70,21 @@ def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
     if isinstance(groups := node.get("reactionGroups"), list):
         counts = {group["content"]: (group.get("reactors") or {}).get("totalCount") for group in groups}
         found["reactions"] = {_REACTIONS.get(kind, str(kind).lower()): n for kind, n in counts.items() if n}
+    if "issueType" in node:
+        found |= type_of(node["issueType"])
     return found or None
 
 
 def _event(row: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(row.get("__typename")).removesuffix("Event").lower()
-    details = (row.get("label") or {}).get("name"), (row.get("assignee") or {}).get("login"), row.get("milestoneTitle")
+    details = (row.get("label") or {}).get("name"), _login(row.get("assignee")), row.get("milestoneTitle")
     reason = row.get("reason")
     detail = next((each for each in details if each), reason.lower() if isinstance(reason, str) else "")
-    return event_of(kind, row.get("createdAt"), (row.get("actor") or {}).get("login"), detail)
+    return event_of(kind, row.get("createdAt"), _login(row.get("actor")), detail)
+
+
+def _login(actor: Any) -> str:
+    return str((_who(actor) or {}).get("login") or "")
 
 
 def discussion_of(node: Any) -> str | None:
@@ -91,9 +98,7 @@ def discussion_of(node: Any) -> str | None:
 
 def linked_pulls(node: Any) -> list[dict[str, Any]]:
     """The pull requests linked to an issue, with their files, as far as they may be seen."""
-    linked = node.get("closedByPullRequestsReferences")
-    rows = linked.get("nodes") if isinstance(linked, Mapping) else None
-    return [row for row in rows or () if isinstance(row, dict)]
+    return _rows(node.get("closedByPullRequestsReferences"))
 
 
 def closers(node: Any) -> list[dict[str, Any]]:
@@ -151,8 +156,20 @@ def identifier_of(row: Mapping[str, Any]) -> str:
     return pull_request(row).identifier
 
 
+def merged_as(commit: Any) -> dict[str, Any] | None:
+    """The pull request that was merged as this commit and changed just as much: then its files are the commit's."""
+    if not isinstance(commit, Mapping):
+        return None
+    size = [commit.get(name) for name in ("additions", "deletions", "changedFilesIfAvailable")]
+    for row in _rows(commit.get("associatedPullRequests")):
+        same = [row.get(name) for name in ("additions", "deletions", "changedFiles")] == size
+        if same and isinstance(row.get("id"), str) and commit.get("oid") and _merge_commit(row) == commit["oid"]:
+            return row
+    return None
+
+
 def files_of(row: Mapping[str, Any], identifier: str) -> ChangeRecord:
-    """The files that came with a pull request of which nothing else was asked."""
+    """The files that came with a pull request of which nothing else was asked, for the change with this identifier."""
     bare = ChangeRecord(kind="pull_request", identifier=identifier)
     files = row.get("files")
     return with_files(bare, _nodes(files, "A file") if isinstance(files, Mapping) else [], "path")
@@ -197,7 +214,7 @@ def pull_request(row: Mapping[str, Any]) -> ChangeRecord:
         number=number,
         title=storable(str(row.get("title") or "")),
         html_url=url,
-        author_login=str((_who(row.get("author")) or {}).get("login") or ""),
+        author_login=_login(row.get("author")),
         created_at=parse_time(row, "createdAt"),
         merged_at=parse_time(row, "mergedAt"),
         additions=parse_count(row.get("additions")),
@@ -253,6 +270,11 @@ def _who(actor: Any) -> dict[str, Any] | None:
     if actor.get("__typename") == "Bot" and not login.endswith("[bot]"):
         login = f"{login}[bot]"
     return {"login": storable(login), "id": account.get("databaseId")}
+
+
+def _rows(connection: Any) -> list[dict[str, Any]]:
+    rows = connection.get("nodes") if isinstance(connection, Mapping) else None
+    return [row for row in rows or () if isinstance(row, dict)]
 
 
 def _connection(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:

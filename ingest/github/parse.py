@@ -79,18 +79,25 @@ EVENTS = (
     "closed", "reopened", "labeled", "unlabeled", "assigned", "unassigned", "milestoned", "demilestoned", "transferred",
 )  # fmt: skip
 """The events of an issue that are kept, as REST names them."""
-_REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
 
 
 def _activity(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Reactions by kind, and the type of the issue (null: none), as far as the row tells them."""
     found: dict[str, Any] = {}
     if isinstance(told := row.get("reactions"), Mapping):
-        found["reactions"] = {kind: n for kind in _REACTIONS if (n := parse_count(told.get(kind)))}
-    if "type" in row and (row["type"] is None or isinstance(row["type"], Mapping)):
-        name = row["type"].get("name") if row["type"] else None
-        found["type"] = storable(name)[:100] if isinstance(name, str) else None
+        found["reactions"] = {kind: n for kind in REACTIONS if (n := parse_count(told.get(kind)))}
+    if "type" in row:
+        found |= type_of(row["type"])
     return found or None
+
+
+def type_of(told: Any) -> dict[str, Any]:
+    """The type of an issue as it is kept (null: it has none); nothing where it can't be read."""
+    if told is not None and not isinstance(told, Mapping):
+        return {}
+    name = told.get("name") if told else None
+    return {"type": storable(name)[:100] if isinstance(name, str) else None}
 
 
 def event_of(kind: str, at: Any, actor: Any, detail: Any) -> dict[str, Any]:

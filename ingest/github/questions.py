@@ -2,7 +2,8 @@
 
 Its price: a request for each connection of each parent, by hundreds. A page of 56 issues costs 4 points of 5,000 an
 hour, so that 68,000 issues fit into one; that is why the files of a change are asked once, with the pull requests
-linked to the issue, and not with the events again.
+linked to the issue, and not with the events again. The files of a commit it does not list at all, only those of the
+pull request that was merged as this commit.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ KEPT_EVENTS = (
     "CLOSED_EVENT, REOPENED_EVENT, LABELED_EVENT, UNLABELED_EVENT, ASSIGNED_EVENT, UNASSIGNED_EVENT, MILESTONED_EVENT, "
     "DEMILESTONED_EVENT, TRANSFERRED_EVENT"
 )
+TYPE_OF_ISSUE = "issueType { name }"
+"""Left out where GitHub does not have it."""
 _FRAGMENTS = {
     "Who": """
 fragment Who on Actor {
@@ -54,22 +57,28 @@ fragment Whole on Issue {
   closedByPullRequestsReferences(first: 3, includeClosedPrs: true) { ...Links }
   history: timelineItems(first: 100, itemTypes: [KEPT]) @include(if: $changes) { ...Events }
   reactionGroups { content reactors { totalCount } }
-}""".replace("KEPT", KEPT_EVENTS),
+  TYPE
+}""".replace("KEPT", KEPT_EVENTS).replace("TYPE", TYPE_OF_ISSUE),
     "Events": """
 fragment Events on IssueTimelineItemsConnection {
   pageInfo { hasNextPage endCursor }
   nodes {
     __typename
-    ... on ClosedEvent { createdAt actor { login } reason: stateReason }
-    ... on ReopenedEvent { createdAt actor { login } }
-    ... on LabeledEvent { createdAt actor { login } label { name } }
-    ... on UnlabeledEvent { createdAt actor { login } label { name } }
-    ... on AssignedEvent { createdAt actor { login } assignee { ...Assigned } }
-    ... on UnassignedEvent { createdAt actor { login } assignee { ...Assigned } }
-    ... on MilestonedEvent { createdAt actor { login } milestoneTitle }
-    ... on DemilestonedEvent { createdAt actor { login } milestoneTitle }
-    ... on TransferredEvent { createdAt actor { login } }
+    ... on ClosedEvent { createdAt actor { ...Name } reason: stateReason }
+    ... on ReopenedEvent { createdAt actor { ...Name } }
+    ... on LabeledEvent { createdAt actor { ...Name } label { name } }
+    ... on UnlabeledEvent { createdAt actor { ...Name } label { name } }
+    ... on AssignedEvent { createdAt actor { ...Name } assignee { ...Assigned } }
+    ... on UnassignedEvent { createdAt actor { ...Name } assignee { ...Assigned } }
+    ... on MilestonedEvent { createdAt actor { ...Name } milestoneTitle }
+    ... on DemilestonedEvent { createdAt actor { ...Name } milestoneTitle }
+    ... on TransferredEvent { createdAt actor { ...Name } }
   }
+}""",
+    "Name": """
+fragment Name on Actor {
+  __typename
+  login
 }""",
     "Assigned": """
 fragment Assigned on Assignee {
@@ -114,6 +123,18 @@ fragment Pull on PullRequest {
 fragment Links on PullRequestConnection {
   pageInfo { hasNextPage endCursor }
   nodes { ...Pull files(first: 100) { ...Files } }
+}""",
+    "Merged": """
+fragment Merged on GitObject {
+  ... on Commit {
+    oid
+    additions
+    deletions
+    changedFilesIfAvailable
+    associatedPullRequests(first: 3) {
+      nodes { __typename id mergeCommit { oid } additions deletions changedFiles files(first: 100) { ...Files } }
+    }
+  }
 }""",
     "Closing": """
 fragment Closing on Commit {
@@ -196,6 +217,22 @@ def given(numbers: Sequence[int]) -> str:
         "  repository(owner: $owner, name: $name) {\n    nameWithOwner"
         f"{asked}\n  }}\n}}"
     )
+
+
+def merges(names: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """The query for the pull requests that commits (owner/name@hash) belong to, and its variables.
+
+    Commit n comes back as `c{n}`, with the size that tells whether all of a pull request is this commit.
+    """
+    declared = ", ".join(f"$owner{n}: String!, $name{n}: String!, $oid{n}: GitObjectID!" for n in range(len(names)))
+    asked = ""
+    variables: dict[str, Any] = {}
+    for n, name in enumerate(names):
+        repository, _, sha = name.rpartition("@")
+        owner, title = repository.split("/")[-2:]
+        asked += f"\n  c{n}: repository(owner: $owner{n}, name: $name{n}) {{ object(oid: $oid{n}) {{ ...Merged }} }}"
+        variables |= {f"owner{n}": owner, f"name{n}": title, f"oid{n}": sha}
+    return _with(f"query Merges({declared}) {{{asked}\n}}"), variables
 
 
 def more(parts: Sequence[tuple[str, str, str | None]], first: int) -> tuple[str, dict[str, Any]]:

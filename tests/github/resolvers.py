@@ -56,6 +56,11 @@ class Context:
     rate_limit: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class IssueType:
+    name: str
+
+
 def account(login: str | None) -> Account | None:
     """Who that is: None is the account that was deleted."""
     if login is None:
@@ -193,6 +198,7 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
         "committedDate": lambda row: stamp(row.committed_at),
         "authoredDate": lambda row: stamp(row.committed_at),
     },
+    "IssueType": {"id": lambda row: f"IT_{crc32(row.name.encode())}", "name": lambda row: row.name},
     "GitActor": {
         "name": lambda row: row.user or "Somebody",
         "email": lambda row: None,
@@ -503,8 +509,10 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
         "pullRequest": _one_pull_request,
         "issueOrPullRequest": _either,
         "discussion": _discussion,
+        "object": lambda row, context, *, oid: row.commits.get(oid),
     },
     "Issue": _both
+    | {"issueType": lambda row, context: IssueType(row.issue_type) if row.issue_type else None}
     | {
         "stateReason": _reason,
         "timelineItems": _timeline,

@@ -81,7 +81,7 @@ class GitHub:
     """A GitHub at `url` for as long as the block lasts. Without `tokens` any token is good, and REST needs none.
 
     `asked` remembers the requests, `before_answer` may change the world between two of them, `recorder` sees each
-    answer before it goes out (and before a fault spoils it).
+    answer before it goes out (and before a fault spoils it). `has_issue_types` is false at an older GitHub Enterprise.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -99,6 +99,7 @@ class GitHub:
         self.faults: list[Fault] = []
         self.asked: list[Asked] = []
         self.hourly = 5000
+        self.has_issue_types = True
         self.before_answer: Callable[[Asked], None] | None = None
         if self.recorder:
             self.recorder.wrong = []
@@ -274,6 +275,9 @@ def _graphql(github: GitHub, asked: Asked) -> Reply:
         return _errors("RATE_LIMITED", f"API rate limit exceeded for user ID {shapes.account_number(asked.token)}.")
     if not asked.question:
         return Reply(400, message("Problems parsing JSON", 400))
+    if not github.has_issue_types and "issueType" in asked.question:
+        text = "Field 'issueType' doesn't exist on type 'Issue'"
+        return Reply(200, {"errors": [{"message": text, "extensions": {"code": "undefinedField"}}]})
     query = graphql.read(asked.question)
     if query.document is None:
         return Reply(200, {"errors": list(query.errors)})

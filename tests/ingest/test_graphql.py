@@ -11,7 +11,7 @@ from ingest import sync
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.github import questions
 from ingest.github.graphql import LOST_MAX, ROOM, WEIGHTS
-from ingest.models import ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
+from ingest.models import Activity, ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
 from tests.github import File, GitHub, Mannequin, World, graphql, made_up
 from tests.github.resolvers import issues_of
 from tests.github.world import Issue as Told
@@ -240,6 +240,48 @@ def test_the_files_of_pull_requests_that_closed_but_are_not_linked_are_asked_for
     home.issues[1].edit(title="Edited")
     fetch()
     assert questions_asked(github, "More") == []
+
+
+def test_commits_that_pull_requests_were_merged_as_are_asked_for_a_hundred_at_once(world, github, fetch):
+    home = world.repository("o/r")
+    told_files: dict[str, list[File]] = {}
+    for n in range(120):
+        pull = home.pull_request(
+            files=[File(f"src/{n}.py", n, 1), *(File(f"many/{k:03}.py") for k in range(150 if n == 0 else 1))]
+        )
+        pull.merge()
+        told_files[pull.merge_commit.sha] = pull.files
+        home.issue().close(by=pull.merge_commit)
+    rebased = home.pull_request(files=[File("a.py", 2, 2), File("b.py", 3, 3)])
+    rebased.merge()
+    rebased.merge_commit.files = [File("b.py", 3, 3)]
+    for commit in (rebased.merge_commit, home.commit(files=[File("pushed.py", 1, 1)])):
+        told_files[commit.sha] = commit.files
+        home.issue().close(by=commit)
+    run = fetch()
+    assert (run.state, run.error, run.n_closing_changes) == ("done", "", 122)
+    found = {
+        change.identifier: sorted(zip(change.paths, change.path_additions, change.path_deletions, strict=True))
+        for change in ClosingChange.objects.filter(kind="commit")
+    }
+    assert found == {
+        f"o/r@{sha}": sorted((file.path, file.additions, file.deletions) for file in files)
+        for sha, files in told_files.items()
+    }
+    assert len(questions_asked(github, "Merges")) == 2
+    assert len([asked for asked in github.asked if "/commits/" in asked.path]) == 2  # that were pushed by themselves
+
+
+def test_a_github_without_types_of_issues_is_asked_once_more(world, github, fetch):
+    world.repository("o/r").issue(issue_type="Bug")
+    github.has_issue_types = False
+    run = fetch()
+    assert (run.state, run.n_new, run.n_requests) == ("done", 1, 3)
+    assert "type" not in Activity.objects.get().told
+    github.has_issue_types = True
+    world.repositories[0].issues[1].edit()
+    fetch()
+    assert Activity.objects.get().told["type"] == "Bug"
 
 
 def test_all_labels_asked_for_are_meant_in_any_case(world, fetch):

@@ -208,6 +208,8 @@ def many_closings(world: Any) -> list[int]:
     never.unlabel("bug")
     never.assign("olga")
     never.put_into_milestone("1.0")
+    never.event("labeled", "triage[bot]", more={"label": "stale"})
+    never.event("unassigned", None, more={"assignee": "helper[bot]"})
     never.reactions, never.issue_type = {"+1": 2, "eyes": 1}, "Bug"
     return [each.number for each in (by_pull, by_commit, by_hand, by_other, never, squashed)]
 
@@ -223,9 +225,8 @@ def changes() -> dict[int, list[tuple[Any, ...]]]:
 
 
 def activities() -> dict[int, Any]:
-    """Events and reactions; types of issues only REST tells."""
-    rows = Activity.objects.values_list("issue__number", "told")
-    return {number: (told.get("events"), told.get("reactions")) for number, told in rows}
+    """Events, reactions and types of issues."""
+    return dict(Activity.objects.values_list("issue__number", "told"))
 
 
 def test_closing_changes_come_alike_with_a_token_and_without(world, github, settings, fetch):
@@ -246,6 +247,8 @@ def test_closing_changes_come_alike_with_a_token_and_without(world, github, sett
         ("unlabeled", "olga", "bug"),
         ("assigned", "olga", "olga"),
         ("milestoned", "olga", "1.0"),
+        ("labeled", "triage[bot]", "stale"),
+        ("unassigned", "", "helper[bot]"),
     ]
     assert (told["reactions"], told["type"]) == ({"+1": 2, "eyes": 1}, "Bug")
     by_rest = dict(by_rest) | {"activity": activities()}
