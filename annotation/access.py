@@ -1,6 +1,6 @@
 """The only road from an address to an object of a study: found and allowed, or 404, or 403."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from annotation.models import (
     Study,
     Workbook,
 )
+from ingest.access import present_identifiers
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -395,8 +396,26 @@ def get_invitation(seat: Seat, pk: int) -> Invitation:
     return found
 
 
+def items_called(study: Study, names: Iterable[str]) -> dict[str, Item]:
+    """The items of a study by these identifiers, also by those of before their repository was renamed.
+
+    One query, and two where some are not found.
+    """
+    wanted = list(dict.fromkeys(names))
+    rows = Item.objects.filter(study=study)
+    found = {item.identifier: item for item in rows.filter(identifier__in=wanted)}
+    if present := present_identifiers(name for name in wanted if name not in found):
+        renamed = {item.identifier: item for item in rows.filter(identifier__in=present.values())}
+        found |= {name: renamed[now] for name, now in present.items() if now in renamed}
+    return found
+
+
 def get_item(seat: Seat, identifier: str) -> Item:
-    found = Item.objects.select_related("issue__repository").filter(study=seat.study, identifier=identifier).first()
+    """The item of the study with this identifier, or with it before its repository was renamed; raises NotFound."""
+    rows = Item.objects.select_related("issue__repository").filter(study=seat.study)
+    found = rows.filter(identifier=identifier).first()
+    if found is None and (present := present_identifiers([identifier])):
+        found = rows.filter(identifier=present[identifier]).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
     return found
@@ -528,8 +547,9 @@ def get_own_assignment(
 
 def get_own_assignment_of(seat: Seat, round_: Round, identifier: str) -> Assignment:
     """This very person's assignment of an item in a round; raises NotFound."""
-    rows = Assignment.objects.filter(round=round_, item__identifier=identifier, rater=seat.membership)
-    found = None if seat.membership is None else rows.first()
+    item = items_called(round_.study, [identifier]).get(identifier)
+    rows = Assignment.objects.filter(round=round_, item=item, rater=seat.membership)
+    found = None if seat.membership is None or item is None else rows.first()
     if found is None:
         raise NotFound(f"You have no assignment of {identifier[:80]} in round {round_.number}.")
     return found

@@ -1,8 +1,11 @@
 """From a person and an identifier to a run or an issue, or 404."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from ingest.errors import Invalid, Moved, NotFound
-from ingest.identifiers import parse_repository
-from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer
+from ingest.identifiers import full_name, parse_identifier, parse_repository
+from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, names_after
 
 
 def get_run(user: Viewer, run_id: int) -> FetchRun:
@@ -64,6 +67,20 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
     if issue is None or issue.current_snapshot is None:
         raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
     return issue
+
+
+def present_identifiers(names: Iterable[str]) -> dict[str, str]:
+    """The present identifiers of issues called by a name that their repository had before; one query at most."""
+    read = {}
+    for name in names:
+        with suppress(Invalid):
+            read[name] = parse_identifier(name)
+    present = names_after({each[:3] for each in read.values()}) if read else {}
+    found = {}
+    for name, (*home, number) in read.items():
+        if now := present.get(tuple(part.lower() for part in home)):
+            found[name] = f"{full_name(*now)}#{number}"
+    return found
 
 
 def get_snapshot(user: Viewer, issue: Issue, sha256: str) -> Snapshot:

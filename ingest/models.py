@@ -1,6 +1,6 @@
 """Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -9,7 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Exists, Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 from django.urls import reverse
@@ -19,6 +19,8 @@ from accounts.time_limits import Turn
 from ingest.identifiers import Identified, full_name
 
 Viewer = User | AnonymousUser
+RepositoryName = tuple[str, str, str]
+"""Host, owner and name."""
 GITHUB_HOST = "github.com"
 SHA256_SHOWN = 12
 """Characters of a snapshot's SHA-256 in addresses."""
@@ -53,6 +55,13 @@ class RepositoryQuerySet(models.QuerySet["Repository"]):
         former = FormerName.objects.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
         has_it_now = Repository.objects.named(host, owner, name)
         return self.filter(~Exists(has_it_now), pk__in=former.values("repository"))
+
+    def called(self, host: str, owner: str, name: str) -> "RepositoryQuerySet":
+        """The one that has this name, or had it before, unless another one has it now."""
+        former = FormerName.objects.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
+        is_called_so = Q(host__iexact=host, owner__iexact=owner, name__iexact=name)
+        has_it_now = Repository.objects.named(host, owner, name)
+        return self.filter(is_called_so | Q(~Exists(has_it_now), pk__in=former.values("repository")))
 
 
 class Repository(models.Model):
@@ -125,6 +134,30 @@ class FormerName(models.Model):
 
 def _readable_ids(user: User) -> models.QuerySet[Any, Any]:
     return Repository.readers.through.objects.filter(user_id=user.pk).values("repository_id")
+
+
+def lowered(name: RepositoryName) -> RepositoryName:
+    """The name as names are compared."""
+    host, owner, title = name
+    return host.lower(), owner.lower(), title.lower()
+
+
+def names_after(former: Iterable[RepositoryName]) -> dict[RepositoryName, RepositoryName]:
+    """The present names of repositories that had these before, by the former in lower case; one query.
+
+    A name that another repository has now is that one's.
+    """
+    condition = Q(pk__in=[])
+    for host, owner, name in former:
+        condition |= Q(host__iexact=host, owner__iexact=owner, name__iexact=name)
+    has_it_now = Repository.objects.filter(
+        host__iexact=OuterRef("host"), owner__iexact=OuterRef("owner"), name__iexact=OuterRef("name")
+    )
+    rows = FormerName.objects.filter(~Exists(has_it_now), condition).select_related("repository")
+    return {
+        lowered((row.host, row.owner, row.name)): (row.repository.host, row.repository.owner, row.repository.name)
+        for row in rows
+    }
 
 
 class FetchRunQuerySet(models.QuerySet["FetchRun"]):
@@ -354,7 +387,19 @@ class IssueQuerySet(models.QuerySet["Issue"]):
         )
 
     def all_identified(self, names: Sequence[Identified]) -> "dict[Identified, Issue]":
-        """The issues of identifiers that were read, whatever their case; one query."""
+        """The issues of identifiers that were read, whatever their case, also by names that repositories had before.
+
+        One query, two or three where some are not found.
+        """
+        found = self._all_identified(names)
+        if missing := [name for name in names if name not in found]:
+            present = names_after({name[:3] for name in missing})
+            again = {name: (*now, name[3]) for name in missing if (now := present.get(lowered(name[:3])))}
+            renamed = self._all_identified(list(again.values())) if again else {}
+            found |= {name: renamed[now] for name, now in again.items() if now in renamed}
+        return found
+
+    def _all_identified(self, names: Sequence[Identified]) -> "dict[Identified, Issue]":
         hosts, owners, repositories, numbers = (list(column) for column in zip(*names, strict=True))
         named = RawSQL(_NAMED, [hosts, owners, repositories, numbers])  # noqa: S611
         found = self.filter(pk__in=named).select_related("repository")

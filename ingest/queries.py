@@ -64,8 +64,7 @@ def issues(
     if repository:
         host, owner, name = parse_repository(repository)
         # The key and not a subquery: the planner then knows how many issues the repository has.
-        named = list(Repository.objects.named(host, owner, name).values_list("pk", flat=True))
-        named = named or list(Repository.objects.renamed_from(host, owner, name).values_list("pk", flat=True))
+        named = list(Repository.objects.called(host, owner, name).values_list("pk", flat=True))
         found = found.filter(repository__in=named)
     if state not in {"", "all", "open", "closed"}:
         raise Invalid("There is no such state.", fields={"state": ["Choose open, closed or all."]})

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import ADJUDICATOR, OWNER, Seat, require_at_work
+from annotation.access import ADJUDICATOR, OWNER, Seat, items_called, require_at_work
 from annotation.actions.bulk import (
     SAMPLED,
     Drawing,
@@ -38,6 +38,7 @@ from annotation.queries.choosing import (
 )
 from annotation.queries.planner import tell_planner
 from ingest import filters, selections
+from ingest.access import present_identifiers
 from ingest.actions import fetches
 from ingest.models import FetchRun, Issue
 from ingest.selections import Selection
@@ -233,15 +234,17 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
     if len(names) > NAMED_MOST:
         raise Invalid("The items could not be screened.", fields={"items": [f"Name at most {NAMED_MOST} at once."]})
     wanted = set(names)
-    known = set(Item.objects.filter(study=seat.study, identifier__in=wanted).values_list("identifier", flat=True))
-    if wanted - known:
-        drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, wanted - known) if n])
+    known = items_called(seat.study, wanted)
+    items = {item.pk for item in known.values()}
+    if unknown := wanted - known.keys():
+        present = {name: name for name in unknown} | present_identifiers(unknown)
+        drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, unknown) if n])
         by_name = {issue.identifier: issue for issue in drawn.select_related("repository")}
-        if missing := sorted(wanted - known - set(by_name)):
+        if missing := sorted(name for name, now in present.items() if now not in by_name):
             sentences = [f"“{name[:100]}” is no item of this study, nor drawn in a sample." for name in missing[:20]]
             raise Invalid("The items could not be screened.", fields={"items": sentences})
-        items_for(seat, [by_name[name] for name in sorted(wanted - known)])
-    return Item.objects.filter(study=seat.study, identifier__in=wanted)
+        items |= {item.pk for item in items_for(seat, [by_name[name] for name in sorted(set(present.values()))])}
+    return Item.objects.filter(pk__in=items)
 
 
 def _number(name: str) -> str:

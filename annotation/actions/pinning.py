@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.db import transaction
 
-from annotation.access import OWNER, Seat
+from annotation.access import OWNER, Seat, items_called
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, Stale
 from annotation.models import EarlierPin, Item
@@ -63,7 +63,7 @@ def repin_items(*, seat: Seat, items: object = None, everything: object = False)
     if len(items) > NAMED_MOST:
         raise Invalid("These are too many.", fields={"items": [f'Name at most {NAMED_MOST:,}, or give "all": true.']})
     wanted = [name.replace("\x00", "") for name in items]
-    found = dict(Item.objects.filter(study=seat.study, identifier__in=wanted).values_list("identifier", "pk"))
+    found = {name: item.pk for name, item in items_called(seat.study, wanted).items()}
     if unknown := [name for name in wanted if name not in found]:
         sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
         raise Invalid("Some of these are no items of the study.", fields={"items": sentences})

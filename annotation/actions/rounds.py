@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.wording import listed
 from annotation import ruling, tasks
-from annotation.access import OWNER, RATER, Seat, get_round, row_number
+from annotation.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.actions.bulk import (
     ASSIGNMENTS_JOB_FROM,
     GIVEN,
@@ -521,7 +521,7 @@ def named_items(
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
     wanted = list(dict.fromkeys(str(name) for name in names))
-    known = {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=wanted)}
+    known = items_called(study, wanted)
     identified: dict[str, Identified] = {}
     for name in wanted:
         if name in known:

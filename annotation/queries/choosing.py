@@ -21,8 +21,8 @@ from annotation.sampling import allocate, most_missed, sample_size
 from annotation.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from ingest import filters
 from ingest.filters.frames import Stratum
-from ingest.identifiers import full_name
-from ingest.models import Issue, Repository, Snapshot
+from ingest.identifiers import full_name, parse_repository
+from ingest.models import Issue, Repository, Snapshot, lowered, names_after
 from ingest.selections import Selection
 
 OWN_WORDS = {
@@ -601,9 +601,15 @@ class SelectionLine:
 
 
 def selection_lines(seat_user: Any, chosen: Sequence[Selection]) -> list[SelectionLine]:
-    """Selections with what would have to be fetched; one query."""
-    stored = {each.full_name.lower() for each in Repository.objects.visible_to(seat_user)}
-    return [SelectionLine(each, [name for name in each.repositories if name.lower() not in stored]) for each in chosen]
+    """Selections with what would have to be fetched; two queries.
+
+    A repository that is stored under a later name is stored.
+    """
+    visible = Repository.objects.visible_to(seat_user)
+    stored = {lowered(name) for name in visible.values_list("host", "owner", "name")}
+    named = {name: lowered(parse_repository(name)) for each in chosen for name in each.repositories}
+    stored |= {former for former, now in names_after(named.values()).items() if lowered(now) in stored}
+    return [SelectionLine(each, [name for name in each.repositories if named[name] not in stored]) for each in chosen]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from annotation.errors import Invalid
 from annotation.models import Assignment, AuditEvent, Item, Membership, Resolution, Round, Spelling, Study
 from annotation.queries.verdicts import resolution_values
 from annotation.sheets import ItemName
-from ingest.models import Issue, Repository
+from ingest.models import Issue, Repository, lowered, names_after
 from taxonomy.tree import VersionTree
 
 IMPORTED = "ratings imported"
@@ -88,6 +88,9 @@ def stored_issues(user: User, names: Iterable[ItemName]) -> dict[str, Issue]:
             host, owner, repository, number = name.issue
             wanted.setdefault((host.lower(), owner.lower(), repository.lower()), {})[number] = name.key
     found: dict[str, Issue] = {}
+    for chunk in _chunks(list(wanted), REPOSITORIES_AT_ONCE):
+        for former, now in names_after(chunk).items():
+            wanted.setdefault(lowered(now), {}).update(wanted[former])
     for chunk in _chunks(wanted, REPOSITORIES_AT_ONCE):
         named = reduce(
             or_, (Q(host__iexact=host, owner__iexact=owner, name__iexact=name) for host, owner, name in chunk)

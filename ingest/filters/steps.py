@@ -36,8 +36,7 @@ def steps(given: Mapping[str, Any]) -> list[Step]:
 def _repository(named: tuple[tuple[str, str, str], ...]) -> Step:
     chosen = Q(pk__in=[])
     for host, owner, name in named:
-        chosen |= Q(repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name)
-        chosen |= Q(repository__in=Repository.objects.renamed_from(host, owner, name))
+        chosen |= Q(repository__in=Repository.objects.called(host, owner, name))
     return Step("repository: " + ", ".join(full_name(*each) for each in named), chosen)
 
 

@@ -157,7 +157,7 @@ def _since(job: Job) -> str | None:
 
 
 def _stored(job: Job) -> Repository | None:
-    found: Repository | None = Repository.objects.named(*job.run.requested["name"]).first()
+    found: Repository | None = Repository.objects.called(*job.run.requested["name"]).first()
     return found
 
 

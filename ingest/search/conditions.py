@@ -78,11 +78,11 @@ def _condition(condition: Condition) -> Q:
     if name == "author":
         return Q(current_snapshot__author_login__in=spellings(Spelling.Kind.LOGIN, list(map(str, values))))
     if name == "repo":
-        chosen = Q()
+        chosen = Repository.objects.none()
         for named in values:
             assert isinstance(named, tuple)
-            chosen |= Q(host__iexact=named[0], owner__iexact=named[1], name__iexact=named[2])
-        return Q(repository__in=list(Repository.objects.filter(chosen).values_list("pk", flat=True)))
+            chosen |= Repository.objects.called(*named)
+        return Q(repository__in=list(chosen.values_list("pk", flat=True)))
     found = Q(pk__in=[])
     for value in values:
         found |= _in_range(COLUMNS[name], value) if isinstance(value, Range) else _IS[f"{name}:{value}"]

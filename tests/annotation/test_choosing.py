@@ -18,7 +18,8 @@ from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.queries.choosing import flow
 from annotation.sampling import draw
 from ingest.filters import WORDS
-from ingest.models import Issue, Repository
+from ingest.models import FormerName, Issue, Repository
+from ingest.upsert import keep_former_name
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.github import World
@@ -480,6 +481,11 @@ def test_a_selection_fills_the_form_and_fetches_what_is_not_stored(study: Study,
     olga = Caller("olga")
     listed = {each["slug"]: each for each in olga.get("selections/").json()}
     assert listed["ma-2025"]["not_stored"] == ["NVIDIA/Megatron-LM", "hpcaitech/ColossalAI"]
+    moved = make.issues(1, "NVIDIA/megatron-core")[0].repository
+    keep_former_name(moved, ("github.com", "nvidia", "Megatron-LM"))
+    listed = {each["slug"]: each for each in olga.get("selections/").json()}
+    assert listed["ma-2025"]["not_stored"] == ["hpcaitech/ColossalAI"], "stored under its later name"
+    FormerName.objects.all().delete()
     started = olga.post("selections/ma-2025/fetch/")
     assert started.status_code == 202 and len(started.json()["fetches"]) == 2
     assert olga.post("selections/ma-2025/fetch/").json() == {"fetches": []}

@@ -9,11 +9,17 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from annotation.access import get_item
+from annotation.actions.choosing import screen_items
 from annotation.actions.items import items_for
+from annotation.actions.pinning import repin_items
 from annotation.actions.studies import change_study
-from annotation.models import Study
+from annotation.models import RoundItem, Study
+from annotation.queries.imports import stored_issues
+from annotation.sheets.gathering import item_name
 from ingest.models import ClosingChange, Issue
 from tests import builders as make
+from tests.annotation.test_choosing import Caller
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -137,11 +143,32 @@ def test_people_in_memos_do_not_leave_by_name():
     assert b"alice" not in body and b"as @person-" in body
 
 
-def test_a_repository_that_was_renamed_has_one_name_in_a_file(study, world, fetch):
+def test_a_repository_that_was_renamed_has_one_name_everywhere_and_is_found_by_the_former(study, world, fetch):
+    seat, olga = make.owner_seat(study), Caller("olga")
+    study.items.create(identifier="x/own#1")
     world.named("o/r").rename("lab/renamed")
     assert fetch().state == "done"
     world.named("lab/renamed").issue("A later one")
     fetch("lab/renamed")
-    items_for(make.owner_seat(study), Issue.objects.select_related("repository"))
-    rows = [row for row in sent() if row["title"]]
-    assert [(row["item"], row["repository"]) for row in rows] == [("o/r#1", "o/r"), ("lab/renamed#2", "lab/renamed")]
+    items_for(seat, Issue.objects.select_related("repository"))
+    names = [("lab/renamed#1", "lab/renamed"), ("lab/renamed#2", "lab/renamed")]
+    assert [(row["item"], row["repository"]) for row in sent() if row["title"]] == names
+    assert sorted(study.items.values_list("identifier", flat=True)) == [
+        "lab/renamed#1", "lab/renamed#2", "post 17", "x/own#1",
+    ]  # fmt: skip
+    line = study.audit_events.get(verb="repository renamed")
+    assert line.detail == {"former": "o/r", "repository": "lab/renamed", "n": 1}
+    for search in ("repo:o/r", "repo:LAB/Renamed"):
+        found = olga.get(f"issues/?search={search}").json()["results"]
+        assert [row["item"] for row in found] == ["lab/renamed#2", "lab/renamed#1"]
+    assert get_item(seat, "o/r#1").identifier == "lab/renamed#1"
+    for number, names in enumerate((["o/r#1", "o/r#2"], ["lab/renamed#2"]), 1):
+        asked = {"kind": "main", "raters": ["bob"], "raters_per_item": 1, "issues": names}
+        answer = olga.post("studies/study/rounds/", asked)
+        assert answer.status_code == 201, answer.json()
+        assert answer.json()["number"] == number
+    places = RoundItem.objects.order_by("round", "position").values_list("item__identifier", flat=True)
+    assert list(places) == ["lab/renamed#1", "lab/renamed#2", "lab/renamed#2"]
+    assert repin_items(seat=seat, items=["o/r#1"]) == 0
+    assert screen_items(seat=seat, screening="in", items=["o/r#1", "x/own#1"]).n == 2
+    assert stored_issues(seat.user, [item_name("O/R#2")]).keys() == {"o/r#2"}

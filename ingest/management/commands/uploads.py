@@ -31,7 +31,7 @@ class Command(BaseCommand):
         for private, names in ((True, options["close"]), (False, options["open"])):
             for name in names:
                 try:
-                    found = Repository.objects.named(*parse_repository(name)).first()
+                    found = Repository.objects.called(*parse_repository(name)).first()
                     if found is None:
                         raise CommandError(f"{name} is not stored here.")
                     changed.append(change_visibility(repository=found, user=None, private=private))
