@@ -41,7 +41,7 @@ from taxonomy.queries import published_version
 
 PEOPLE_MOST = 20_000
 AROUND = ("study", "people", "taxonomy", "taxonomyversion", "dimension", "category")
-OF_ISSUES = ("repositories", "issues", "comments", "snapshots", "closingchanges")
+OF_ISSUES = ("repositories", "issues", "comments", "snapshots", "closingchanges", "activities")
 MAPS: Mapping[type[Model], str] = {
     User: "map_people",
     Taxonomy: "map_taxonomy",
@@ -294,6 +294,7 @@ class _Storing:
         brought.store_comments(self._lines("comments"))
         stored.n_new_snapshots, self.withheld = brought.store_snapshots(self.user, self._lines("snapshots"))
         brought.store_closing_changes(self._lines("closingchanges"))
+        brought.store_activities(self._lines("activities"))
 
     # The study's own tables
 

@@ -241,6 +241,10 @@ INGEST = {
                deletions, n_files, paths, path_additions, path_deletions, closes
         FROM ingest_closingchange WHERE issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
         ORDER BY id""",
+    "activities": """
+        SELECT issue_id, told
+        FROM ingest_activity WHERE issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
+        ORDER BY issue_id""",
 }  # fmt: skip
 
 

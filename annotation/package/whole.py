@@ -13,8 +13,8 @@ import orjson
 from annotation.errors import Invalid
 from annotation.package.archive import CHECKSUMS, PIECE
 
-KIND, FORMAT = "concord study", 2
-TABLES_SINCE = {"meeting": 2, "meetingresolution": 2}
+KIND, FORMAT = "concord study", 3
+TABLES_SINCE = {"meeting": 2, "meetingresolution": 2, "activities": 3}
 """The format from which on a file holds a table, where it is not the first; an earlier file has no rows of it."""
 MANIFEST = "manifest.json"
 FOLDER = "tables"

@@ -13,7 +13,8 @@ from django.db import connection
 
 from accounts.allowances import may_use_tokens
 from accounts.models import User
-from ingest.errors import Invalid
+from ingest.errors import Invalid, RowError
+from ingest.github.parse import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name
 from ingest.models import Issue, Repository
 from ingest.records import CommentRecord, content_digest
@@ -26,6 +27,7 @@ SAME_METADATA = (
     "(s.created_at, s.closed_at, s.n_comments) IS NOT DISTINCT FROM (r.created_at, r.closed_at, r.n_comments)"
 )
 """The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
+UNREADABLE = "What happened to an issue in the file can't be read."
 OTHER_CONTENT = "What the file calls {} has another content than that SHA-256 stands for."
 
 
@@ -280,6 +282,47 @@ def store_closing_changes(lines: Iterable[bytes]) -> None:
             UPDATE ingest_repository SET is_counted = false WHERE id IN (SELECT new FROM map_repositories);
             """
         )
+
+
+def store_activities(lines: Iterable[bytes]) -> None:
+    """Keeps events, reactions and types of issues of which nobody here was told. Call it after `store_snapshots`.
+
+    Raises Invalid for what has another form than sources give.
+    """
+    with connection.cursor() as cursor:
+        for batch in batches(lines):
+            told = [{"issue_id": row.get("issue_id"), "told": _activity(row)} for row in _rows(batch)]
+            cursor.execute(
+                """
+                INSERT INTO ingest_activity (issue_id, told)
+                SELECT DISTINCT ON (m.new) m.new, r.told
+                FROM json_populate_recordset(NULL::ingest_activity, %s) AS r
+                JOIN map_issues m ON m.old = r.issue_id
+                WHERE m.new NOT IN (SELECT id FROM fetched_issues)
+                ORDER BY m.new ON CONFLICT (issue_id) DO UPDATE SET told = excluded.told || ingest_activity.told
+                """,
+                [orjson.dumps(told).decode()],
+            )
+
+
+def _activity(row: Row) -> dict[str, Any]:
+    """What was told of an issue, as `ingest.github.parse` keeps it."""
+    told = row.get("told")
+    found: dict[str, Any] = {}
+    if not isinstance(told, Mapping):
+        raise Invalid(UNREADABLE)
+    try:
+        if "events" in told:
+            rows = [(each["kind"], each["at"], each["actor"], each["detail"]) for each in told["events"]]
+            found["events"] = [event_of(EVENTS[EVENTS.index(kind)], *more) for kind, *more in rows]
+        if "reactions" in told:
+            counts = told["reactions"].items()
+            found["reactions"] = {kind: n for kind, n in counts if kind in REACTIONS and parse_count(n)}
+        if "type" in told:
+            found |= type_of(told["type"] and {"name": told["type"]})
+    except (KeyError, TypeError, ValueError, AttributeError, RowError) as error:
+        raise Invalid(UNREADABLE) from error
+    return found
 
 
 def _time(text: str | None) -> datetime | None:

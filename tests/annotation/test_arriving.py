@@ -28,7 +28,7 @@ from annotation.queries import whole
 from annotation.queries.headline import FIXED
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import ClosingChange, Issue, Repository, Snapshot
+from ingest.models import Activity, ClosingChange, Issue, Repository, Snapshot
 from ingest.records import content_digest
 from taxonomy.models import Taxonomy
 from tests import builders as make
@@ -188,13 +188,29 @@ def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetc
     study = small()
     issue = Issue.objects.get(number=1)
     ClosingChange.objects.create(issue=issue, kind="commit", identifier="acme/rocket@abc", title="Forged")
+    told = {"events": [], "reactions": {"heart": 1}, "type": "Bug"}
+    Activity.objects.create(issue=issue, told=told)
     file = brought(study)
     ClosingChange.objects.all().delete()
+    Activity.objects.all().delete()
     Repository.objects.filter(name="rocket").update(github_id=77)
     arriving.bring_study(user=make.user("nina"), file=file, slug="other")
-    assert not ClosingChange.objects.exists()
+    assert not ClosingChange.objects.exists() and not Activity.objects.exists()
     arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
     assert ClosingChange.objects.get().issue == issue
+    assert Activity.objects.get(issue=issue).told == told
+    Activity.objects.update(told={"type": "Task"})
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
+    assert Activity.objects.get().told == told | {"type": "Task"}, "what is known here stays"
+
+
+def test_what_happened_to_an_issue_must_have_the_form_that_sources_give_it() -> None:
+    study = small()
+    issue = Issue.objects.get(number=1)
+    for told in ({"events": [{"kind": "exploded", "at": None, "actor": "", "detail": ""}]}, {"reactions": 3}, ["x"]):
+        Activity.objects.update_or_create(issue=issue, defaults={"told": told})
+        with pytest.raises(ConcordError, match="What happened to an issue in the file can't be read"):
+            arriving.bring_study(user=make.user("nina"), file=brought(study), slug="other")
 
 
 def test_an_address_that_is_taken_or_none_is_refused() -> None:

@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.package.whole import FOLDER
 from annotation.queries import whole
-from ingest.models import ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment
+from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment
 from ingest.records import CommentRecord, content_digest
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import forget_trees
@@ -49,6 +49,7 @@ OF_ISSUES = {
     "issues": {"repository_id": Repository, "current_snapshot_id": Snapshot},
     "snapshots": {"issue_id": Issue},
     "closingchanges": {"issue_id": Issue},
+    "activities": {"issue_id": Issue},
 }
 
 
@@ -60,6 +61,8 @@ def everything() -> Study:
     ClosingChange.objects.create(
         issue=item.issue, kind="commit", identifier="acme/rocket@1f", title="Wait less", paths=["a.py"], additions=3
     )
+    event = {"kind": "closed", "at": "2024-05-01T10:00:00Z", "actor": "mona", "detail": "completed"}
+    Activity.objects.create(issue=item.issue, told={"events": [event], "reactions": {"+1": 2}, "type": "Bug"})
     waiting = Assignment.objects.filter(round__study=study, state__in=Assignment.UNFINISHED).order_by("pk")[0]
     Draft.objects.create(assignment=waiting, body={"memo": "not sure"})
     PartMatch.objects.create(annotation=Annotation.objects.order_by("pk")[0], part=1, agreed_part=2)
