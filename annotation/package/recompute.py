@@ -1505,6 +1505,24 @@ EXACT = 9  # with so many values or fewer, tests go through every order
 MOST_DRAWN = 30_000_000  # labels that are shuffled for one p-value
 
 
+BY_FIX = {
+    "merged_fix": ("n_fixes", (), "merged fix"),
+    "fixes": ("n_fixes", ((1, "1 fix"), (2, "2 fixes")), "3 fixes or more"),
+    "fix_lines": (
+        "lines",
+        ((10, "1 to 10 lines"), (50, "11 to 50 lines"), (200, "51 to 200 lines")),
+        "more than 200 lines",
+    ),
+    "fix_files": ("files", ((1, "1 file"), (5, "2 to 5 files")), "more than 5 files"),
+    "days_to_fix": (
+        "days_to_fix",
+        ((1, "within a day"), (7, "within a week"), (30, "within 30 days")),
+        "later than 30 days",
+    ),
+}
+"""Groups of items by what fixed them: the column, the upper bounds of the groups, and the group above these."""
+
+
 class Rows:
     """The agreed labels as rows, one per part of an item, with dimensions and what is known of items as columns.
 
@@ -1560,10 +1578,21 @@ class Rows:
             return row.created_at[:4] or None
         if key == "round":
             return self.rounds.get(place)
+        if key in BY_FIX and not any(key in imported for imported in self.attributes.values()):
+            return self.band_of_fix(row, *BY_FIX[key])
         value = self.attributes[place[0]].get(key.removeprefix("attribute."))
         if value is None or value == "":
             return None
         return value if isinstance(value, str) else json.dumps(value)
+
+    def band_of_fix(self, row, column, bounds, above):
+        """The group of an item by what fixed it; None where that is not known."""
+        if row.n_fixes == "" or float(row.n_fixes) == 0:
+            return None if row.n_fixes == "" else "no merged fix"
+        value = getattr(row, column)
+        if value == "":
+            return None
+        return next((words for bound, words in bounds if float(value) <= bound), above)
 
     def measure(self, key, places):
         """Numbers, NaN where none is known."""

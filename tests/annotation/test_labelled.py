@@ -5,6 +5,7 @@ import random
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -21,10 +22,12 @@ from annotation.queries.plans.standing import standing_version
 from annotation.queries.results import labels
 from annotation.queries.verdicts import round_verdicts
 from annotation.reporting.labelled import labelled_for
+from ingest.models import Issue
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.annotation.test_no_label_is_lost import START, Life
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 Told = dict[tuple[str, int, str], Any]
@@ -245,12 +248,30 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
     study = make.study()
     make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 hang hang")
     Item.objects.filter(identifier="acme/rocket#2").update(attributes={"kernel": "5.4"})
+    fix = {"kind": "pull_request", "merged_at": "2024-05-01T00:00:00Z", "additions": 7, "deletions": 4, "n_files": 1}
+    one, two = Issue.objects.order_by("number")
+    one.closing_changes.create(identifier="o/r#9", **fix)
+    one.closing_changes.create(identifier="o/r@abc", **fix | {"kind": "commit", "additions": 900})
+    two.closing_changes.create(identifier="o/r#10", **fix | {"merged_at": None, "closes": False})
+    Issue.objects.filter(pk=two.pk).update(changes_known=True)
     attributes = labelled_for(make.owner_seat(study)).columns.attributes
     assert {name: (each.categories.keys, each.codes.tolist()) for name, each in attributes.items()} == {
         "repository": (("acme/rocket",), [0, 0]),
         "state": (("open",), [0, 0]),
+        "merged_fix": (("merged fix", "no merged fix"), [0, 1]),
+        "fixes": (("1 fix", "no merged fix"), [0, 1]),
+        "fix_lines": (("11 to 50 lines", "no merged fix"), [0, 1]),
+        "fix_files": (("1 file", "no merged fix"), [0, 1]),
+        "days_to_fix": (("no merged fix",), [NONE, 0]),
         "kernel": (("5.4",), [NONE, 0]),
     }
+    asked = "rows=symptom&columns=fix_lines"
+    found = Script("olga", scope="read").send("GET", f"studies/study/analysis/crosstab/?{asked}").json()
+    assert [each["category"] for each in found["column_categories"]] == ["11 to 50 lines", "no merged fix"]
+    Item.objects.filter(identifier="acme/rocket#2").update(attributes={"fixes": "many"})
+    cache.clear()
+    attributes = labelled_for(make.owner_seat(study)).columns.attributes
+    assert (attributes["fixes"].title, attributes["fixes"].categories.keys) == ("fixes", ("many",))
 
 
 def test_what_a_sheet_decided_of_items_that_nobody_rated_is_in_the_columns() -> None:
