@@ -9,13 +9,20 @@ from django.core.mail import send_mail
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import job_base
 from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
 from accounts.naming import cleaned
 from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
+FORMER_SWEEPS = ("annotation.tasks.pick_up_exports",)
+"""Names of tasks in the schedule of earlier versions: their clock may still send them to a worker of this one."""
 TRIES = {"autoretry_for": (OSError,), "retry_backoff": 30, "max_retries": 5}
+
+sweep_jobs = shared_task(job_base.sweep, name="accounts.jobs.sweep_jobs")
+for _name in FORMER_SWEEPS:
+    shared_task(job_base.sweep, name=_name)
 
 
 class NotSent(OSError):

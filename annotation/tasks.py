@@ -3,7 +3,8 @@
 from celery import shared_task
 
 from accounts.time_limits import BATCHES, TURN_SECONDS, WHOLE
-from annotation import deleting, exporting, moving, ruling
+from annotation import deleting, moving, ruling
+from annotation.exporting import EXPORTS
 
 LOST_SECONDS = 30
 
@@ -48,17 +49,10 @@ def rule_new_answers() -> None:
         rule_answers.delay(round_id)
 
 
-@shared_task(**WHOLE, over_limit=staticmethod(exporting.end_over_limit))
+@shared_task(**EXPORTS.options)
 def make_export(export_id: int) -> None:
     """Makes the file of one export; nothing for one that is not queued."""
-    exporting.work(export_id)
-
-
-@shared_task
-def pick_up_exports() -> None:
-    """Sends exports whose message or worker was lost to workers again."""
-    for export_id in exporting.pick_up():
-        make_export.delay(export_id)
+    EXPORTS.run(export_id)
 
 
 @shared_task(**BATCHES, over_limit=staticmethod(deleting.end_over_limit))

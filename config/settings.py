@@ -189,6 +189,7 @@ PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 5, least=1, most=600)
 SWEEP_SECONDS = float(PICK_UP_SECONDS)
 RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)
 CELERY_BEAT_SCHEDULE = {
+    "send jobs again that were lost": {"task": "accounts.jobs.sweep_jobs", "schedule": SWEEP_SECONDS},
     "pick up fetches that are due, stale or lost": {
         "task": "ingest.tasks.pick_up_runs",
         "schedule": SWEEP_SECONDS,
@@ -197,7 +198,6 @@ CELERY_BEAT_SCHEDULE = {
     "queue issues that the search index lacks": {"task": "ingest.tasks.queue_what_is_missing", "schedule": 3600.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "pick up plans that were lost": {"task": "annotation.tasks.pick_up_plans", "schedule": SWEEP_SECONDS},
-    "pick up exports that were lost": {"task": "annotation.tasks.pick_up_exports", "schedule": SWEEP_SECONDS},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 10.0},
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
     "pick up workbooks that were lost": {

@@ -14,6 +14,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 from django.urls import reverse
 
+from accounts.job_base import Job
 from accounts.models import User
 from accounts.time_limits import Turn
 from ingest.identifiers import Identified, full_name
@@ -168,7 +169,7 @@ class FetchRunQuerySet(models.QuerySet["FetchRun"]):
         return self if user.is_staff else self.filter(created_by=user.pk)
 
 
-class FetchRun(models.Model):
+class FetchRun(Job):
     """One import: what was asked, how far it came, and what stopped it, in words."""
 
     turn: Turn | None = None
@@ -204,9 +205,6 @@ class FetchRun(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     waiting_until = models.DateTimeField(null=True, blank=True)
     cursor = models.JSONField(default=dict, help_text="How far the run came; it goes on from here.")
-    n_claims = models.PositiveIntegerField(
-        default=0, help_text="How often a worker took it up; one that lost it stores no more."
-    )
     n_failures = models.PositiveIntegerField(default=0, help_text="Failed attempts since the last progress.")
     n_expected = models.PositiveIntegerField(null=True, blank=True)
     n_seen = models.PositiveIntegerField(default=0, help_text="New, changed, unchanged and refused together.")
@@ -231,7 +229,7 @@ class FetchRun(models.Model):
     )
     n_bytes = models.BigIntegerField(null=True, blank=True, help_text="Size of the file, where one is read.")
     n_bytes_read = models.BigIntegerField(default=0)
-    error = models.TextField(blank=True)
+    worked_at = done_at = None
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )

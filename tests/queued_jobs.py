@@ -24,7 +24,8 @@ A_MINUTE_PASSES = (
     "UPDATE annotation_round SET resolving_at = resolving_at - interval '61 s'",
 )
 PICK_UP = (
-    "from annotation import jobs, tasks; tasks.pick_up_plans(); tasks.pick_up_exports(); tasks.pick_up_rules();"
+    "from accounts.jobs import sweep_jobs; from annotation import jobs, tasks;"
+    " sweep_jobs(); tasks.pick_up_plans(); tasks.pick_up_rules();"
     " jobs.pick_up_workbooks()"
 )
 

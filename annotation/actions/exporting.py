@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation import tasks
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, WrongState
+from annotation.exporting import EXPORTS
 from annotation.exports.kinds import read_asked
 from annotation.models import Export, Study
 
@@ -49,7 +49,7 @@ def request_export(
     said = {"export": export.number, "what": asked.what, "format": asked.format, **narrowed}
     record(study=study, user=seat.user, verb="export asked for", **said)
     if send:
-        transaction.on_commit(lambda: tasks.make_export.delay(export.pk))
+        EXPORTS.send_later(export.pk)
     return export
 
 
@@ -61,8 +61,7 @@ def cancel_export(*, seat: Seat, export: Export) -> Export:
     if not export.is_at_work:
         return export
     name = export.file.name
-    export.state, export.file, export.step, export.done_at = Export.State.CANCELLED, "", "", timezone.now()
-    export.save(update_fields=["state", "file", "step", "done_at"])
+    EXPORTS.end(export, Export.State.CANCELLED, file="", step="")
     record(study=export.study, user=seat.user, verb="export cancelled", export=export.number)
     transaction.on_commit(lambda: _throw_away(export, name))
     return export

@@ -4,35 +4,24 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.job_base import Job
 from annotation.models.studies import Study
 
 
-class Arrival(models.Model):
+class Arrival(Job):
     """A study's file on its way in; the study, with all that it holds, is there when the job is done and not before."""
-
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-
-    AT_WORK = (State.QUEUED, State.RUNNING)
 
     file = models.FileField(upload_to="arrivals/%Y/%m/", max_length=300, blank=True)
     name = models.CharField(max_length=200)
     slug = models.CharField(max_length=80, help_text="The address that the study gets.")
-    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     n_attempts = models.PositiveIntegerField(default=0, help_text="How often a worker began.")
     n_done = models.PositiveBigIntegerField(default=0, help_text="Rows stored so far.")
     n_total = models.PositiveBigIntegerField(default=0, help_text="Rows in the file.")
     step = models.CharField(max_length=200, blank=True, help_text="What the job is at, in words.")
     report = models.JSONField(null=True, blank=True, help_text="What came of it.")
-    error = models.TextField(blank=True)
     study = models.ForeignKey(Study, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]
@@ -40,12 +29,8 @@ class Arrival(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    @property
-    def is_at_work(self) -> bool:
-        return self.state in self.AT_WORK
 
-
-class Deletion(models.Model):
+class Deletion(Job):
     """That a study was deleted whole: who, when, and the SHA-256 of the export that holds what it was.
 
     While `study` is there the job is at work on it; the database lets the study's rows go for this row alone.
@@ -61,11 +46,6 @@ class Deletion(models.Model):
     n_total = models.PositiveBigIntegerField(default=0)
     deleted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     deleted_at = models.DateTimeField(auto_now_add=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True)
-    error = models.TextField(
-        blank=True, default="", db_default="", help_text="Why the job failed; it is continued by hand."
-    )
 
     class Meta:
         ordering = ["-id"]

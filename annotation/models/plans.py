@@ -4,13 +4,14 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from accounts.job_base import Job
 from annotation.models.labelling import Proposal
 from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Study
 
 
-class Plan(models.Model):
+class Plan(Job):
     """A study's move to a newer version of its taxonomy; no rating is written by it, and undoing only marks it.
 
     What it means for values stands in the taxonomy's CategoryChange. `worklist` is the round in which raters answer
@@ -25,7 +26,6 @@ class Plan(models.Model):
         UNDONE = "undone"
         FAILED = "failed", "failed: stopped at its time limit, with nothing assigned; it can be run again"
 
-    AT_WORK = (State.QUEUED, State.RUNNING)
     OPEN = (State.PREVIEWED, State.FAILED)
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="plans")
@@ -44,15 +44,12 @@ class Plan(models.Model):
     cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
     n_done = models.PositiveIntegerField(default=0, help_text="Items looked at so far.")
     n_total = models.PositiveIntegerField(default=0, help_text="Items to look at.")
-    error = models.TextField(blank=True, default="", db_default="")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     run_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     run_at = models.DateTimeField(null=True, blank=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True)
     undone_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )

@@ -4,11 +4,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.job_base import Job
 from annotation.models.public import Public
 from annotation.models.studies import Study
 
 
-class Export(Public, models.Model):
+class Export(Public, Job):
     """A request for a file and what became of it; the job can be killed at any moment and begins its file anew."""
 
     class State(models.TextChoices):
@@ -18,8 +19,6 @@ class Export(Public, models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
         REMOVED = "removed", "removed: the file is gone, its hash still says which one it was"
-
-    AT_WORK = (State.QUEUED, State.RUNNING)
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="exports")
     number = models.PositiveIntegerField()
@@ -34,19 +33,15 @@ class Export(Public, models.Model):
         default=list, blank=True, help_text="[round, item] ids left out, because who asked was to answer them yet."
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
-    n_claims = models.PositiveIntegerField(default=0, help_text="Who holds the last claim may write.")
     n_rows = models.PositiveBigIntegerField(default=0, help_text="Rows written so far.")
     n_expected = models.PositiveBigIntegerField(null=True, blank=True, help_text="Rows there will be, about.")
     step = models.CharField(max_length=200, blank=True, help_text="What the job is at, in words.")
     file = models.FileField(upload_to="exports/%Y/%m/", max_length=300, blank=True)
     n_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)
-    error = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True, help_text="When it was over, whichever way.")
 
     class Meta:
         ordering = ["-number"]
@@ -60,10 +55,6 @@ class Export(Public, models.Model):
 
     def __str__(self) -> str:
         return f"Export {self.number}"
-
-    @property
-    def is_at_work(self) -> bool:
-        return self.state in self.AT_WORK
 
     @property
     def name(self) -> str:

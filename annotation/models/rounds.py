@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.job_base import Job
 from annotation.models.public import Public
 from annotation.models.studies import Item, Membership, Sample, Study
 
@@ -184,7 +185,7 @@ class RoundItem(models.Model):
         ]
 
 
-class BulkJob(Public, models.Model):
+class BulkJob(Public, Job):
     """The job that draws a large sample, or prepares or opens a large round, batch by batch.
 
     `cursor` holds how far it is, so a worker that is killed anywhere is followed by one that continues there.
@@ -195,29 +196,16 @@ class BulkJob(Public, models.Model):
         ROUND = "round", "puts the items of a sample into a round"
         OPENING = "opening", "makes the assignments of a round and opens it"
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-
-    AT_WORK = (State.QUEUED, State.RUNNING)
-
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="bulk_jobs")
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, null=True, blank=True, related_name="bulk_jobs")
     round = models.ForeignKey(Round, on_delete=models.CASCADE, null=True, blank=True, related_name="bulk_jobs")
     asked = models.JSONField(default=dict, blank=True, help_text="What the request said beyond the row that it made.")
     cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
     n_done = models.PositiveIntegerField(default=0)
     n_total = models.PositiveIntegerField(default=0)
-    n_claims = models.PositiveIntegerField(default=0, help_text="How often a worker began.")
-    error = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job last reported.")
-    done_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]
@@ -226,7 +214,3 @@ class BulkJob(Public, models.Model):
                 fields=["study"], condition=Q(state__in=["queued", "running"]), name="a_study_has_one_bulk_job_at_work"
             ),
         ]
-
-    @property
-    def is_at_work(self) -> bool:
-        return self.state in self.AT_WORK

@@ -3,10 +3,11 @@
 from django.conf import settings
 from django.db import models
 
+from accounts.job_base import Job
 from annotation.models.studies import Study
 
 
-class Workbook(models.Model):
+class Workbook(Job):
     """A file with ratings that somebody uploaded; nothing of it is in a study until its mapping is confirmed."""
 
     class State(models.TextChoices):
@@ -16,7 +17,6 @@ class Workbook(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    AT_WORK = (State.QUEUED, State.RUNNING)
     OPEN = (State.WAITING, State.FAILED)
 
     study = models.ForeignKey(
@@ -32,18 +32,11 @@ class Workbook(models.Model):
     n_done = models.PositiveIntegerField(default=0, help_text="Items stored so far.")
     n_total = models.PositiveIntegerField(default=0, help_text="Items in all rounds of the file.")
     report = models.JSONField(null=True, blank=True, help_text="What came of it.")
-    error = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
-    done_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def is_at_work(self) -> bool:
-        return self.state in self.AT_WORK
 
     @property
     def is_open(self) -> bool:

@@ -95,6 +95,7 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Sample: frozenset({"idempotency_key", "request_digest"}),
     Round: frozenset({"ruled_until", "rules_error", "idempotency_key", "request_digest"}),
     Annotation: frozenset({"request_digest"}),
+    Plan: frozenset({"n_claims"}),
     Membership: frozenset(
         {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited", "away_until"}
     ),

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from django.core.files.storage import default_storage
 
-from annotation import exporting
+from accounts.jobs import sweep_jobs
 from annotation.actions.exporting import request_export
+from annotation.exporting import EXPORTS
 from annotation.models import Export, Study
-from annotation.tasks import pick_up_exports
 from tests import builders as make
 from tests.conftest import environment_of_servers
 from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint
@@ -55,7 +55,7 @@ def test_a_worker_makes_a_file(live_worker: object, study: Study) -> None:
 def test_the_clock_sends_a_file_whose_message_was_lost(live_worker: object, study: Study) -> None:
     export = queued(study, send=False)
     Export.objects.filter(pk=export.pk).update(worked_at=export.created_at.replace(year=2020))
-    pick_up_exports.delay()
+    sweep_jobs.delay()
     wait_for(export, "done")
 
 
@@ -88,11 +88,11 @@ def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
     assert export.state == "done"
     before, n_killed = files(), 0
     again = queued(study, send=False)
-    deaths = (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=exporting.CLAIMS_MOST - 3), None)
+    deaths = (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=EXPORTS.tries_most - 3), None)
     for place in deaths:
         n = draw.uniform(0, passed[place]) if place else 0.0
         kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
-        exporting.pick_up(0)
+        EXPORTS.sweep(0)
         n_killed += forks.work("export", again.pk, kill_point=kill_point).killed
     again.refresh_from_db()
     assert (again.state, again.sha256, again.n_rows) == ("done", export.sha256, export.n_rows)

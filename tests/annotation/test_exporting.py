@@ -11,6 +11,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.test import Client
 from django.utils import timezone
 
+from accounts import job_base
 from accounts.holds import Kind, held
 from annotation import exporting
 from annotation.actions.exporting import AT_WORK_MOST, cancel_export, remove_export, request_export
@@ -255,10 +256,10 @@ def test_of_two_workers_only_the_last_one_finishes(study: Study, own_folder: Pat
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
 
     def another_worker() -> None:
-        assert exporting.pick_up() == []
+        assert exporting.EXPORTS.sweep() == []
         with monkeypatch.context() as patch:  # as if the database had lost sight of the first one
-            patch.setattr(exporting, "are_held", lambda kind: set())
-            assert exporting.pick_up() == [export.pk]
+            patch.setattr(job_base, "are_held", lambda kind: set())
+            assert exporting.EXPORTS.sweep() == [export.pk]
         exporting.work(export.pk)
 
     in_between(monkeypatch, another_worker)
@@ -282,13 +283,13 @@ def test_an_export_that_is_cancelled_while_it_is_made_leaves_no_file(
 
 def test_what_the_clock_finds_lost_or_stale_is_made_again(study: Study) -> None:
     lost = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    assert exporting.pick_up() == []
+    assert exporting.EXPORTS.sweep() == []
     Export.objects.filter(pk=lost.pk).update(worked_at=timezone.now() - timedelta(seconds=40))
-    assert exporting.pick_up() == [lost.pk] and exporting.pick_up() == []
+    assert exporting.EXPORTS.sweep() == [lost.pk] and exporting.EXPORTS.sweep() == []
     Export.objects.filter(pk=lost.pk).update(state="running", worked_at=timezone.now())
     with held(Kind.EXPORT, lost.pk):
-        assert exporting.pick_up() == []
-    assert exporting.pick_up() == [lost.pk]
+        assert exporting.EXPORTS.sweep() == []
+    assert exporting.EXPORTS.sweep() == [lost.pk]
     exporting.work(lost.pk)
     lost.refresh_from_db()
     assert lost.state == "done"
@@ -297,8 +298,10 @@ def test_what_the_clock_finds_lost_or_stale_is_made_again(study: Study) -> None:
 def test_an_export_whose_worker_dies_again_and_again_has_failed(study: Study) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     long_ago = timezone.now() - timedelta(hours=1)
-    Export.objects.filter(pk=export.pk).update(state="running", n_claims=exporting.CLAIMS_MOST, worked_at=long_ago)
-    assert exporting.pick_up() == []
+    Export.objects.filter(pk=export.pk).update(
+        state="running", n_claims=exporting.EXPORTS.tries_most, worked_at=long_ago
+    )
+    assert exporting.EXPORTS.sweep() == []
     export.refresh_from_db()
     assert export.state == "failed" and "stopped 5 times" in export.error
 

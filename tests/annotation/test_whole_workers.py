@@ -19,8 +19,9 @@ from django.core.files.base import ContentFile
 from django.db import connection
 
 from accounts.holds import Kind
+from accounts.jobs import sweep_jobs
 from accounts.models import User
-from annotation import jobs, tasks
+from annotation import jobs
 from annotation.access import get_whole_study
 from annotation.actions import arriving
 from annotation.actions.exporting import request_export
@@ -133,7 +134,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     until(lambda: not someone_holds(Kind.ARRIVAL), "the database knows that the worker is dead")
     a_minute_passes()
     jobs.pick_up_arrivals()
-    tasks.pick_up_exports()
+    sweep_jobs()
 
     def both_are_done() -> bool:
         arrival.refresh_from_db()

@@ -163,10 +163,10 @@ def test_jobs_wait_for_a_bucket_that_is_away_and_go_on_when_it_is_back(store: St
             default_storage.open("large")
         sync.work(run.pk)
         jobs.import_workbook(book.pk)
-        for _ in range(exporting.CLAIMS_MOST + 1):
+        for _ in range(exporting.EXPORTS.tries_most + 1):
             exporting.work(export.pk)
             Export.objects.update(worked_at=long_ago)
-            assert exporting.pick_up() == [export.pk]
+            assert exporting.EXPORTS.sweep() == [export.pk]
         assert [each.state for each in fresh(run, book, export)] == ["waiting", "running", "queued"]
         assert "storage of files does not answer" in run.error and run.waiting_until is not None
         assert export.step == exporting.WAITS_FOR_STORAGE and book.n_attempts == 0

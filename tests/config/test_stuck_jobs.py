@@ -85,7 +85,7 @@ def test_one_stuck_job_stops_no_other_and_ends_as_failed(worker: Path, study: St
         (over,) = fresh(stuck)
         assert "stopped because it took longer than 60 minutes" in over.error and over.n_claims == 2
         wait_until(lambda: holds.are_held(holds.Kind.EXPORT) == set(), "its hold is let go of")
-        assert exporting.pick_up(0) == []
+        assert exporting.EXPORTS.sweep(0) == []
     again = sent(study)
     wait_until(lambda: fresh(again)[0].state == "done", "the same is made when it is asked for again")
 
