@@ -178,7 +178,7 @@ class JobKind(Work, Generic[J]):
         """The job, now ours; None where it is not queued."""
         with transaction.atomic():
             rows = self.model._default_manager.select_for_update(of=("self",), no_key=True)
-            job: J | None = rows.select_related(*self.related).filter(self.queued, pk=pk).first()
+            job: J | None = rows.select_related(*(self.related or [None])).filter(self.queued, pk=pk).first()
             if job is not None:
                 job.state, job.error, job.n_claims = "running", "", job.n_claims + 1
                 setattr(job, self.heard, timezone.now())

@@ -16,7 +16,11 @@ from accounts.naming import cleaned
 from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
-FORMER_SWEEPS = ("annotation.tasks.pick_up_exports",)
+FORMER_SWEEPS = (
+    "annotation.jobs.pick_up_bulk_jobs",
+    "annotation.tasks.pick_up_exports",
+    "annotation.tasks.pick_up_plans",
+)
 """Names of tasks in the schedule of earlier versions: their clock may still send them to a worker of this one."""
 TRIES = {"autoretry_for": (OSError,), "retry_backoff": 30, "max_retries": 5}
 

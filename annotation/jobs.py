@@ -3,7 +3,8 @@
 from celery import shared_task
 
 from accounts.time_limits import WHOLE
-from annotation.actions import arriving, bulk_jobs, workbooks
+from annotation.actions import arriving, workbooks
+from annotation.actions.bulk_jobs import BULK_JOBS
 
 LOST_SECONDS = 30
 
@@ -46,14 +47,7 @@ def remove_old_arrivals() -> None:
     arriving.remove_old_files()
 
 
-@shared_task(**WHOLE, over_limit=staticmethod(bulk_jobs.end_over_limit))
+@shared_task(**BULK_JOBS.options)
 def run_bulk_job(job_id: int) -> None:
-    """Draws a large sample, or prepares or opens a large round; nothing for a job that is over."""
-    bulk_jobs.work(job_id)
-
-
-@shared_task
-def pick_up_bulk_jobs() -> None:
-    """Sends jobs of large samples and rounds whose message or worker was lost to workers again."""
-    for job_id in bulk_jobs.lost(LOST_SECONDS):
-        run_bulk_job.delay(job_id)
+    """Draws a large sample, or prepares or opens a large round; nothing for a job that is not queued."""
+    BULK_JOBS.run(job_id)

@@ -3,12 +3,14 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.holds import Kind, held, without_worker
-from accounts.time_limits import BATCHES_SECONDS, Turn, stopped
+from accounts.holds import Kind
+from accounts.job_base import JobKind, TurnOver
+from accounts.time_limits import BATCHES, Turn
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
@@ -23,47 +25,53 @@ Needed = Mapping[int, Sequence[Need]]
 Places = list[tuple[int, str]]
 
 
-def work(plan_id: int, *, turn_seconds: float | None = None) -> bool:
-    """Works on a plan that is queued or running, until it is done or the turn is over; whether it is to go on.
+class Plans(JobKind[Plan]):
+    """The giving out of worklists.
 
-    Each batch is one transaction that holds the study and the plan, so two workers on one plan take turns and nothing
-    is given out twice. Whom to ask again is found anew by whoever begins.
+    Each batch is one transaction that holds the study and the plan. Whom to ask again is found anew by whoever begins.
     """
-    if (
-        not Plan.objects.filter(pk=plan_id, state=Plan.State.QUEUED).update(
-            state=Plan.State.RUNNING, worked_at=timezone.now()
-        )
-        and not Plan.objects.filter(pk=plan_id, state=Plan.State.RUNNING).exists()
-    ):
-        return False
-    turn = Turn(turn_seconds)
-    with held(Kind.PLAN, plan_id):
-        plan = Plan.objects.select_related("study", "from_version", "to_version").get(pk=plan_id)
-        found = ground_of(plan)
-        needed = needs(found, plan.recheck)
+
+    model, lock, task = Plan, Kind.PLAN, "annotation.tasks.run_plan"
+    related = ("study", "from_version", "to_version", "worklist")
+    limits = BATCHES
+    advice = "Nothing was assigned. Run the plan again when the server has less to do."
+
+    def do(self, job: Plan, turn: Turn) -> None:
+        found = ground_of(job)
+        needed = needs(found, job.recheck)
         order = sorted(needed)
-        while _batch(plan_id, found, needed, order):
+        while _batch(job, found, needed, order):
             if turn.is_over():
-                return True
-    return False
+                raise TurnOver
+
+    def take_back(self, job: Plan) -> dict[str, Any]:
+        take_back(job)
+        return {"done_at": None}
+
+    @transaction.atomic
+    def end_over_limit(self, pk: int) -> None:
+        Study.objects.select_for_update(no_key=True).get(plans=pk)
+        super().end_over_limit(pk)
+
+
+PLANS = Plans()
+work = PLANS.work
 
 
 @transaction.atomic
-def _batch(plan_id: int, found: Ground, needed: Needed, order: Sequence[int]) -> bool:
-    """Gives out the next items of a plan, or finishes it; False where nothing is left to do."""
+def _batch(plan: Plan, found: Ground, needed: Needed, order: Sequence[int]) -> bool:
+    """Gives out the next items of a plan, or finishes it; False where nothing is left to do. Raises ClaimLost."""
     Study.objects.select_for_update(no_key=True).get(pk=found.study.pk)
-    plan = Plan.objects.select_for_update(of=("self",)).select_related("worklist").get(pk=plan_id)
-    if plan.state != Plan.State.RUNNING:
-        return False
-    begin = bisect_right(order, plan.cursor.get("item", 0))
-    chunk = order[begin : begin + BATCH]
-    if not chunk:
-        _finish(plan)
-        return False
-    _give_out(plan, found, needed, chunk)
-    plan.cursor["item"] = chunk[-1]
-    plan.n_done, plan.n_total, plan.worked_at = begin + len(chunk), len(order), timezone.now()
-    plan.save(update_fields=["cursor", "n_done", "n_total", "worked_at", "worklist"])
+    with PLANS.batch(plan):
+        begin = bisect_right(order, plan.cursor.get("item", 0))
+        chunk = order[begin : begin + BATCH]
+        if not chunk:
+            _finish(plan)
+            return False
+        _give_out(plan, found, needed, chunk)
+        plan.cursor["item"] = chunk[-1]
+        done = {"cursor": plan.cursor, "worklist": plan.worklist}
+        PLANS.write(plan, n_done=begin + len(chunk), n_total=len(order), **done)
     return True
 
 
@@ -183,13 +191,11 @@ def _places(verdicts: Sequence[Verdict], way: Route, why: Sequence[Need], rechec
 
 def _finish(plan: Plan) -> None:
     """Opens the worklist and marks the plan done."""
-    now = timezone.now()
     if plan.worklist is not None:
-        plan.worklist.state, plan.worklist.opened_at = Round.State.OPEN, now
+        plan.worklist.state, plan.worklist.opened_at = Round.State.OPEN, timezone.now()
         plan.worklist.save(update_fields=["state", "opened_at"])
         tell_planner(plan.n_done)
-    plan.state, plan.done_at, plan.worked_at = Plan.State.DONE, now, now
-    plan.save(update_fields=["state", "done_at", "worked_at"])
+    PLANS.finish(plan)
 
 
 def take_back(plan: Plan) -> None:
@@ -202,25 +208,3 @@ def take_back(plan: Plan) -> None:
     for rows in (Assignment, RoundItem, RoundRater):
         rows.objects.filter(round=worklist).delete()
     worklist.delete()
-
-
-@transaction.atomic
-def end_over_limit(plan_id: int) -> None:
-    """Notes that the worker of a plan was stopped at its time limit; what it had assigned is taken back."""
-    study_id = Plan.objects.values_list("study_id", flat=True).get(pk=plan_id)
-    Study.objects.select_for_update(no_key=True).get(pk=study_id)
-    plan = Plan.objects.select_for_update(of=("self",)).select_related("worklist").get(pk=plan_id)
-    if plan.state not in Plan.AT_WORK:
-        return
-    take_back(plan)
-    plan.state = Plan.State.FAILED
-    plan.error = stopped(BATCHES_SECONDS, "Nothing was assigned. Run the plan again when the server has less to do.")
-    plan.save(update_fields=["state", "error"])
-
-
-def lost(before_seconds: int) -> list[int]:
-    """Plans that are queued for so long, or running with nobody at work on them; they are sent again."""
-    rows = Plan.objects.filter(state__in=Plan.AT_WORK, worked_at__isnull=False).order_by("pk")
-    found = without_worker(Kind.PLAN, list(rows.values_list("pk", "state", "worked_at")), before_seconds)
-    Plan.objects.filter(pk__in=found).update(worked_at=timezone.now())
-    return found

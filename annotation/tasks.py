@@ -3,24 +3,17 @@
 from celery import shared_task
 
 from accounts.time_limits import BATCHES, TURN_SECONDS, WHOLE
-from annotation import deleting, moving, ruling
+from annotation import deleting, ruling
 from annotation.exporting import EXPORTS
+from annotation.moving import PLANS
 
 LOST_SECONDS = 30
 
 
-@shared_task(**BATCHES, over_limit=staticmethod(moving.end_over_limit))
+@shared_task(**PLANS.options)
 def run_plan(plan_id: int) -> None:
-    """Works on one plan for a turn; nothing for one that is done or undone."""
-    if moving.work(plan_id, turn_seconds=TURN_SECONDS):
-        run_plan.delay(plan_id)
-
-
-@shared_task
-def pick_up_plans() -> None:
-    """Sends plans whose message or worker was lost to workers again."""
-    for plan_id in moving.lost(LOST_SECONDS):
-        run_plan.delay(plan_id)
+    """Works on one plan for a turn; nothing for one that is not queued."""
+    PLANS.run(plan_id)
 
 
 @shared_task(**WHOLE, over_limit=staticmethod(ruling.end_over_limit))

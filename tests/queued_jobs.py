@@ -25,7 +25,7 @@ A_MINUTE_PASSES = (
 )
 PICK_UP = (
     "from accounts.jobs import sweep_jobs; from annotation import jobs, tasks;"
-    " sweep_jobs(); tasks.pick_up_plans(); tasks.pick_up_rules();"
+    " sweep_jobs(); tasks.pick_up_rules();"
     " jobs.pick_up_workbooks()"
 )
 

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
-from annotation import moving, tasks
+from annotation import moving
 from annotation.access import OWNER, Seat
 from annotation.actions.rounds import raters_named
 from annotation.actions.studies import record
@@ -110,7 +110,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
         items_asked_again=plan.n_total,
     )
     if send:
-        transaction.on_commit(lambda: tasks.run_plan.delay(plan.pk))
+        moving.PLANS.send_later(plan.pk)
     return plan
 
 

@@ -256,11 +256,11 @@ def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: N
 
 def test_a_job_that_was_lost_is_found(study: Study, large: None) -> None:
     choosing.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
-    assert bulk_jobs.lost(30) == []
+    assert bulk_jobs.BULK_JOBS.sweep(30) == []
     BulkJob.objects.update(worked_at=timezone.now() - timedelta(seconds=31))
-    assert bulk_jobs.lost(30) == [BulkJob.objects.get().pk]
+    assert bulk_jobs.BULK_JOBS.sweep(30) == [BulkJob.objects.get().pk]
     bulk_jobs.work(BulkJob.objects.get().pk)
-    assert bulk_jobs.lost(0) == []
+    assert bulk_jobs.BULK_JOBS.sweep(0) == []
 
 
 def test_pages_show_how_far_a_job_is_until_it_is_done(study: Study, large: None) -> None:

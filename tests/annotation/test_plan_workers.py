@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from accounts.jobs import sweep_jobs
 from annotation.actions.plans import preview_plan, run_plan, undo_plan
 from annotation.models import Assignment, Plan, RoundItem, RoundRater, Study
-from annotation.tasks import pick_up_plans
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers
@@ -71,7 +71,7 @@ def test_the_clock_sends_a_plan_whose_message_was_lost(live_worker: object, stud
     Plan.objects.filter(pk=plan.pk).update(
         state="queued", run_by=study.created_by, worked_at=plan.created_at.replace(year=2020)
     )
-    pick_up_plans.delay()
+    sweep_jobs.delay()
     wait_for(plan, "done")
 
 

@@ -397,6 +397,7 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
     assert (plan.state, plan.n_done, plan.n_total) == ("running", 2, 3)
     with pytest.raises(Conflict, match="moving the study"):
         open_round(seat=make.owner_seat(study), number=2, unregistered=True)
+    assert moving.PLANS.sweep() == [plan.pk]
     moving.work(plan.pk)
     plan.refresh_from_db()
     assert given_out(plan) == {"2": ["bob", "carol"], "3": ["bob"], "4": ["bob", "carol"]}
@@ -419,7 +420,7 @@ def test_lost_plans_are_found(study: Study) -> None:
     rated(study)
     make.next_version(study, SECOND)
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
-    assert moving.lost(60) == [] and moving.lost(-1) == [plan.pk]
+    assert moving.PLANS.sweep(60) == [] and moving.PLANS.sweep(-1) == [plan.pk]
 
 
 def test_only_the_newest_answers_of_an_item_count(study: Study) -> None:
