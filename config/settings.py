@@ -199,14 +199,6 @@ CELERY_BEAT_SCHEDULE = {
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 10.0},
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
-    "pick up workbooks that were lost": {
-        "task": "annotation.jobs.pick_up_workbooks",
-        "schedule": SWEEP_SECONDS,
-    },
-    "pick up studies that were lost on their way in": {
-        "task": "annotation.jobs.pick_up_arrivals",
-        "schedule": SWEEP_SECONDS,
-    },
     "pick up deletions that were lost": {
         "task": "annotation.tasks.pick_up_deletions",
         "schedule": SWEEP_SECONDS,

@@ -92,9 +92,9 @@ def _serve() -> None:
         "plan": _swept(moving.PLANS),
         "rules": ruling.rule_round,
         "answers": ruling.rule_answers,
-        "workbook": workbooks.import_workbook,
+        "workbook": _swept(workbooks.WORKBOOKS),
         "export": exporting.work,
-        "arrival": arriving.take_in,
+        "arrival": _swept(arriving.ARRIVALS),
         "bulk": _swept(bulk_jobs.BULK_JOBS),
     }
     for line in sys.stdin:

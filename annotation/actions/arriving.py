@@ -1,35 +1,31 @@
 """A study from another server: its file is taken, checked, and stored by a job that leaves all or nothing."""
 
 import hashlib
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import PurePath
 from typing import IO, Any
 
-from celery import current_app
 from django.conf import settings
 from django.core.files.base import File
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
-from accounts.holds import Kind, place, without_worker
+from accounts.holds import Kind
+from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
 from accounts.room import require_room
-from accounts.time_limits import WHOLE_SECONDS, stopped
+from accounts.time_limits import Turn
 from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
-from annotation.errors import ConcordError, Conflict, Invalid
+from annotation.errors import Invalid
 from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
 from annotation.queries.studies import STUDY_IMPORTED
 
-JOB = "annotation.jobs.take_study_in"
-ATTEMPTS_MOST = 5
-BEAT_SECONDS = 1.0
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100
 PIECE = 1 << 20
@@ -62,85 +58,41 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
     with transaction.atomic():
         found.save()
         if send:
-            transaction.on_commit(lambda: current_app.send_task(JOB, args=[found.pk]))
+            ARRIVALS.send_later(found.pk)
     return found
 
 
-class _Side:
-    """A connection beside the import's own, so that its progress is seen before all is stored."""
+class Arrivals(JobKind[Arrival]):
+    """The storing of studies from files.
 
-    def __init__(self, arrival_id: int) -> None:
-        self.arrival_id = arrival_id
-        self.told_at = 0.0
-        self.connection = connections.create_connection(DEFAULT_DB_ALIAS)
-
-    def begin(self) -> int:
-        """Marks the arrival as running; the number of this attempt, 0 where nobody sees the row yet."""
-        with self.connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE annotation_arrival SET state = %s, worked_at = now(), n_attempts = n_attempts + 1 "
-                "WHERE id = %s RETURNING n_attempts",
-                [Arrival.State.RUNNING, self.arrival_id],
-            )
-            row = cursor.fetchone()
-        return row[0] if row else 0
-
-    def tell(self, n_done: int, step: str) -> None:
-        if time.monotonic() - self.told_at < BEAT_SECONDS:
-            return
-        self.told_at = time.monotonic()
-        with self.connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE annotation_arrival SET n_done = %s, step = %s, worked_at = now() WHERE id = %s",
-                [n_done, step[:200], self.arrival_id],
-            )
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-def take_in(arrival_id: int) -> None:
-    """Stores the study of an arrival that is queued or running; nothing for another one, or while a worker is at it.
-
-    The study, all that is in it and the report are one transaction, so a worker that is killed leaves nothing; the
-    clock sends the arrival again, a few times. What can't be taken is said in the row.
+    The study, all that is in it and the report are one transaction, so a worker that is killed leaves nothing.
     """
-    if not Arrival.objects.filter(pk=arrival_id, state__in=Arrival.AT_WORK).exists():
-        return
-    side = _Side(arrival_id)
-    try:
-        with transaction.atomic():
-            arrival = _held(arrival_id)
-            if arrival is None:
-                return
-            if side.begin() > ATTEMPTS_MOST:
-                raise Conflict("The worker stopped several times at this file; import it in the shell.")
-            with arrival.file.open("rb") as file:
-                stored, sha256 = bring_study(user=arrival.created_by, file=file, slug=arrival.slug, told=side.tell)
-            Arrival.objects.filter(pk=arrival_id).update(
-                state=Arrival.State.DONE,
-                study=stored.study,
-                n_done=arrival.n_total,
-                step="",
-                report=report_of(stored, sha256),
-                error="",
-                done_at=timezone.now(),
-            )
-    except ConcordError as error:
-        Arrival.objects.filter(pk=arrival_id, state__in=Arrival.AT_WORK).update(
-            state=Arrival.State.FAILED, error=error.message, step="", done_at=timezone.now()
-        )
-    finally:
-        side.close()
+
+    model, lock, task = Arrival, Kind.ARRIVAL, "annotation.jobs.take_study_in"
+    related = ("created_by",)
+    advice = "Nothing was stored. Import the file in pieces, or run the import again."
+    tries, tries_most = "n_attempts", 5
+    gave_up = "The worker stopped several times at this file; import it in the shell."
+
+    def begin(self, job: Arrival) -> None:
+        job.n_attempts += 1
+
+    def take_back(self, job: Arrival) -> dict[str, Any]:
+        return {"step": ""}
+
+    def do(self, job: Arrival, turn: Turn) -> None:
+        with progress_beside(self, job) as progress, transaction.atomic(), job.file.open("rb") as file:
+
+            def told(n_done: int, step: str) -> None:
+                progress(n_done=n_done, step=step[:200])
+
+            stored, sha256 = bring_study(user=job.created_by, file=file, slug=job.slug, told=told)
+            report = report_of(stored, sha256)
+            self.finish(job, study=stored.study, n_done=job.n_total, step="", report=report)
 
 
-def _held(arrival_id: int) -> Arrival | None:
-    """The arrival, nobody else's until the transaction ends; None where it is somebody's, or done meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.ARRIVAL, place(arrival_id)])
-        if not cursor.fetchone()[0]:
-            return None
-    return Arrival.objects.select_related("created_by").filter(pk=arrival_id, state__in=Arrival.AT_WORK).first()
+ARRIVALS = Arrivals()
+take_in = ARRIVALS.work
 
 
 def nobody_looks(n_done: int, step: str) -> None:
@@ -194,21 +146,6 @@ def report_of(stored: Stored, sha256: str) -> dict[str, Any]:
         "new_repositories": stored.n_new_repositories,
         "taxonomies": stored.taxonomies,
     }
-
-
-def end_over_limit(pk: int) -> None:
-    """Notes that the worker of an import was stopped at its time limit; nothing of it was stored."""
-    error = stopped(WHOLE_SECONDS, "Nothing was stored. Import the file in pieces, or run the import again.")
-    ended = {"state": Arrival.State.FAILED, "error": error, "done_at": timezone.now()}
-    Arrival.objects.filter(pk=pk, state__in=Arrival.AT_WORK).update(**ended)
-
-
-def lost(before_seconds: int) -> list[int]:
-    """Arrivals that are queued for so long, or running with nobody at work on them; they are sent again."""
-    rows = Arrival.objects.filter(state__in=Arrival.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
-    found = without_worker(Kind.ARRIVAL, list(rows), before_seconds)
-    Arrival.objects.filter(pk__in=found).update(worked_at=timezone.now())
-    return found
 
 
 def remove_old_files() -> int:

@@ -1,33 +1,30 @@
 """Files with ratings from a page: kept, mapped by somebody, and imported by a job that leaves all or nothing."""
 
 import tempfile
-import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
 from django.core.files.base import File
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import F
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.allowances import require_study_creator
-from accounts.errors import StorageAway
-from accounts.holds import Kind, place, without_worker
+from accounts.holds import Kind
+from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
 from accounts.room import require_room
-from accounts.time_limits import WHOLE_SECONDS, stopped
+from accounts.time_limits import Turn
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
 from annotation.actions.imports import ImportReport, import_gathered, import_plan, plan_import, require_answers
 from annotation.actions.study_ids import require_available, wrong_in_study_id
-from annotation.errors import ConcordError, Conflict, Invalid, Unreadable, WrongState
+from annotation.errors import Invalid, Unreadable, WrongState
 from annotation.models import Study, Workbook
 from annotation.queries.workbooks import keep_book, opened_book, read
 from annotation.sheets.books import Book, open_book
@@ -39,9 +36,6 @@ from annotation.sheets.questions import open_ones
 from annotation.sheets.shifts import doubts
 from taxonomy.schema import key_of
 
-JOB = "annotation.jobs.import_workbook"
-ATTEMPTS_MOST = 5
-BEAT_SECONDS = 1.0
 REFUSALS_KEPT = 10_000
 UNCONFIRMED_DAYS = 2
 FILES_AT_ONCE = 500
@@ -98,7 +92,7 @@ def import_later(*, seat: Seat, file: File, options: Options) -> Workbook:
     found.state, found.worked_at = Workbook.State.QUEUED, timezone.now()
     with transaction.atomic():
         found.save(update_fields=["mapping", "state", "worked_at"])
-        transaction.on_commit(lambda: current_app.send_task(JOB, args=[found.pk]))
+        WORKBOOKS.send_later(found.pk)
     return found
 
 
@@ -161,7 +155,7 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
         if not changed:
             raise WrongState("This file is imported already, or just about to be.")
         if send:
-            transaction.on_commit(lambda: current_app.send_task(JOB, args=[workbook.pk]))
+            WORKBOOKS.send_later(workbook.pk)
 
 
 def _check_study(asked: NewStudyAsked, user: User) -> None:
@@ -187,89 +181,37 @@ def throw_away(*, workbook: Workbook) -> None:
 # The job
 
 
-class _Side:
-    """A connection beside the import's own, so that its progress is seen before all is stored."""
+class Workbooks(JobKind[Workbook]):
+    """The import of files with ratings.
 
-    def __init__(self, workbook_id: int) -> None:
-        self.workbook_id = workbook_id
-        self.told_at = 0.0
-        self.connection = connections.create_connection(DEFAULT_DB_ALIAS)
-
-    def begin(self) -> int:
-        """Marks the workbook as running; the number of this attempt, 0 where nobody sees the row yet."""
-        with self.connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE annotation_workbook SET state = %s, worked_at = now(), n_attempts = n_attempts + 1 "
-                "WHERE id = %s RETURNING n_attempts",
-                [Workbook.State.RUNNING, self.workbook_id],
-            )
-            row = cursor.fetchone()
-        return row[0] if row else 0
-
-    def tell(self, n_done: int, n_total: int) -> None:
-        if n_done < n_total and time.monotonic() - self.told_at < BEAT_SECONDS:
-            return
-        self.told_at = time.monotonic()
-        with self.connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE annotation_workbook SET n_done = %s, n_total = %s, worked_at = now() WHERE id = %s",
-                [n_done, n_total, self.workbook_id],
-            )
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-def import_workbook(workbook_id: int) -> None:
-    """Imports a workbook that is queued or running; nothing for another one, or while another worker is at it.
-
-    The study, everything in it and the report are one transaction, so a worker that is killed leaves nothing; the clock
-    sends the workbook again, a few times. What can't be imported is said in the row.
+    The study, everything in it and the report are one transaction, so a worker that is killed leaves nothing.
     """
-    if not Workbook.objects.filter(pk=workbook_id, state__in=Workbook.AT_WORK).exists():
-        return
-    side = _Side(workbook_id)
-    try:
-        with transaction.atomic():
-            workbook = _held(workbook_id)
-            if workbook is None:
-                return
-            if side.begin() > ATTEMPTS_MOST:
-                raise Conflict("The worker stopped several times at this file; try it in pieces, or run it again.")
-            report = _import(workbook, side)
-            Workbook.objects.filter(pk=workbook_id).update(
-                state=Workbook.State.DONE,
-                study=Study.objects.get(slug=report.study),
-                report=_kept(report),
-                error="",
-                done_at=timezone.now(),
-            )
-    except StorageAway:  # the clock sends it again, and that was no attempt
-        Workbook.objects.filter(pk=workbook_id, n_attempts__gt=0).update(n_attempts=F("n_attempts") - 1)
-    except ConcordError as error:
-        details = [sentence for each in error.fields.values() for sentence in each if sentence not in error.message]
-        Workbook.objects.filter(pk=workbook_id, state__in=Workbook.AT_WORK).update(
-            state=Workbook.State.FAILED, error=" ".join([error.message, *details[:10]]), done_at=timezone.now()
-        )
-    finally:
-        side.close()
+
+    model, lock, task = Workbook, Kind.WORKBOOK, "annotation.jobs.import_workbook"
+    related = ("study", "created_by")
+    advice = "Nothing was stored. Import the file in pieces, or run the import again."
+    tries, tries_most = "n_attempts", 5
+    gave_up = "The worker stopped several times at this file; try it in pieces, or run it again."
+
+    def begin(self, job: Workbook) -> None:
+        job.n_attempts += 1
+
+    def do(self, job: Workbook, turn: Turn) -> None:
+        with progress_beside(self, job) as progress, transaction.atomic():
+            report = _import(job, lambda n_done, n_total: progress(n_done=n_done, n_total=n_total))
+            progress.write()
+            self.finish(job, study=Study.objects.get(slug=report.study), report=_kept(report))
 
 
-def _held(workbook_id: int) -> Workbook | None:
-    """The workbook, nobody else's until the transaction ends; None where it is somebody's, or done meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.WORKBOOK, place(workbook_id)])
-        if not cursor.fetchone()[0]:
-            return None
-    found = Workbook.objects.select_related("study", "created_by").filter(pk=workbook_id, state__in=Workbook.AT_WORK)
-    return found.first()
+WORKBOOKS = Workbooks()
+import_workbook = WORKBOOKS.work
 
 
-def _import(workbook: Workbook, side: _Side) -> ImportReport:
+def _import(workbook: Workbook, told: Callable[[int, int], None]) -> ImportReport:
     if workbook.study is not None:
         get_seat(workbook.created_by, workbook.study.slug).require(OWNER)
         if OPTIONS in workbook.mapping:
-            return _import_by_options(workbook, side)
+            return _import_by_options(workbook, told)
     choices = Choices.from_json(workbook.mapping)
     book = opened_book(workbook)
     check_mapping(choices.book, book)
@@ -289,38 +231,23 @@ def _import(workbook: Workbook, side: _Side) -> ImportReport:
         new=new,
         meanings=choices.meanings(),
         added=choices.added(),
-        on_progress=side.tell,
+        on_progress=told,
     )
 
 
-def _import_by_options(workbook: Workbook, side: _Side) -> ImportReport:
+def _import_by_options(workbook: Workbook, told: Callable[[int, int], None]) -> ImportReport:
     """Imports a file that came over REST, where nobody looks at it before."""
     assert workbook.study is not None
     asked: dict[str, Any] = {"user": workbook.created_by, "study": workbook.study.slug, "name": workbook.name}
     with workbook.file.open("rb") as file:
         plan = plan_import(file=file.file, options=Options(**workbook.mapping[OPTIONS]), **asked)
-    return import_plan(plan=plan, on_progress=side.tell, **asked)
+    return import_plan(plan=plan, on_progress=told, **asked)
 
 
 def _kept(report: ImportReport) -> dict[str, Any]:
     kept = report.as_document()
     kept["refusals"] = [asdict(each) for each in report.refusals[:REFUSALS_KEPT]]
     return kept
-
-
-def end_over_limit(pk: int) -> None:
-    """Notes that the worker of an import was stopped at its time limit; nothing of it was stored."""
-    error = stopped(WHOLE_SECONDS, "Nothing was stored. Import the file in pieces, or run the import again.")
-    ended = {"state": Workbook.State.FAILED, "error": error, "done_at": timezone.now()}
-    Workbook.objects.filter(pk=pk, state__in=Workbook.AT_WORK).update(**ended)
-
-
-def lost(before_seconds: int) -> list[int]:
-    """Workbooks that are queued for so long, or running with nobody at work on them; they are sent again."""
-    rows = Workbook.objects.filter(state__in=Workbook.AT_WORK).order_by("pk").values_list("pk", "state", "worked_at")
-    found = without_worker(Kind.WORKBOOK, list(rows), before_seconds)
-    Workbook.objects.filter(pk__in=found).update(worked_at=timezone.now())
-    return found
 
 
 def remove_old_workbooks() -> int:

@@ -21,7 +21,6 @@ from django.db import connection
 from accounts.holds import Kind
 from accounts.jobs import sweep_jobs
 from accounts.models import User
-from annotation import jobs
 from annotation.access import get_whole_study
 from annotation.actions import arriving
 from annotation.actions.exporting import request_export
@@ -119,7 +118,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     export = request_export(seat=make.owner_seat(study), what="study", send=False)
     n_people = User.objects.count()
     with worker(tmp_path / "worker.log") as mortal, standing_before("annotation_rating") as n_waiting:
-        current_app.send_task(arriving.JOB, args=[arrival.pk], queue=QUEUE)
+        current_app.send_task(arriving.ARRIVALS.task, args=[arrival.pk], queue=QUEUE)
         current_app.send_task("annotation.tasks.make_export", args=[export.pk], queue=QUEUE)
         until(lambda: n_waiting() == 2, "both jobs stand in the middle")
         assert not Study.objects.filter(slug="again").exists() and User.objects.count() == n_people
@@ -133,7 +132,6 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
 
     until(lambda: not someone_holds(Kind.ARRIVAL), "the database knows that the worker is dead")
     a_minute_passes()
-    jobs.pick_up_arrivals()
     sweep_jobs()
 
     def both_are_done() -> bool:
@@ -165,7 +163,7 @@ def killed_and_whole_in_the_end(forks: Forks, study: Study, seed: int) -> int:
     passed = forks.work("arrival", undisturbed.pk, count=True).passed
     n_rows = whole.counts(Study.objects.get(slug="undisturbed"))
     arrival, n_killed, n_people = arrival_of(study), 0, User.objects.count()
-    for place in draw.choices((STATEMENT, COMMIT, MOMENT), k=arriving.ATTEMPTS_MOST - 2):
+    for place in draw.choices((STATEMENT, COMMIT, MOMENT), k=arriving.ARRIVALS.tries_most - 2):
         n = draw.uniform(0, passed[place])
         dead = forks.work(
             "arrival", arrival.pk, kill_point=KillPoint(place, n if place == MOMENT else max(1, round(n)))
