@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from accounts.spreadsheets import as_lines
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.answers import LONGEST_TEXT
 from annotation.calibration import EMPTY_SET
 from annotation.errors import Unreadable
@@ -136,7 +136,10 @@ class MinimumForm(forms.Form):
             if entry := primary_of(primary, each.key, each.kind):
                 self.keys.append(each.key)
                 self.fields[f"of-{each.key}"] = forms.FloatField(
-                    label=f"{each.title}: {TITLES[entry['coefficient']]}", min_value=0.001, max_value=1, required=False
+                    label=f"{each.title}: {COEFFICIENTS[entry['coefficient']].title}",
+                    min_value=0.001,
+                    max_value=1,
+                    required=False,
                 )
 
     @staticmethod

@@ -8,7 +8,7 @@ from django.utils.text import slugify
 
 from annotation.actions.machines import LONGEST
 from annotation.actions.primary import LONGEST_REASON
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, TITLES
+from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
@@ -154,7 +154,7 @@ class PrimaryForm(forms.Form):
                 label=f"Coefficient of {dimension.title}",
                 choices=[
                     ("", "default, not registered"),
-                    *((name, TITLES.get(name, name)) for name in suitable(dimension)),
+                    *((name, COEFFICIENTS[name].title) for name in suitable(dimension)),
                 ],
                 required=False,
             )
@@ -243,7 +243,7 @@ class PrimaryForm(forms.Form):
 def suitable(dimension: TreeDimension) -> list[str]:
     """The coefficients that suit a dimension: weights need an order."""
     ordered = dimension.kind in {"ordinal", "number"}
-    return [name for name in COEFFICIENTS if ordered or name not in {"weighted_kappa", "gwet_ac2"}]
+    return [name for name, each in COEFFICIENTS.items() if ordered or not each.needs_order]
 
 
 ROLES = (

@@ -6,7 +6,7 @@ A dimension whose owner confirmed nothing has the tool's default, which is shown
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from taxonomy.tree import TreeDimension
 
 DEFAULT: Mapping[str, Any] = {"coefficient": "krippendorff_alpha", "threshold": 0.8}
@@ -54,4 +54,4 @@ def not_registered(primary: Primary, dimensions: Iterable[TreeDimension]) -> lis
 def in_words(entry: Mapping[str, Any]) -> str:
     """`Krippendorff's alpha, threshold 0.80`."""
     threshold = entry.get("threshold")
-    return TITLES[entry["coefficient"]] + ("" if threshold is None else f", threshold {threshold:.2f}")
+    return COEFFICIENTS[entry["coefficient"]].title + ("" if threshold is None else f", threshold {threshold:.2f}")

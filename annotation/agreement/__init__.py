@@ -5,7 +5,6 @@ from .clusters import Clusters
 from .coefficients import (
     CI_METHODS,
     CLUSTERED,
-    COEFFICIENTS,
     EFFECTIVE,
     EXACT,
     Coefficient,
@@ -24,11 +23,11 @@ from .metrics import Weights, jaccard_distance, masi_distance, tree_distance, we
 from .pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from .patterns import Patterns, category_label
 from .planning import Planned, units_for_width
+from .registry import COEFFICIENTS, CoefficientSpec
 from .summary import (
     METRICS_BY_KIND,
     SCALE_WEIGHTS,
     SCALED_KINDS,
-    TITLES,
     interval_words,
     one_coefficient,
     share_reaching,
@@ -46,9 +45,9 @@ __all__ = [
     "SCALED_KINDS",
     "SCALES",
     "SCALE_WEIGHTS",
-    "TITLES",
     "Clusters",
     "Coefficient",
+    "CoefficientSpec",
     "Patterns",
     "Planned",
     "Weights",

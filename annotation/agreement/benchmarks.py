@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .registry import COEFFICIENTS
+
 CERTAIN = 0.95
 """The probability from which on a coefficient has earned a word (Gwet 2014, ch. 6)."""
 
@@ -59,16 +61,15 @@ def _is_in(scale: str, value: float, bound: float) -> bool:
 
 
 def benchmark_words(name: str, value: float | None, se: float | None) -> list[dict[str, Any]]:
-    """[{scale, word, earned}] for a coefficient by name: on Landis and Koch's scale, for alpha on Krippendorff's first.
+    """[{scale, word, earned}] for a coefficient by name, on the scales that its entry names, the first one first.
 
     `word` is that of the value, `earned` the best one that it has at least with 95% probability: None for the lowest,
-    which any value has, and without a standard error above 0. Empty without a value and for percent agreement, which no
-    scale is for.
+    which any value has, and without a standard error above 0. Empty without a value and where no scale suits.
     """
-    if value is None or name == "percent_agreement":
+    if value is None:
         return []
     found = []
-    for scale in ("krippendorff", "landis_koch") if name == "krippendorff_alpha" else ("landis_koch",):
+    for scale in COEFFICIENTS[name].scales:
         classes = SCALES[scale]
         word = next((word for bound, word in classes if _is_in(scale, value, bound)), classes[-1][1])
         earned = None

@@ -1,4 +1,4 @@
-"""The ten agreement coefficients with standard errors and confidence intervals, or the reason why one is undefined."""
+"""Agreement coefficients with standard errors and confidence intervals, or the reason why one is undefined."""
 
 from __future__ import annotations
 
@@ -13,28 +13,15 @@ from .estimators import (
     Estimator,
     FleissKappa,
     GwetAC,
-    KrippendorffAlpha,
-    OrdinalAlpha,
     PercentAgreement,
     TwoRaters,
 )
 from .intervals import clustered_error, effective_interval
-from .metrics import Metric, Paths, Weights, distance_by_metric, distance_by_weights
+from .metrics import Metric, Paths, Weights, distance_by_weights
 from .patterns import Patterns
+from .registry import alpha_estimator
 from .tallies import Tallies
 
-COEFFICIENTS = (
-    "percent_agreement",
-    "cohen_kappa",
-    "weighted_kappa",
-    "scott_pi",
-    "fleiss_kappa",
-    "conger_kappa",
-    "brennan_prediger",
-    "krippendorff_alpha",
-    "gwet_ac1",
-    "gwet_ac2",
-)
 EXACT, EFFECTIVE, CLUSTERED = CI_METHODS = ("exact_one_sided", "effective_sample", "effective_sample_clusters")
 """How an interval is computed: no two ratings differ; by the effective number of units; the same of clusters."""
 ONE_UNIT = "One unit with two ratings is too few for a confidence interval."
@@ -103,13 +90,6 @@ def _with_interval(
 
 def _clean(number: float) -> float:
     return 0.0 if abs(number) < DUST else number
-
-
-def alpha_estimator(tallies: Tallies, metric: Metric, paths: Paths | None = None) -> Estimator:
-    """Krippendorff's alpha with a metric by name, function or matrix; the metric "tree" needs the categories' paths."""
-    if isinstance(metric, str) and metric == "ordinal":
-        return OrdinalAlpha(tallies)
-    return KrippendorffAlpha(tallies, distance_by_metric(metric, tallies.patterns.categories, paths))
 
 
 def _one(name: str, estimator: Estimator, intervals: bool) -> Coefficient:

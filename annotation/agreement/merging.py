@@ -10,6 +10,7 @@ import numpy as np
 from .estimators import Estimator
 from .metrics import Metric, Paths, Weights
 from .patterns import NONE, Category, Patterns, category_label
+from .registry import ALPHA, COEFFICIENTS
 
 Gain = tuple[float | None, str | None]
 """What is gained, or None with the reason as a sentence."""
@@ -18,7 +19,6 @@ Build = Callable[[Patterns, Paths | None], Estimator | str]
 
 ORDERED = ("ordinal", "interval", "ratio")
 SETS = ("masi", "jaccard")
-WEIGHTED = ("weighted_kappa", "gwet_ac2")
 ONE_LEFT = "Merged, they leave one category, and nothing to be told by chance."
 
 
@@ -36,7 +36,7 @@ def gains(
     patterns: Patterns,
     build: Build,
     *,
-    coefficient: str = "krippendorff_alpha",
+    coefficient: str = ALPHA,
     metric: Metric = "nominal",
     weights: Weights | None = None,
     paths: Paths | None = None,
@@ -48,23 +48,23 @@ def gains(
     (levels in an order, a tree), and where what is compared are sets, of which no two become one.
     """
     before = _value(build(patterns, paths))
-    by_alpha = coefficient == "krippendorff_alpha"
+    by_metric, by_weights = (COEFFICIENTS[coefficient].takes == each for each in ("metric", "weights"))
     scale = [category for category in patterns.categories if category not in apart]
 
     def obstacle(a: Category, b: Category) -> str | None:
-        if coefficient in WEIGHTED and weights is not None and not isinstance(weights, str):
+        if by_weights and weights is not None and not isinstance(weights, str):
             return "The weights of this dimension are its own and have none for a merged level."
-        if by_alpha and not isinstance(metric, str):
+        if by_metric and not isinstance(metric, str):
             return "The distances of this dimension are its own and have none for a merged category."
-        if by_alpha and metric in SETS:
+        if by_metric and metric in SETS:
             return "Two sets can't be one: what raters confuse are their members."
-        if coefficient in WEIGHTED or (by_alpha and metric in ORDERED):
+        if by_weights or (by_metric and metric in ORDERED):
             outside = next((each for each in (a, b) if each in apart), None)
             if outside is not None:
                 return f"“{category_label(outside)}” has no place on the scale."
             if scale.index(b) - scale.index(a) > 1:
                 return "There are levels between them: merged, they would have no place on the scale."
-        if by_alpha and metric == "tree" and _merged_paths(paths or {}, a, b) is None:
+        if by_metric and metric == "tree" and _merged_paths(paths or {}, a, b) is None:
             return "They are neither side by side in the tree nor one above the other."
         return None
 
@@ -76,7 +76,7 @@ def gains(
             return None, reason
         if len(patterns.used_categories) == 2:
             return None, ONE_LEFT
-        ways = _merged_paths(paths, a, b) if by_alpha and metric == "tree" and paths is not None else paths
+        ways = _merged_paths(paths, a, b) if by_metric and metric == "tree" and paths is not None else paths
         after = _value(build(merged(patterns, first, second), ways))
         return (None, after) if isinstance(after, str) else (after - before, None)
 

@@ -11,6 +11,7 @@ from .estimators import one_habit
 from .merging import ONE_LEFT, Gain
 from .metrics import Floats, Nominal
 from .patterns import Ints, Patterns, category_label
+from .registry import ALPHA
 from .tallies import Tallies
 
 MOST_CONFUSED = 20
@@ -202,7 +203,7 @@ def confused_pairs(
     patterns: Patterns,
     most: int = MOST_CONFUSED,
     *,
-    coefficient: str = "krippendorff_alpha",
+    coefficient: str = ALPHA,
     gain_of: Callable[[int, int], Gain] | None = None,
 ) -> list[dict[str, Any]]:
     """[{a, b, n, share, coefficient, gain, percent_gain, undefined}], the pairs of categories that cost most first.

@@ -10,21 +10,13 @@ import numpy as np
 
 from .benchmarks import benchmark_words, probability_at_least
 from .clusters import Clusters, resampled_values
-from .coefficients import EXACT, Coefficient, alpha_estimator, measure
-from .estimators import (
-    BrennanPrediger,
-    CongerKappa,
-    Estimator,
-    FleissKappa,
-    GwetAC,
-    PercentAgreement,
-    TwoRaters,
-)
+from .coefficients import EXACT, Coefficient, measure
+from .estimators import Estimator
 from .merging import Gain, gains
-from .metrics import Distance, Metric, Paths, Weights, distance_by_weights, weights_over
+from .metrics import Metric, Paths, Weights
 from .pairs import by_category, by_pair, confused_pairs, confusion
 from .patterns import Category, Patterns, category_label
-from .tallies import Tallies
+from .registry import ALPHA, COEFFICIENTS, Setting
 
 METRICS_BY_KIND: dict[str, tuple[str, ...]] = {
     "single": ("nominal", "tree"),
@@ -61,19 +53,6 @@ MOST_NAMED = 5
 
 RESAMPLES = 1000
 
-TITLES = {
-    "percent_agreement": "Percent agreement",
-    "cohen_kappa": "Cohen's kappa",
-    "weighted_kappa": "Weighted kappa",
-    "scott_pi": "Scott's pi",
-    "fleiss_kappa": "Fleiss' kappa",
-    "conger_kappa": "Conger's kappa",
-    "brennan_prediger": "Brennan-Prediger's coefficient",
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "gwet_ac1": "Gwet's AC1",
-    "gwet_ac2": "Gwet's AC2",
-}
-
 
 def interval_words(low: float | None, high: float | None, method: str | None, places: int) -> str:
     """`0.62 to 0.96`; `at least 0.98` where the bound is one-sided; empty without an interval."""
@@ -97,9 +76,9 @@ def summary(
     thresholds: float | Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
     items: Clusters | None = None,
-    coefficient: str = "krippendorff_alpha",
+    coefficient: str = ALPHA,
 ) -> dict[str, Any]:
-    """The JSON entry of one dimension without dimension, round and when: the ten coefficients, tables and warnings.
+    """The JSON entry of one dimension without dimension, round and when: all coefficients, tables and warnings.
 
     `units` have at least two ratings, `ratings` are those in them, `raters` those who gave them, `categories` those
     used in them; units with one rating are added to `left_out`. Categories that nobody used are dropped first, so that
@@ -174,7 +153,7 @@ def _gains(
     apart: Sequence[Category],
 ) -> Callable[[int, int], Gain] | None:
     """What merging two categories would gain; None where it is nominal alpha, which `confused_pairs` has itself."""
-    if coefficient == "krippendorff_alpha" and isinstance(metric, str) and metric == "nominal":
+    if coefficient == ALPHA and isinstance(metric, str) and metric == "nominal":
         return None
     return gains(
         patterns,
@@ -200,7 +179,7 @@ def one_coefficient(
     clusters: Clusters | None = None,
     items: Clusters | None = None,
 ) -> Coefficient:
-    """One of the ten coefficients as `summary` has it, without the work for the others; for trends."""
+    """One of the coefficients as `summary` has it, without the work for the others; for trends."""
     estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
     return measure(estimators, intervals=intervals, clusters=clusters, items=items)[0]
 
@@ -272,19 +251,9 @@ def _off_scale(patterns: Patterns, without: Sequence[int], metric: str) -> list[
     )
     named = " and ".join(f"“{category_label(patterns.categories[k])}”" for k in without)
     return [
-        f"{TITLES['krippendorff_alpha']} with the {metric} metric is without "
+        f"{COEFFICIENTS[ALPHA].title} with the {metric} metric is without "
         f"{'1 rating' if n == 1 else f'{n} ratings'} of {named}, which the scale has no place for."
     ]
-
-
-def _weighing(weights: Weights, categories: Sequence[Category], apart: Sequence[Category]) -> Distance:
-    """The distance of weights by name over the scale alone, or of a matrix over all categories."""
-    scale = [category for category in categories if category not in apart]
-    if not isinstance(weights, str) or len(scale) == len(categories):
-        return distance_by_weights(weights, categories)
-    every = np.arange(len(scale))
-    cells = 1 - distance_by_weights(weights, scale).pairwise(every[:, None], every[None, :])
-    return distance_by_weights(weights_over(np.clip(cells, 0, 1), scale, categories, apart=apart), categories)
 
 
 def _estimators(
@@ -296,37 +265,20 @@ def _estimators(
     apart: Sequence[Category],
     only: str | None = None,
 ) -> list[tuple[str, Estimator | str]]:
-    """The ten by name in their order, or one of them alone; the reason instead of one that the kind has not."""
-    whole = Tallies(patterns)
-    used = whole if patterns.used() is patterns else Tallies(patterns.used())
-    without = _without(patterns, kind, metric, apart)
-    placed = Tallies(patterns, without) if without else whole
-    weighted: TwoRaters | str
-    ac2: GwetAC | str
+    """Every coefficient by name in their order, or one alone; the reason instead of one that the kind has not."""
     if isinstance(weights, str) and weights not in SCALE_WEIGHTS:
         raise ValueError(f"{weights!r} are no weights; there are {' and '.join(SCALE_WEIGHTS)}.")
-    if _weights_called(kind, weights) and only in (None, "weighted_kappa", "gwet_ac2"):
-        distance = _weighing(SCALE_WEIGHTS[0] if weights is None else weights, patterns.categories, apart)
-        weighted = TwoRaters(whole, distance, called=TITLES["weighted_kappa"])
-        ac2 = GwetAC(whole, distance)
-    else:
-        weighted, ac2 = (
-            f"{TITLES[name]} needs categories in an order or numbers; this dimension is of kind {kind}."
-            for name in ("weighted_kappa", "gwet_ac2")
-        )
-    builders: dict[str, Callable[[], Estimator | str]] = {
-        "percent_agreement": lambda: PercentAgreement(used),
-        "cohen_kappa": lambda: TwoRaters(used),
-        "weighted_kappa": lambda: weighted,
-        "scott_pi": lambda: TwoRaters(used, called=TITLES["scott_pi"], pooled=True),
-        "fleiss_kappa": lambda: FleissKappa(used),
-        "conger_kappa": lambda: CongerKappa(used),
-        "brennan_prediger": lambda: BrennanPrediger(used),
-        "krippendorff_alpha": lambda: alpha_estimator(placed, metric, paths),
-        "gwet_ac1": lambda: GwetAC(used),
-        "gwet_ac2": lambda: ac2,
-    }
-    return [(name, build()) for name, build in builders.items() if only in (None, name)]
+    weighting = SCALE_WEIGHTS[0] if weights is None else weights
+    setting = Setting(
+        patterns=patterns,
+        kind=kind,
+        metric=metric,
+        weights=weighting if _weights_called(kind, weights) else None,
+        paths=paths,
+        apart=apart,
+        unplaced=_without(patterns, kind, metric, apart),
+    )
+    return [(name, each.estimator(setting)) for name, each in COEFFICIENTS.items() if only in (None, name)]
 
 
 def warnings(
@@ -359,15 +311,15 @@ def warnings(
         percent, value, ac1 = values["percent_agreement"], values[kappa], values["gwet_ac1"]
         if percent >= PREVALENCE_AGREEMENT and ac1 - value >= PREVALENCE_GAP:
             found.append(
-                f"Raters agree on {percent:.0%}, yet {TITLES[kappa]} is {value:z.2f} where Gwet's AC1 is {ac1:z.2f}: "
-                "one category prevails, which pulls kappa down. Report both."
+                f"Raters agree on {percent:.0%}, yet {COEFFICIENTS[kappa].title} is {value:z.2f} where Gwet's AC1 is "
+                f"{ac1:z.2f}: one category prevails, which pulls kappa down. Report both."
             )
-    for name in ("krippendorff_alpha", kappa):
+    for name in (ALPHA, kappa):
         wide = intervals.get(name)
         if wide and wide.ci_low is not None and wide.ci_high is not None and wide.ci_high - wide.ci_low > WIDE_INTERVAL:
             found.append(
-                f"The 95% confidence interval of {TITLES[name]} is wide ({wide.ci_low:z.2f} to {wide.ci_high:z.2f}): "
-                "more units rated twice would narrow it."
+                f"The 95% confidence interval of {COEFFICIENTS[name].title} is wide ({wide.ci_low:z.2f} to "
+                f"{wide.ci_high:z.2f}): more units rated twice would narrow it."
             )
             break
     return found + _far_raters(pairs) + _never_alike(categories)

@@ -522,7 +522,7 @@ class ClosingChanges(APIView):
 
 
 class AgreementOfStudy(APIView):
-    """Agreement per dimension: ten coefficients each, or null with the reason."""
+    """Agreement per dimension: all coefficients of each, or null with the reason."""
 
     permission_classes = [scope("manage")]
 

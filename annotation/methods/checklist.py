@@ -308,7 +308,7 @@ def _cycles(facts: Facts) -> Said:
 
 def _fixed(facts: Facts) -> Said:
     late = [each for each in facts.measured if not (each.is_fixed and each.is_fixed_before)]
-    mend = "Report all ten coefficients of the page of agreement beside the one you chose."
+    mend = "Report all coefficients of the page of agreement beside the one you chose."
     if not facts.measured:
         return MISSING, NOTHING, "Register a coefficient for each dimension before labeling begins."
     fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]

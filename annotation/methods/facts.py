@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import EXACT
+from annotation.agreement import COEFFICIENTS, EXACT
 
 NO_HEADLINE = "no main round is finished"
 """Why a study has no number of its own yet."""
@@ -77,17 +77,13 @@ class Dimension:
     @property
     def statistic(self) -> str:
         """The coefficient by name, with what it takes for near or far."""
-        title = self.symbol
-        if self.coefficient == "krippendorff_alpha":
-            return f"{title} ({METRICS.get(self.metric, self.metric)})"
-        if self.coefficient in ("weighted_kappa", "gwet_ac2") and self.weights:
-            return f"{title} ({self.weights} weights)"
-        return title
+        metric = METRICS.get(self.metric, self.metric)
+        return COEFFICIENTS[self.coefficient].named(self.symbol, metric=metric, weights=self.weights)
 
     @property
     def symbol(self) -> str:
         """The coefficient as a paper prints it: `Cohen's κ`."""
-        return SYMBOLS[self.coefficient]
+        return COEFFICIENTS[self.coefficient].symbol
 
     @property
     def answers(self) -> str:
@@ -113,18 +109,6 @@ class Dimension:
         return f"is below {at}{', but the 95% CI includes it' if reached else ''}"
 
 
-SYMBOLS = {
-    "percent_agreement": "percent agreement",
-    "cohen_kappa": "Cohen’s κ",
-    "weighted_kappa": "weighted κ",
-    "scott_pi": "Scott’s π",
-    "fleiss_kappa": "Fleiss’ κ",
-    "conger_kappa": "Conger’s κ",
-    "brennan_prediger": "Brennan-Prediger κ",
-    "krippendorff_alpha": "Krippendorff’s α",
-    "gwet_ac1": "Gwet’s AC1",
-    "gwet_ac2": "Gwet’s AC2",
-}
 METRICS = {
     "masi": "MASI distance",
     "jaccard": "Jaccard distance",

@@ -14,7 +14,6 @@ from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
 from .facts import (
     JOINED,
     LEFT,
-    SYMBOLS,
     Decided,
     Dimension,
     Drawn,
@@ -170,7 +169,7 @@ def screened(each: Screened) -> list[Sentence]:
     found = [Sentence(f"{who} screened {counted(each.n_items, 'item')} in {numbered('round', each.rounds)}.")]
     if (number := each.agreement) is not None:
         n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
-        told = f"{SYMBOLS[each.coefficient]} = {decimal(number.value)}" if number.value is not None else "undefined"
+        told = f"{each.symbol} = {decimal(number.value)}" if number.value is not None else "undefined"
         found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
     return found
 

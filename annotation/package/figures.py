@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.charts import PRINT, Panel, Point, on_paper, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 
@@ -53,7 +53,7 @@ def _panel(entries: Sequence[Entry], key: str, title: str, position: int, fixed:
     rounds = sorted({point.round for point in points})
     if len(rounds) < 2:
         return None
-    return Panel(key, title, TITLES[name], position, fixed.get("threshold"), rounds, points)
+    return Panel(key, title, COEFFICIENTS[name].title, position, fixed.get("threshold"), rounds, points)
 
 
 def _confusion(entry: Entry, title: str, position: int) -> HeatMap | None:

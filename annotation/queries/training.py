@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q
 
 from annotation.access import OWNER, Seat
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.answers import applies
 from annotation.calibration import Compared, Criterion, Score, compare, criteria, scores
 from annotation.consensus import Values
@@ -415,7 +415,9 @@ def minimum_words(round_: Round) -> str:
     tree = published_version(round_.taxonomy_version_id)
     told = [f"{minimum['share'] * 100:.10g}% of the items right"] if minimum.get("share") is not None else []
     for key, one in minimum.get("dimensions", {}).items():
-        told.append(f"{tree.by_key[key].title}: {TITLES[one['coefficient']]} of at least {one['minimum']:g}")
+        told.append(
+            f"{tree.by_key[key].title}: {COEFFICIENTS[one['coefficient']].title} of at least {one['minimum']:g}"
+        )
     return "; ".join(told)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from annotation.agreement.summary import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.models import Round
 
 SINGLE_SINCE = datetime(2026, 11, 25, tzinfo=UTC)
@@ -39,7 +39,7 @@ def changed_errors(
     for title, entry in entries:
         n_single = sum(each["n"] for each in entry["left_out_because"] if each["because"] in SINGLE_REASONS)
         titles = [
-            TITLES[each["name"]]
+            COEFFICIENTS[each["name"]].title
             for each in entry["coefficients"]
             if each["name"] in SINGLE_COEFFICIENTS and each["se"] is not None
         ]

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from annotation.access import Seat
-from annotation.agreement import SCALED_KINDS
+from annotation.agreement import COEFFICIENTS, SCALED_KINDS
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.consensus import PENDING
 from annotation.methods import (
@@ -463,7 +463,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
 def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
     """On how many units an alpha of an order rests, where some labels are no level of the scale."""
     is_order = found.across.dimension.kind in SCALED_KINDS and metric != "nominal"
-    if found.headline.coefficient != "krippendorff_alpha" or not is_order:
+    if COEFFICIENTS[found.headline.coefficient].takes != "metric" or not is_order:
         return {}
     rows = [row for each in found.across.counted for row in each.rows if len(row.raters) > 1]
     away = [value for value in OFF_SCALE if any(value in row.values for row in rows)]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from annotation.access import Seat
-from annotation.agreement import one_coefficient, share_reaching, summary
+from annotation.agreement import COEFFICIENTS, one_coefficient, share_reaching, summary
 from annotation.models import Round
 from annotation.queries.coverage import Coverage, coverage
 from annotation.queries.left_out import BECAUSE
@@ -121,7 +121,7 @@ def coefficients_to_print(entry: Mapping[str, Any], primary: str | None) -> list
     return [
         each
         for each in entry["coefficients"]
-        if not is_of_many or each["name"] not in TWO_RATERS or each["name"] == primary
+        if not is_of_many or not COEFFICIENTS[each["name"]].is_of_two or each["name"] == primary
     ]
 
 
@@ -161,10 +161,6 @@ def _unmapped(found: Across) -> list[dict[str, Any]]:
         {"category": category, "version": version, "reason": reason, "ratings": n}
         for (category, version, reason), n in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     ]
-
-
-TWO_RATERS = ("cohen_kappa", "weighted_kappa", "scott_pi")
-"""The coefficients of exactly two raters, which have no value where there are more."""
 
 
 @dataclass(frozen=True)

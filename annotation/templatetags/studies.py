@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from annotation.agreement import TITLES, interval_words
+from annotation.agreement import COEFFICIENTS, interval_words
 from annotation.models import Round
 from annotation.sheets import rounds as trials
 
@@ -57,7 +57,7 @@ def percent(share: float | None) -> str:
 @register.filter
 def coefficient_name(name: str) -> str:
     """`Cohen’s kappa` of cohen_kappa."""
-    return TITLES.get(name, name)
+    return COEFFICIENTS[name].title if name in COEFFICIENTS else name
 
 
 @register.filter

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.charts import Look, Panel, Point, trend, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.drawing import TYPES
@@ -62,7 +62,7 @@ def panels(reports: Sequence[DimensionReport], rounds: Sequence[Round], links: L
         ]
         if len({point.round for point in points}) > 1:
             position = each.across.dimension.position
-            title, coefficient = each.across.dimension.title, TITLES[head.coefficient]
+            title, coefficient = each.across.dimension.title, COEFFICIENTS[head.coefficient].title
             found.append(Panel(key, title, coefficient, position, head.threshold, numbers, points))
     return found
 

@@ -11,11 +11,10 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.wording import listed
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.consensus import PENDING
 from annotation.reporting.numbers import DimensionReport, Headline, coefficients_to_print
 from annotation.views.agreement_words import (
-    CHANCE,
     FIXED,
     METRICS,
     Defined,
@@ -190,8 +189,8 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
         coefficients=[
             {
                 **each,
-                "title": TITLES[each["name"]],
-                "chance": CHANCE[each["name"]],
+                "title": COEFFICIENTS[each["name"]].title,
+                "chance": COEFFICIENTS[each["name"]].chance,
                 "bar": bar(each["value"], each["ci_low"], each["ci_high"]),
                 "is_primary": each["name"] == head.coefficient,
                 "said": word_of(each),
@@ -292,11 +291,8 @@ def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbou
 
 def _called(entry: Mapping[str, Any], coefficient: str) -> str:
     """A coefficient by its name, with the metric or weights that it rests on in this entry."""
-    if coefficient == "krippendorff_alpha":
-        return f"{TITLES[coefficient]} ({entry['metric']} metric)"
-    if coefficient in ("weighted_kappa", "gwet_ac2") and entry["weights"]:
-        return f"{TITLES[coefficient]} ({entry['weights']} weights)"
-    return TITLES[coefficient]
+    spec = COEFFICIENTS[coefficient]
+    return spec.named(spec.title, metric=f"{entry['metric']} metric", weights=entry["weights"])
 
 
 def _clashes(entry: Mapping[str, Any], names: Names, links: Links) -> list[dict[str, Any]]:

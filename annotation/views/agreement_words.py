@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from accounts.wording import listed
-from annotation.agreement import benchmark_words
+from annotation.agreement import COEFFICIENTS, benchmark_words
 from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY
@@ -14,18 +14,6 @@ from annotation.reporting.across import Across
 from annotation.reporting.numbers import Headline
 from taxonomy.tree import TreeCategory
 
-CHANCE = {
-    "percent_agreement": "the share of pairs of ratings that are equal; nothing is taken off for chance",
-    "cohen_kappa": "two raters; chance is each rater’s own habits",
-    "weighted_kappa": "as Cohen’s, near misses count in part",
-    "scott_pi": "two raters; chance is habits that both share",
-    "fleiss_kappa": "any number of raters; chance is habits that all share",
-    "conger_kappa": "any number of raters; chance is each rater’s own habits",
-    "brennan_prediger": "chance is every category alike",
-    "krippendorff_alpha": "any number of raters, gaps allowed; chance is all ratings shuffled",
-    "gwet_ac1": "chance only where raters would guess; steady when one category prevails",
-    "gwet_ac2": "as AC1, near misses count in part",
-}
 SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
 METRICS = {
     "nominal": "equal or not",
@@ -134,9 +122,9 @@ def word_of(each: Mapping[str, Any]) -> str:
 def about_coefficients(entry: Mapping[str, Any]) -> list[str]:
     """What a reader of the table of coefficients would wonder about, in sentences."""
     if entry["raters"] > 2:
+        of_two = listed([each.title_within.replace("'", "’") for each in COEFFICIENTS.values() if each.is_of_two])
         return [
-            "Cohen’s kappa, weighted kappa and Scott’s pi are defined for two raters and not listed. See the pairs of "
-            "raters above."
+            f"{of_two[0].upper()}{of_two[1:]} are defined for two raters and not listed. See the pairs of raters above."
         ]
     values = {each["name"]: each["value"] for each in entry["coefficients"]}
     fleiss, scott = values["fleiss_kappa"], values["scott_pi"]

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import Seat, get_round
 from annotation.actions.reading import PAGE, note_reading, note_results
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.headline import WORD, HeadlineSet, headline_set
@@ -190,7 +190,7 @@ def _plan(request: HttpRequest, sections: Sequence[Section], links: Links) -> di
         "width": f"{width:g}",
         "hidden": [(name, value) for name, value in request.GET.items() if name in (*links.slice, "dimension")],
         "lines": [
-            (each.title, TITLES[each.headline.coefficient], planned(each.headline, width))
+            (each.title, COEFFICIENTS[each.headline.coefficient].title, planned(each.headline, width))
             for each in sections
             if has_coefficients(each.kind)
         ],

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.agreement import TITLES
+from annotation.agreement import COEFFICIENTS
 from annotation.models import Round, Study
 from annotation.reporting.numbers import Headline
 from annotation.views.agreement_tables import bar
@@ -158,7 +158,7 @@ def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study
 
 def test_all_coefficients_stand_there_or_say_why_not(study: Study) -> None:
     shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
-    for title in TITLES.values():
+    for title in (each.title for each in COEFFICIENTS.values()):
         assert title in shown
     assert "Weighted kappa needs categories in an order or numbers" in shown
     assert "Only 6 units carry at least two ratings" in shown
@@ -248,7 +248,7 @@ def test_what_is_defined_for_two_raters_is_not_printed_with_three() -> None:
     assert '<th scope="row">Fleiss&#x27; kappa' in listed and "See the pairs of raters above." in listed
     assert "PABAK" not in html and "Bias" not in html
     told = Script("olga").send("GET", "studies/study/agreement/").json()[0]["coefficients"]
-    assert [each["name"] for each in told] == list(TITLES)
+    assert [each["name"] for each in told] == list(COEFFICIENTS)
 
 
 def test_two_raters_with_a_gap_are_told_why_fleiss_and_scott_differ() -> None:

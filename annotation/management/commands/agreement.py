@@ -12,7 +12,7 @@ from accounts.errors import ConcordError
 from accounts.wording import listed
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
-from annotation.agreement import TITLES, interval_words
+from annotation.agreement import COEFFICIENTS, interval_words
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
@@ -41,7 +41,7 @@ def _more(coefficient: Mapping[str, Any]) -> str:
 
 
 class Command(BaseCommand):
-    help = "Print the agreement of a study: per dimension ten coefficients, or the reason why one is undefined."
+    help = "Print the agreement of a study: per dimension all coefficients, or the reason why one is undefined."
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Lets `--version` name a taxonomy's version instead of Django's."""
@@ -132,7 +132,7 @@ class Command(BaseCommand):
         primary = fixed.get("coefficient")
         for each in coefficients_to_print(entry, primary):
             mark = "*" if each["name"] == primary else " "
-            title = f"  {mark} {TITLES[each['name']]:<33}"
+            title = f"  {mark} {COEFFICIENTS[each['name']].title:<33}"
             if each["value"] is None:
                 self.stdout.write(f"{title} -      {each['undefined']}")
                 continue
