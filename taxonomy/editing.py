@@ -1,7 +1,9 @@
 """What the editor of a draft is told beside the document: what changed since the version before, what is doubtful."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from accounts.storable import unstorable
 from taxonomy import schema
 from taxonomy.comparison import compare, compare_dimensions
 from taxonomy.schema import Document
@@ -34,7 +36,49 @@ def told(before: Document | None, document: Document) -> dict[str, Any]:
             {"kind": each.kind, "dimension": each.dimension, "keys": list(each.keys), "sentence": each.sentence}
             for each in doubts(document)
         ],
+        "frozen": frozen_by_publishing(document),
     }
+
+
+def frozen_by_publishing(document: Document) -> str:
+    """What publishing a draft freezes, in a sentence; how many categories have no definition in a second one."""
+    n_dimensions = len(document.dimensions)
+    categories = [each for dimension in document.dimensions for each, _ in dimension.walk()]
+    n_without = sum(not each.definition.strip() for each in categories)
+    found = f"{n_dimensions} dimension{'' if n_dimensions == 1 else 's'}"
+    found += f" with {len(categories)} categor{'y' if len(categories) == 1 else 'ies'} can never be changed afterwards."
+    if n_without:
+        found += f" {n_without} categor{'y has' if n_without == 1 else 'ies have'} no definition."
+    return f"{found} A later change needs a new version."
+
+
+LEVELS = ({"title", "dimensions"}, {"key", "title", "kind"}, {"key", "name"})
+"""What a document, a dimension and a category have in any case."""
+
+
+def has_shape(document: object, depth: int = 0) -> bool:
+    """Whether this is built like a document, so that the editor can open it, whatever is wrong with what it says."""
+    if not isinstance(document, Mapping) or depth > schema.LEVELS_MAX or LEVELS[min(depth, 2)] - set(document):
+        return False
+    inner = "categories" if depth else "dimensions"
+    return all(_fits(name, value, inner, depth) for name, value in document.items())
+
+
+def _fits(name: str, value: object, inner: str, depth: int) -> bool:
+    if name == inner:
+        return isinstance(value, list) and all(has_shape(each, depth + 1) for each in value)
+    if name == "applies_when":
+        is_whole = isinstance(value, Mapping) and set(value) == {"dimension", "is"}
+        return is_whole and _is_text(value["dimension"]) and _are_values(value["is"])  # type: ignore[index]
+    return isinstance(value, bool) or _is_text(value) or _are_values(value)
+
+
+def _are_values(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, bool) or _is_text(each) for each in value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and unstorable(value) is None
 
 
 def opened(before: Document | None, document: Document) -> dict[str, Any]:

@@ -1,9 +1,15 @@
-"""The one form of this app: a document as a file, as text, or a ready-made one."""
+"""Forms of this app: the title of a new taxonomy; a document as a file, as text, or a ready-made one."""
 
 from django import forms
 
 from taxonomy.reading import BYTES_MAX
 from taxonomy.ready_made import preset
+
+
+class TitleForm(forms.Form):
+    """The title of a new taxonomy."""
+
+    title = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"placeholder": "Faults in training"}))
 
 
 class DocumentForm(forms.Form):

@@ -123,6 +123,11 @@ class TaxonomyVersion(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     retired_at = models.DateTimeField(null=True, blank=True)
+    unfinished = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What the editor wrote last of a draft that cannot be published yet; null: the rows are it.",
+    )
 
     objects = TaxonomyVersionQuerySet.as_manager()
 

@@ -6,6 +6,7 @@ from taxonomy import views, views_editor
 
 urlpatterns = [
     path("taxonomies/", views.taxonomies, name="taxonomies"),
+    path("new-taxonomy/", views.create_taxonomy, name="create_taxonomy"),
     path("taxonomies/<slug:slug>/", views.taxonomy, name="taxonomy"),
     path("taxonomies/<slug:slug>/versions/<int:number>/", views.taxonomy_version, name="taxonomy_version"),
     path(

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from accounts.errors import ConcordError, Unreadable
+from accounts.errors import ConcordError, Invalid, Unreadable
 from accounts.models import User
 from taxonomy import queries, schema, side_by_side
 from taxonomy.access import (
@@ -23,12 +23,14 @@ from taxonomy.actions import (
     discard_draft,
     load_document,
     new_draft,
+    new_taxonomy,
     publish_version,
     replace_draft,
     retire_version,
     start_draft,
 )
-from taxonomy.forms import DocumentForm
+from taxonomy.editing import frozen_by_publishing
+from taxonomy.forms import DocumentForm, TitleForm
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import (
     appendix_of,
@@ -41,6 +43,7 @@ from taxonomy.queries import (
     version_before,
 )
 from taxonomy.ready_made import presets
+from taxonomy.views_editor import onward
 
 PAGE_SIZE = 50
 
@@ -69,6 +72,17 @@ def taxonomies(request: HttpRequest) -> HttpResponse:
         "form": context.get("form") or DocumentForm(),
     }
     return render(request, "taxonomy/taxonomies.html", context, status=_page_status(status))
+
+
+@login_required
+@require_POST
+def create_taxonomy(request: HttpRequest) -> HttpResponse:
+    """A taxonomy with one dimension, and on to its editor."""
+    form = TitleForm(request.POST)
+    if not form.is_valid():
+        raise Invalid("Give the taxonomy a title.", fields={"title": ["Give the taxonomy a title."]})
+    made = new_taxonomy(user=cast(User, request.user), title=form.cleaned_data["title"])
+    return redirect("edit_taxonomy_version", made.taxonomy.slug, made.number)
 
 
 @login_required
@@ -138,6 +152,8 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
         "document": found,
         "dimensions": read_dimensions(found),
         "older": version_before(version, user),
+        "frozen": frozen_by_publishing(found) if version.is_draft else "",
+        "is_unfinished": version.unfinished is not None,
         "is_maintained": is_maintained,
         "form": (context.get("form") or _form(request, version)) if is_maintained and version.is_draft else None,
     }
@@ -162,6 +178,8 @@ def publish_taxonomy_version(request: HttpRequest, slug: str, number: int) -> Ht
     version = get_maintained_version(user, slug, number)
     publish_version(user=user, version=version, expected=_expected(request))
     messages.success(request, f"Version {number} is published. Rounds can use it; nobody can change it any more.")
+    if next_url := onward(request.POST.get("next")):
+        return redirect(next_url)
     return redirect("taxonomy_version", slug, number)
 
 

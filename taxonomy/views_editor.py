@@ -9,15 +9,16 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.errors import Unreadable
 from accounts.models import User
 from taxonomy.access import get_maintained_version
-from taxonomy.actions import new_draft, replace_draft
+from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_draft
 from taxonomy.checking import load
-from taxonomy.editing import opened, told
+from taxonomy.editing import has_shape, opened, told
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
@@ -64,6 +65,8 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
     parent = version.parent
     begin = {
         **opened(document_of(parent) if parent else None, document_of(version)),
+        **({"document": version.unfinished} if version.unfinished is not None else {}),
+        **({"problems": _told_of(problems)["problems"]} if (problems := problems_of(version)) else {}),
         **_state(version),
         "user": user.pk,
         "slug": slug,
@@ -84,6 +87,7 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "lists": LISTS,
         "sheet": KEYS,
+        "next": onward(request.GET.get("next")),
     }
     return render(request, "taxonomy/edit.html", context)
 
@@ -112,27 +116,43 @@ def copy_taxonomy_draft(request: HttpRequest, slug: str, number: int) -> HttpRes
 
 
 def _saved(request: HttpRequest, version: TaxonomyVersion) -> HttpResponse:
+    """Stores a valid document, or with 202 one that can't be published yet, with what is wrong with it."""
     text, revision = _posted(request)
+    user = cast(User, request.user)
     try:
-        version = replace_draft(user=cast(User, request.user), version=version, text=text, expected=revision)
+        try:
+            version = replace_draft(user=user, version=version, text=text, expected=revision)
+        except InvalidDocument as error:
+            document = json.loads(text)
+            if not has_shape(document):
+                return _problems(error)
+            version = keep_unfinished(user=user, version=version, document=document, expected=revision)
+            return _unfinished(error, version)
     except StaleDraft as error:
-        if _says_the_same(text, version):
-            return _accepted(version)
-        fresh = TaxonomyVersion.objects.select_related("edited_by").get(pk=version.pk)
+        fresh = TaxonomyVersion.objects.select_related("edited_by", "created_by", "parent", "taxonomy").get(
+            pk=version.pk
+        )
+        if _says_the_same(text, fresh):
+            problems = problems_of(fresh)
+            return _unfinished(problems, fresh) if problems else _accepted(fresh)
         return JsonResponse({"code": error.code, "message": error.message, "newer": _state(fresh)}, status=409)
     except TaxonomyConflict as error:
         return JsonResponse({"code": error.code, "message": error.message}, status=409)
-    except InvalidDocument as error:
-        return _problems(error)
     return _accepted(version)
 
 
 def _says_the_same(text: str, version: TaxonomyVersion) -> bool:
     """Whether this very text is stored: the answer to it got lost on the way, and it is sent again."""
+    if version.unfinished is not None:
+        return bool(version.unfinished == json.loads(text))
     try:
         return load(text) == document_of(version)
     except (InvalidDocument, TaxonomyVersion.DoesNotExist):
         return False
+
+
+def _unfinished(error: InvalidDocument, version: TaxonomyVersion) -> JsonResponse:
+    return JsonResponse({**_told_of(error), **_state(version)}, status=202)
 
 
 def _accepted(version: TaxonomyVersion) -> JsonResponse:
@@ -154,8 +174,12 @@ def _posted(request: HttpRequest) -> tuple[str, int]:
 
 
 def _problems(error: InvalidDocument) -> JsonResponse:
+    return JsonResponse(_told_of(error), status=422)
+
+
+def _told_of(error: InvalidDocument) -> dict[str, Any]:
     found = [{"path": each.path, "sentence": each.sentence} for each in error.problems]
-    return JsonResponse({"code": error.code, "message": error.message, "problems": found}, status=422)
+    return {"code": error.code, "message": error.message, "problems": found}
 
 
 def _state(version: TaxonomyVersion) -> dict[str, Any]:
@@ -166,6 +190,11 @@ def _state(version: TaxonomyVersion) -> dict[str, Any]:
         "edited_by": by.display_name if by else "",
         "edited_at": (version.edited_at or version.created_at).isoformat(),
     }
+
+
+def onward(address: str | None) -> str:
+    """A path of this site to go on to; empty for everything else."""
+    return address if address and url_has_allowed_host_and_scheme(address, None) and address[:1] == "/" else ""
 
 
 def _elsewhere(name: str, *args: object, query: str = "") -> str:

@@ -61,6 +61,7 @@ class Editor {
       hooks: {
         state: (word, sentence, address) => this.state(word, sentence, address),
         accepted: (body, isWhole) => this.accepted(body, isWhole),
+        unfinished: (body, paths) => this.unfinished(body, paths),
         problems: (list, paths) => this.refused(list, paths),
         stale: (newer, message) => {
           this.state("bad", "Not saved any more: see above.");
@@ -79,7 +80,8 @@ class Editor {
     this.tree.choose(this.tree.firstId() ?? "", { focus: false });
     if (!this.tree.chosen) this.choose("version");
     this.mark();
-    at("saved").textContent = "All is saved";
+    if (begin.problems) this.refused(begin.problems, docs.toPlain(this.doc).paths, "Saved. Before you can publish");
+    else at("saved").textContent = "All is saved";
     this.banners.offer();
     this.count(cookieName);
   }
@@ -382,13 +384,22 @@ class Editor {
     this.told = new Told(body);
     this.begin.revision = body.revision;
     at("publish-expected").value = body.revision;
+    at("publish").dataset.confirm = `Publish version ${this.begin.number}? ${body.frozen}`;
     this.begin.edited_by = body.edited_by;
     if (isWhole) this.problems.clear();
     this.mark();
     this.later();
   }
 
-  refused(list, paths) {
+  /** What is stored and can't be published yet. */
+  unfinished(body, paths) {
+    this.begin.revision = body.revision;
+    this.begin.edited_by = body.edited_by;
+    at("publish-expected").value = body.revision;
+    this.refused(body.problems, paths, "Saved. Before you can publish");
+  }
+
+  refused(list, paths, words = "Not saved") {
     this.problems.clear();
     let first = null;
     for (const { path, sentence } of list) {
@@ -403,7 +414,7 @@ class Editor {
     }
     const more = list.length > 1 ? ` (and ${list.length - 1} more)` : "";
     const sentence = this.problems.get(first)?.[0].sentence ?? "something is not right";
-    this.state("bad", `Not saved: ${sentence}${more}`);
+    this.state(words === "Not saved" ? "bad" : "unfinished", `${words}: ${sentence}${more}`);
     if (first) {
       const button = document.createElement("button");
       button.type = "button";

@@ -2,9 +2,14 @@
 
 from taxonomy.actions.drafts import (
     add_document,
+    add_taxonomy,
+    copy_taxonomy,
     discard_draft,
+    keep_unfinished,
     load_document,
     new_draft,
+    new_taxonomy,
+    problems_of,
     replace_draft,
     start_draft,
 )
@@ -12,9 +17,14 @@ from taxonomy.actions.publishing import publish_version, retire_version
 
 __all__ = [
     "add_document",
+    "add_taxonomy",
+    "copy_taxonomy",
     "discard_draft",
+    "keep_unfinished",
     "load_document",
     "new_draft",
+    "new_taxonomy",
+    "problems_of",
     "publish_version",
     "replace_draft",
     "retire_version",

@@ -1,7 +1,14 @@
 """Drafts: made from documents or from the version before, written anew, discarded."""
 
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
+from django.utils import timezone
 
 from accounts.allowances import is_shell_command
 from accounts.auditing import record
@@ -9,11 +16,12 @@ from accounts.limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 from accounts.models import User
 from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
-from taxonomy.errors import TaxonomyConflict
+from taxonomy.editing import has_shape
+from taxonomy.errors import InvalidDocument, TaxonomyConflict
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import newest_published, version_of
-from taxonomy.schema import Document, without_was
+from taxonomy.schema import DimensionSpec, Document, key_of, plain, without_was
 
 IGNORED = (
     "number",
@@ -32,7 +40,11 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
     Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken; TooMany after some such
     tries of somebody who does not see all taxonomies.
     """
-    document = load(text, ignored=IGNORED)
+    return _first_draft(user, load(text, ignored=IGNORED))
+
+
+def _first_draft(user: User | None, document: Document) -> TaxonomyVersion:
+    """A new taxonomy with its draft version 1. Raises TaxonomyConflict and TooMany as `load_document` does."""
     tried_by = str(user.pk) if user is not None and not (user.is_staff or is_shell_command()) else ""
     if tried_by:
         require_tries_left(UNAVAILABLE_IDS, tried_by)
@@ -53,6 +65,53 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
     write(version, document, user)
     record(verb="taxonomy made", user=user, taxonomy=taxonomy.slug, version=1)
     return version
+
+
+@transaction.atomic
+def new_taxonomy(*, user: User, title: str) -> TaxonomyVersion:
+    """A taxonomy with one dimension without categories, to be written in the editor. Raises Invalid, TooMany."""
+    dimension = DimensionSpec(key="category", title="Category", kind="single")
+    whole = replace(load(json.dumps(_titled({"dimensions": [{**ANY_DIMENSION}]}, title, "a"))), dimensions=(dimension,))
+    version = _with_free_slug(user, title, lambda slug: _first_draft(user, replace(whole, slug=slug)))
+    version.unfinished = plain(replace(whole, slug=version.taxonomy.slug))
+    version.save(update_fields=["unfinished"])
+    return version
+
+
+@transaction.atomic
+def add_taxonomy(*, user: User, title: str, document: Mapping[str, Any]) -> TaxonomyVersion:
+    """A document without slug as a new taxonomy of this title, whose slug is made of the title.
+
+    Raises what load_document raises.
+    """
+    return _with_free_slug(
+        user, title, lambda slug: load_document(user=user, text=json.dumps(_titled(document, title, slug)))
+    )
+
+
+def copy_taxonomy(*, user: User, taxonomy: Taxonomy, title: str) -> TaxonomyVersion:
+    """The newest published version of a taxonomy as the first draft of another one. Raises what start_draft raises."""
+    parent = newest_published(taxonomy)
+    if parent is None:
+        raise TaxonomyConflict(f"{taxonomy.slug} has no published version to copy.", code="nothing_published")
+    return add_taxonomy(user=user, title=title, document=plain(without_was(document_of(parent))))
+
+
+ANY_DIMENSION: Mapping[str, str] = {"key": "category", "title": "Category", "kind": "boolean"}
+
+
+def _titled(document: Mapping[str, Any], title: str, slug: str) -> dict[str, Any]:
+    return {**document, "title": " ".join(title.split()), "slug": slug}
+
+
+def _with_free_slug(user: User, title: str, make: Callable[[str], TaxonomyVersion]) -> TaxonomyVersion:
+    slug = key_of(title)[:80].strip("-_") or "codebook"
+    try:
+        return make(slug)
+    except TaxonomyConflict as error:
+        if error.code != "slug_taken":
+            raise
+    return make(f"{slug}-{secrets.token_hex(3)}")
 
 
 def add_document(*, user: User | None, text: str | bytes) -> tuple[TaxonomyVersion, bool]:
@@ -139,6 +198,39 @@ def replace_draft(
     write(version, document, user)
     write_changes(version, before, document)
     return version
+
+
+@transaction.atomic
+def keep_unfinished(
+    *, user: User, version: TaxonomyVersion, document: Mapping[str, Any], expected: int
+) -> TaxonomyVersion:
+    """Stores what the editor has of a draft that is no valid document yet, beside the rows of its last valid one.
+
+    Such a draft can't be published. Raises what replace_draft raises, and InvalidDocument for what the editor could
+    not open again.
+    """
+    version = locked(version)
+    if not version.is_draft:
+        raise no_draft(version, "changed")
+    require_revision(version, expected)
+    if not has_shape(document):
+        load(json.dumps(document), slug=version.taxonomy.slug, ignored=IGNORED)
+    version.revision += 1
+    version.unfinished, version.edited_by, version.edited_at = dict(document), user, timezone.now()
+    version.save(update_fields=["unfinished", "revision", "edited_by", "edited_at"])
+    return version
+
+
+def problems_of(version: TaxonomyVersion) -> InvalidDocument | None:
+    """What hinders publishing a draft whose editor wrote something unfinished; None where nothing does."""
+    if version.unfinished is None:
+        return None
+    before = document_of(version.parent) if version.parent else None
+    try:
+        load(json.dumps(version.unfinished), slug=version.taxonomy.slug, before=before, ignored=IGNORED)
+    except InvalidDocument as error:
+        return error
+    return None
 
 
 @transaction.atomic

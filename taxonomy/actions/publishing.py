@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from accounts.auditing import record
 from accounts.models import User
+from taxonomy.actions.drafts import problems_of
 from taxonomy.actions.rows import locked, no_draft, require_revision, write_changes
 from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import TaxonomyVersion
@@ -18,14 +19,16 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
 
     `expected` is the revision that was read: raises StaleDraft where the draft has another one by now. A parent that
     was retired meanwhile stays the parent, for the draft's `was` names what stands there. Raises TaxonomyConflict
-    where it is no draft any more, or where a later version was published already, and InvalidDocument where another
-    version was published meanwhile that lacks what its `was` names.
+    where it is no draft any more, or where a later version was published already, and InvalidDocument where the editor
+    left it unfinished, or another version was published meanwhile that lacks what its `was` names.
     """
     version = locked(version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "published again")
     require_revision(version, expected)
+    if (unfinished := problems_of(version)) is not None:
+        raise unfinished
     parent = newest_published(taxonomy)
     if parent and parent.number > version.number:
         raise TaxonomyConflict(

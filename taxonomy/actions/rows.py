@@ -53,8 +53,8 @@ def require_revision(version: TaxonomyVersion, expected: int | None) -> None:
 def write(version: TaxonomyVersion, document: Document, user: User | None) -> None:
     """Writes the rows of a draft that has none, and who wrote it; one query per level of the trees."""
     version.title, version.note, version.stated = document.title, document.note, sorted(document.stated)
-    version.edited_by, version.edited_at = user, timezone.now()
-    version.save(update_fields=["title", "note", "stated", "revision", "edited_by", "edited_at"])
+    version.edited_by, version.edited_at, version.unfinished = user, timezone.now(), None
+    version.save(update_fields=["title", "note", "stated", "revision", "edited_by", "edited_at", "unfinished"])
     dimensions = Dimension.objects.bulk_create(
         Dimension(
             version=version,

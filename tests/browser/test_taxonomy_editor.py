@@ -219,6 +219,26 @@ def test_what_is_wrong_is_marked_at_its_row_and_kept_until_it_is_right(page: Pag
 
 
 @pytest.mark.slow
+def test_the_first_click_outside_an_open_field_counts_and_what_is_unfinished_is_stored(
+    page: Page, live_server: Any
+) -> None:
+    version = draft()
+    open_editor(page, live_server, version)
+    row(page, "Hang").focus()
+    press(page, "Enter")
+    expect(page.get_by_label("Name of the category")).to_be_focused()
+    page.get_by_role("button", name="Add a dimension").click()
+    expect(page.get_by_label("Title of the dimension")).to_be_focused()
+    page.keyboard.type("Cause")
+    press(page, "Enter")
+    expect(page.locator("#saved")).to_contain_text("Saved. Before you can publish")
+    expect(page.get_by_role("button", name="Publish version 2")).to_be_disabled()
+    page.reload()
+    expect(row(page, "Cause")).to_be_visible()
+    expect(page.locator("#saved")).to_contain_text("Saved. Before you can publish")
+
+
+@pytest.mark.slow
 def test_rows_are_dragged_before_after_and_into_others(page: Page, live_server: Any) -> None:
     version = draft()
     open_editor(page, live_server, version)

@@ -129,13 +129,39 @@ def test_a_stale_text_that_is_invalid_too_is_stale(draft):
     assert posted(client("olga"), renamed(draft, "Slow", "Crash")).status_code == 409
 
 
-def test_an_invalid_document_names_the_place_and_stores_nothing(draft):
-    answer = posted(client("olga"), renamed(draft, "Hang", "crash"))
-    assert answer.status_code == 422
+def test_an_invalid_document_is_stored_as_unfinished_and_names_the_place(draft):
+    text = renamed(draft, "Hang", "crash")
+    answer = posted(client("olga"), text)
+    assert answer.status_code == 202 and answer.json()["revision"] == 2
     (problem,) = answer.json()["problems"]
     assert problem["path"] == "dimensions[0].categories[1].name" and "“crash”" in problem["sentence"]
-    draft.refresh_from_db()
-    assert draft.revision == 1
+    assert posted(client("olga"), text).status_code == 202, "the very same text sent again is a yes"
+    begin = client("olga").get(EDIT).context["begin"]
+    assert begin["document"] == text and begin["revision"] == 2 and begin["problems"] == [problem]
+    assert [each.name for each in document(draft).dimensions[0].categories] == ["Crash", "Hang", "Slow"]
+    page = client("olga").get("/taxonomies/symptoms/versions/2/").content.decode()
+    assert "not valid yet" in page and "Publish version 2" not in page
+    refused = client("olga").post("/taxonomies/symptoms/versions/2/publish/", {"expected": 2})
+    assert refused.status_code == 422 and "“crash”" in refused.content.decode()
+    assert posted(client("olga"), renamed(draft, "Hang", "Stall"), 2).status_code == 200
+    assert "problems" not in client("olga").get(EDIT).context["begin"]
+    page = client("olga").get("/taxonomies/symptoms/versions/2/").content.decode()
+    assert "Publish version 2? 1 dimension with 3 categories can never be changed afterwards." in page
+
+
+def test_a_new_taxonomy_starts_in_the_editor_with_one_dimension():
+    first, second = (client("olga").post("/new-taxonomy/", {"title": "My faults"}).url for _ in range(2))
+    assert first == "/taxonomies/my-faults/versions/1/edit/" != second and second.startswith("/taxonomies/my-faults-")
+    begin = client("olga").get(first + "?next=/studies/").context["begin"]
+    (dimension,) = begin["document"]["dimensions"]
+    assert dimension == {"key": "category", "title": "Category", "kind": "single"} and begin["problems"]
+    assert 'name="next" value="/studies/"' in client("olga").get(first + "?next=/studies/").content.decode()
+    assert 'name="next"' not in client("olga").get(first + "?next=//elsewhere.example/").content.decode()
+    filled = begin["document"] | {"dimensions": [{**dimension, "categories": [{"key": "a", "name": "A"}]}]}
+    assert posted(client("olga"), filled, address=first).status_code == 200
+    published = client("olga").post("/taxonomies/my-faults/versions/1/publish/", {"next": "/studies/"})
+    assert published.status_code == 302 and published.url == "/studies/"
+    assert client("olga").post("/new-taxonomy/", {"title": " "}).status_code == 422
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ export async function ask(url, cookieName, given) {
 
 export class Saving {
   /**
-   * `read()` gives {plain, paths}; hooks: state(word, sentence), accepted(body), problems(list, paths), stale(newer, message).
+   * `read()` gives {plain, paths}; hooks: state(word, sentence), accepted(body), unfinished(body, paths),
+   * problems(list, paths), stale(newer, message).
    */
   constructor({ urls, revision, cookieName, shelf, read, hooks }) {
     Object.assign(this, { urls, revision, cookieName, shelf, read, hooks });
@@ -92,17 +93,12 @@ export class Saving {
 
   #answered({ status, body, address }, sent) {
     if (status === 200 && body) {
-      this.tries = 0;
-      this.revision = body.revision;
-      if (this.edits === sent.edits) {
-        this.isDirty = false;
-        this.shelf.drop();
-        clearTimeout(this.shelfTimer);
-        this.hooks.state("saved", `Saved ${clock(new Date())}`);
-      } else {
-        this.#in(REST);
-      }
-      this.hooks.accepted(body, this.edits === sent.edits);
+      this.#stored(body, sent);
+      if (!this.isDirty) this.hooks.state("saved", `Saved ${clock(new Date())}`);
+      this.hooks.accepted(body, !this.isDirty);
+    } else if (status === 202 && body) {
+      this.#stored(body, sent);
+      this.hooks.unfinished(body, sent.paths);
     } else if (status === 422 && body?.problems) {
       this.hooks.problems(body.problems, sent.paths);
     } else if (status === 409 && body) {
@@ -120,6 +116,15 @@ export class Saving {
       const why = { 403: "you may not change this taxonomy any more", 404: "this draft was discarded", 413: "it is too large" };
       this.hooks.state("bad", `Not saved: ${why[status] ?? `the server refused it (${status})`}. All is kept in this browser.`);
     }
+  }
+
+  #stored(body, sent) {
+    this.tries = 0;
+    this.revision = body.revision;
+    this.isDirty = this.edits !== sent.edits;
+    if (this.isDirty) return this.#in(REST);
+    this.shelf.drop();
+    return clearTimeout(this.shelfTimer);
   }
 
   /** Whether somebody else wrote meanwhile. */

@@ -19,6 +19,9 @@ export class Tree {
     this.doc = null;
     this.chosen = null;
     this.editing = null;
+    this.isPressed = false;
+    document.addEventListener("pointerdown", () => (this.isPressed = true), true);
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => (this.isPressed = false), true);
   }
 
   // ── Drawing ──
@@ -317,7 +320,17 @@ export class Tree {
         end(event.key === "Tab" && event.shiftKey ? "Shift+Tab" : event.key);
       }
     });
-    input.addEventListener("blur", () => end("blur"));
+    // A press outside is a click first: without the row of an empty field the page would move under the pointer.
+    input.addEventListener("blur", () => (this.isPressed ? this.#afterClick(() => end("blur")) : end("blur")));
+  }
+
+  /** Does something when the click that begins with the present press arrives, before anybody else hears of it. */
+  #afterClick(act) {
+    const done = new AbortController();
+    const finish = () => (done.abort(), act());
+    window.addEventListener("click", finish, { capture: true, once: true, signal: done.signal });
+    window.addEventListener("pointerup", () => setTimeout(() => done.signal.aborted || finish(), 50), { once: true, signal: done.signal });
+    window.addEventListener("pointercancel", finish, { once: true, signal: done.signal });
   }
 }
 
