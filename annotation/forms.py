@@ -395,6 +395,13 @@ class RoundForm(forms.Form):
         initial=1,
         help_text="Decides who gets what, and in which order.",
     )
+    due_on = forms.DateField(
+        label="Due date",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="The day by which raters are to be done. They see it, and nothing else depends on it.",
+        error_messages={"invalid": "Write a day as 2027-05-31."},
+    )
 
     def __init__(
         self,
@@ -503,6 +510,8 @@ class RoundForm(forms.Form):
             found["screening"] = self.standings
         found["double_share"] = cleaned["double_percent"] / 100
         found["quotas"] = self.quotas
+        if cleaned.get("due_on"):
+            found["due_on"] = cleaned["due_on"]
         if cleaned.get("n_training"):
             found |= {"n_training": cleaned["n_training"], "training_round": cleaned["training_round"]}
         if cleaned["source"] != "sample":

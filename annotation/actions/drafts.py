@@ -1,4 +1,4 @@
-"""Rounds that nobody labels yet: a draft is removed where it was made by mistake."""
+"""Rounds that nobody labels yet: a draft is removed, and a round that was opened by mistake is a draft again."""
 
 from django.db import transaction
 
@@ -7,7 +7,16 @@ from annotation.actions.headline import require_not_in_headline
 from annotation.actions.rounds import hold_round
 from annotation.actions.studies import record
 from annotation.errors import WrongState
-from annotation.models import Assignment, Round, RoundItem, RoundRater
+from annotation.models import (
+    Annotation,
+    Assignment,
+    BulkJob,
+    Draft,
+    InboxLine,
+    Round,
+    RoundItem,
+    RoundRater,
+)
 
 
 @transaction.atomic
@@ -32,3 +41,35 @@ def remove_draft(*, seat: Seat, number: int) -> None:
     kind = round_.kind
     Round.objects.filter(pk=round_.pk).delete()
     record(study=seat.study, user=seat.user, verb="draft round removed", round=number, kind=kind, items=n_items)
+
+
+@transaction.atomic
+def return_to_draft(*, seat: Seat, number: int) -> Round:
+    """Makes an open round a draft again, as it was before it was opened; its assignments and its inbox lines go.
+
+    Raises WrongState for a round that is not open, for a worklist, and where somebody has answered or begun to.
+    Raters who left the round meanwhile are not in the draft.
+    """
+    seat.require(OWNER)
+    round_ = hold_round(seat, number)
+    if round_.state != Round.State.OPEN:
+        raise WrongState(f"Round {number} is {round_.state}; only an open round can return to a draft.")
+    if round_.kind == Round.Kind.RELABEL:
+        raise WrongState(f"Round {number} is the worklist of a plan; undo the plan instead.")
+    given = Assignment.objects.filter(round=round_)
+    list(given.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    if Annotation.objects.filter(assignment__in=given).exists():
+        raise WrongState(f"Somebody has answered in round {number}, so it can't return to a draft.")
+    if Draft.objects.filter(assignment__in=given).exists():
+        raise WrongState(f"Somebody has begun to answer in round {number}, so it can't return to a draft.")
+    n_given, _ = given.delete()
+    InboxLine.objects.filter(round=round_).delete()
+    BulkJob.objects.filter(round=round_, kind=BulkJob.Kind.OPENING).delete()
+    RoundItem.objects.filter(round=round_).update(n_free=0)
+    raters = RoundRater.objects.filter(round=round_)
+    raters.filter(left_at__isnull=False).delete()
+    raters.update(n_assigned=0, n_finished=0, walked=0, admission=None)
+    round_.state, round_.opened_at, round_.gate = Round.State.DRAFT, None, None
+    round_.save(update_fields=["state", "opened_at", "gate"])
+    record(study=seat.study, user=seat.user, verb="round returned to draft", round=number, assignments=n_given)
+    return round_

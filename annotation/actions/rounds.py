@@ -26,6 +26,7 @@ from annotation.actions.bulk import (
 )
 from annotation.actions.inbox import tell_round_waits
 from annotation.actions.items import items_for
+from annotation.actions.round_dates import read_due
 from annotation.actions.screening import screen_by_round, screening_version
 from annotation.actions.studies import record
 from annotation.actions.training import (
@@ -106,6 +107,7 @@ def create_round(
     training_round: object = None,
     n_training: object = None,
     gold_minimum: object = None,
+    due_on: object = None,
     idempotency_key: str = "",
 ) -> Round:
     """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
@@ -132,6 +134,7 @@ def create_round(
     asked = [kind, taxonomy_version, raters, quotas, raters_per_item, mode, double_share, seed, issues, sample, n_items]
     more = [share, reasons, known, training_round, n_training]
     more += [each for each in (gold_minimum, screening) if each is not None]
+    more += [str(due_on)] if due_on else []
     request = digest([*asked, *more])
     if (before := made_before(Round, seat, idempotency_key, request)) is not None:
         return before
@@ -167,6 +170,7 @@ def create_round(
         n_all = _n_wanted(line, n_items, share, fields, standings)
     training = _training(seat, study, version, known, training_round, n_training, fields)
     minimum = _minimum(study, version, gold_minimum, fields)
+    due = read_due(due_on, fields)
     training_ids = {item.pk for item, _ in training}
     if drawn_from is not None and not fields:
         n_all = _n_beside(drawn_from, n_all, n_items, training, fields, standings)
@@ -187,6 +191,7 @@ def create_round(
         seed=seed,
         sample=drawn_from,
         gold_minimum=minimum,
+        due_on=due,
         created_by=seat.user,
         idempotency_key=idempotency_key,
         request_digest=request,

@@ -51,6 +51,7 @@ urlpatterns = [
     path(STUDY + "screening/", choosing.Screening.as_view(), name="api_screening"),
     path(STUDY + "rounds/", studies.Rounds.as_view(), name="api_rounds"),
     path(ROUND, studies.OneRound.as_view(), name="api_round"),
+    path(ROUND + "return-to-draft/", studies.ReturnToDraft.as_view(), name="api_return_to_draft"),
     path(ROUND + "open/", studies.OpenRound.as_view(), name="api_open_round"),
     path(ROUND + "resolve/", studies.ResolveRound.as_view(), name="api_resolve_round"),
     path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),

@@ -21,9 +21,10 @@ from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
 from annotation.actions.absence import set_away
-from annotation.actions.drafts import remove_draft
+from annotation.actions.drafts import remove_draft, return_to_draft
 from annotation.actions.headline import fix_headline
 from annotation.actions.primary import newest_dimensions
+from annotation.actions.round_dates import set_due
 from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, switch, text
 from annotation.errors import Invalid
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
@@ -176,6 +177,7 @@ class RoundShape(serializers.Serializer[Any]):
     n_free = serializers.IntegerField(help_text="Slots that nobody holds and somebody is to take.")
     quotas = serializers.DictField(child=serializers.IntegerField(), help_text="By rater code, where there is one.")
     left = serializers.ListField(child=serializers.CharField(), help_text="Codes of raters who left the round.")
+    due_on = serializers.DateField(allow_null=True, help_text="The day by which its raters are to be done, if any.")
     opened_at = serializers.DateTimeField(allow_null=True)
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
@@ -192,6 +194,12 @@ class NewRoundShape(RoundShape):
     warnings = serializers.ListField(
         child=serializers.CharField(), help_text="Sentences, such as that items were in an earlier round."
     )
+
+
+class RoundChanges(serializers.Serializer[Any]):
+    """What can be changed in a round that exists."""
+
+    due_on = serializers.DateField(allow_null=True, help_text="A day (UTC), today or later; null: none.")
 
 
 class RoundBody(serializers.Serializer[Any]):
@@ -241,6 +249,7 @@ class RoundBody(serializers.Serializer[Any]):
     sample = serializers.CharField(required=False)
     n_items = serializers.IntegerField(required=False)
     share = serializers.FloatField(required=False)
+    due_on = serializers.DateField(required=False, allow_null=True, help_text="The day by which raters are to be done.")
 
 
 class MachineShape(serializers.Serializer[Any]):
@@ -509,7 +518,7 @@ class Rounds(APIView):
             **picked(
                 body,
                 *(*names, "issues", "sample", "n_items", "share", "screening", "reasons"),
-                *("known", "training_round", "n_training", "gold_minimum"),
+                *("known", "training_round", "n_training", "gold_minimum", "due_on"),
             ),
         )
         warnings = [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]
@@ -568,6 +577,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "n_free": round_.n_free,
         "quotas": {each.rater.code: each.quota for each in round_.round_raters.all() if each.quota is not None},
         "left": [each.rater.code for each in round_.round_raters.all() if each.left_at is not None],
+        "due_on": round_.due_on,
         "opened_at": round_.opened_at,
         "resolving_at": round_.resolving_at,
         "closed_at": round_.closed_at,
@@ -587,11 +597,28 @@ class OneRound(APIView):
         seat = seat_of(request, slug)
         return Response(one_round(seat, get_round(seat, number)))
 
+    @extend_schema(request=RoundChanges, responses=RoundShape)
+    def patch(self, request: Request, slug: str, number: int) -> Response:
+        """Sets or removes the due date of a draft or an open round."""
+        seat, body = seat_of(request, slug), body_of(request)
+        return Response(one_round(seat, set_due(seat=seat, number=number, due_on=body.get("due_on", False))))
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, number: int) -> Response:
         """Removes a draft; any other round is 409. Its number is used again where no later round was made."""
         remove_draft(seat=seat_of(request, slug), number=number)
         return Response(status=204)
+
+
+class ReturnToDraft(APIView):
+    """Makes an open round a draft again while nobody has answered in it; else 409."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=RoundShape)
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        seat = seat_of(request, slug)
+        return Response(one_round(seat, return_to_draft(seat=seat, number=number)))
 
 
 class OpenRound(APIView):

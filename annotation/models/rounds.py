@@ -49,6 +49,9 @@ class Round(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     resolving_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    due_on = models.DateField(
+        null=True, blank=True, help_text="The day (UTC) by which its raters are to be done; null: none."
+    )
     gate = models.JSONField(
         null=True,
         blank=True,

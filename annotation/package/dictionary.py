@@ -98,6 +98,7 @@ def _rounds() -> Table:
             Column("seed", "integer", "Of the raters' orders and pairs."),
             Column("sample", "integer", "The sample that its items come from, where they come from one."),
             Column("n_items", "integer", "Items, those to train with included."),
+            Column("due_on", "string", "The day by which its raters were to be done, where there was one."),
             Column("opened_at", "datetime", "When labelling began."),
             Column("resolving_at", "datetime", "When the last answer was in."),
             Column("closed_at", "datetime", "When the last difference was settled."),

@@ -83,6 +83,7 @@ def round_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]
             "seed": each.seed,
             "sample": numbers.get(each.sample_id or 0),
             "n_items": n_items.get(each.pk, 0),
+            "due_on": each.due_on.isoformat() if each.due_on else None,
             "opened_at": each.opened_at,
             "resolving_at": each.resolving_at,
             "closed_at": each.closed_at,

@@ -73,7 +73,8 @@ def _away(own: RaterLine, slug: str) -> Step:
 
 def _label(round_: Round, own: RaterLine, slug: str) -> Step:
     number = round_.number
-    address, hint = reverse("label", args=[slug, number]), f"{own.n_finished} done so far."
+    due = f" Due on {round_.due_on:%-d %B %Y}." if round_.due_on else ""
+    address, hint = reverse("label", args=[slug, number]), f"{own.n_finished} done so far.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
         return Step(f"Worklist: {_items(own.n_left)} {verb} for you", "Answer the worklist", address, hint)

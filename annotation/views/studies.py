@@ -18,9 +18,10 @@ from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_
 from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
 from annotation.actions import studies as study_actions
-from annotation.actions.drafts import remove_draft
+from annotation.actions.drafts import remove_draft, return_to_draft
 from annotation.actions.headline import fix_headline
 from annotation.actions.reading import PAGE, note_reading
+from annotation.actions.round_dates import set_due
 from annotation.calibration_forms import ReasonForm
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.forms import (
@@ -539,6 +540,33 @@ def remove_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 @login_required
+@login_required
+@form_page
+def return_round_to_draft(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Takes back the opening of a round in which nobody has answered, asked again by the button."""
+    return _move(
+        request,
+        slug,
+        number,
+        lambda seat: return_to_draft(seat=seat, number=number),
+        f"Round {number} is a draft again. Its raters no longer see it.",
+    )
+
+
+@login_required
+@form_page
+def set_due_date(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Sets the due date of a round, or removes it where the field is left empty."""
+    given = request.POST.get("due_on", "")
+    return _move(
+        request,
+        slug,
+        number,
+        lambda seat: set_due(seat=seat, number=number, due_on=given),
+        f"Round {number} is due on {given}." if given else f"Round {number} has no due date.",
+    )
+
+
 @form_page
 def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     withdraw = "withdraw" in request.POST

@@ -1,0 +1,113 @@
+"""The due date of a round, and a round that was opened by mistake."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.actions import make_token
+from annotation.actions.drafts import return_to_draft
+from annotation.actions.labelling import keep_draft, submit_annotation
+from annotation.errors import WrongState
+from annotation.models import Assignment, AuditEvent, InboxLine, Round, RoundItem, RoundRater
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+DUE = (timezone.now() + timedelta(days=9)).date()
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def rest(method: str, path: str, body: Any = None, *, name: str = "olga") -> Any:
+    token = make_token(user=make.user(name), name="t", scope="manage")[1]
+    send = getattr(Client(), method)
+    address = f"/api/v1/studies/study/rounds/{path}"
+    return send(address, body, content_type="application/json", headers={"Authorization": f"Bearer {token}"})
+
+
+def rows(round_: Round) -> Any:
+    """What opening makes of a round, whatever the ids."""
+    given = Assignment.objects.filter(round=round_).order_by("rater", "position")
+    raters = RoundRater.objects.filter(round=round_).order_by("rater")
+    return (
+        list(given.values_list("item", "rater", "slot", "state", "position")),
+        list(raters.values_list("rater", "n_assigned", "n_finished", "walked")),
+        list(RoundItem.objects.filter(round=round_).order_by("position").values_list("item", "n_raters", "n_free")),
+        InboxLine.objects.filter(round=round_).count(),
+    )
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+def test_a_round_that_nobody_answered_returns_to_a_draft_and_opens_as_before(mode: str) -> None:
+    study = make.study()
+    round_ = make.open_round(study, 5, mode=mode)
+    before = rows(round_)
+    if mode == "planned":
+        assert "Return to draft" in signed_in("olga").get("/studies/study/rounds/1/").content.decode()
+        assert signed_in("olga").post("/studies/study/rounds/1/return-to-draft/").status_code == 302
+    else:
+        assert rest("get", "1/next/", name="bob").status_code == 200
+        answer = rest("post", "1/return-to-draft/")
+        assert answer.status_code == 200 and answer.json()["state"] == "draft" and answer.json()["n_assignments"] == 0
+    round_.refresh_from_db()
+    assert (round_.state, round_.opened_at) == ("draft", None) and not rows(round_)[0]
+    assert "left to label" not in signed_in("bob").get("/").content.decode()
+    line = AuditEvent.objects.get(verb="round returned to draft")
+    assert line.detail["round"] == 1 and line.user.username == "olga"
+    assert rest("post", "1/open/", {"unregistered": True}).status_code == 200
+    assert rows(round_) == before
+    if mode == "planned":
+        make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    else:
+        given = rest("get", "1/next/", name="bob").json()["assignment"]
+        body = {"assignment": given, "labels": {"symptom": ["crash"]}}
+        submit_annotation(seat=make.seat(study, "bob"), assignment=given, body=body, idempotency_key="")
+    answer = rest("post", "1/return-to-draft/")
+    assert answer.status_code == 409 and "Somebody has answered" in answer.json()["message"]
+    page = signed_in("olga").post("/studies/study/rounds/1/return-to-draft/")
+    assert page.status_code == 409 and "Return to draft" not in page.content.decode()
+
+
+def test_a_draft_answer_and_the_state_stand_in_the_way_and_only_owners_return_a_round() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 3)
+    assert rest("post", "1/return-to-draft/", name="bob").status_code == 403
+    given = make.assignment(round_, "bob", 1).public_id
+    keep_draft(seat=make.seat(study, "bob"), assignment=given, body={"memo": "so far"})
+    answer = rest("post", "1/return-to-draft/")
+    assert answer.status_code == 409 and "begun to answer" in answer.json()["message"]
+    Round.objects.filter(pk=round_.pk).update(state="resolving")
+    with pytest.raises(WrongState, match="only an open round"):
+        return_to_draft(seat=make.owner_seat(study), number=1)
+
+
+def test_a_due_date_is_set_shown_changed_and_removed() -> None:
+    study = make.study()
+    make.open_round(study, 3)
+    assert rest("patch", "1/", {"due_on": DUE.isoformat()}).json()["due_on"] == DUE.isoformat()
+    told = f"{DUE.day} {DUE:%B %Y}"
+    assert f"due {told}" in signed_in("bob").get("/").content.decode()
+    assert f"Due on {told}" in signed_in("bob").get("/studies/study/").content.decode()
+    assert told in signed_in("bob").get("/studies/study/rounds/1/").content.decode()
+    yesterday = (timezone.now() - timedelta(days=1)).date()
+    for wrong in ("31.5.2027", 5, yesterday.isoformat()):
+        answer = rest("patch", "1/", {"due_on": wrong})
+        assert answer.status_code == 422 and "due_on" in answer.json()["fields"], wrong
+    assert rest("patch", "1/", {}).status_code == 422
+    assert rest("patch", "1/", {"due_on": None}, name="bob").status_code == 403
+    page = signed_in("olga").post("/studies/study/rounds/1/due/", {"due_on": yesterday.isoformat()})
+    assert page.status_code == 422 and "is over" in page.content.decode()
+    assert signed_in("olga").post("/studies/study/rounds/1/due/", {"due_on": ""}).status_code == 302
+    assert Round.objects.get().due_on is None
+    body = {"kind": "main", "raters": ["bob", "carol"], "issues": ["acme/rocket#1"], "due_on": DUE.isoformat()}
+    assert rest("post", "", body).json()["due_on"] == DUE.isoformat()
+    assert AuditEvent.objects.filter(verb="due date set").count() == 2
+    Round.objects.filter(number=1).update(state="closed")
+    assert rest("patch", "1/", {"due_on": None}).status_code == 409
+    assert isinstance(Round.objects.get(number=2).due_on, date)
