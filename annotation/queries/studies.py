@@ -44,7 +44,6 @@ from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import ARBITERS, code_order
 from annotation.registration import not_registered
-from ingest.models import Issue
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -378,18 +377,6 @@ def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
 def _telling(lines: Sequence[RoundLine]) -> Sequence[RoundLine]:
     """The rounds under way, else the newest."""
     return [line for line in lines if line.round.state != Round.State.CLOSED] or lines[-1:]
-
-
-@dataclass(frozen=True)
-class FirstSteps:
-    """Which of the steps to the first label are done."""
-
-    has_issues: bool
-    has_taxonomy: bool
-
-
-def first_steps(user: User) -> FirstSteps:
-    return FirstSteps(Issue.objects.visible_to(user).exists(), usable_taxonomies(user).exists())
 
 
 def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:

@@ -110,10 +110,12 @@ def _first_round(seat: Seat, n_raters: int, n_samples: int) -> Step:
     if not seat.has_role(OWNER):
         return Step("There is no round yet", hint="The owner is preparing the first one.", is_work=False)
     if not n_raters:
-        return Step("Add the raters", "Add members", reverse("members", args=[slug]), "Usually two; you can be one.")
+        return Step(
+            "Add the raters", "Add raters", reverse("start_people", args=[slug]), "Usually two; you can be one."
+        )
     if not n_samples:
-        hint = "Draw issues at random, by seed, or make a round of named issues."
-        return Step("Draw a sample", "Draw a sample", reverse("samples", args=[slug]), hint)
+        hint = "Concord draws 20 issues at random. To choose them otherwise, draw a sample of your own under Rounds."
+        return Step("Open the first round", "Prepare a pilot", reverse("start_round", args=[slug]), hint)
     hint = "A pilot of some twenty items shows where the taxonomy is unclear."
     return Step("Make the first round", "Make a round", reverse("new_round", args=[slug]), hint)
 

@@ -59,6 +59,7 @@ from annotation.views.next_step import may_decide, next_step
 from annotation.views.own_invitations import invitation_instead
 from annotation.views.paging import page_of
 from annotation.views.reading import open_to_reader_links, reading_seat
+from annotation.views.starting import begin_path
 from annotation.views.study_page import job_progress, me, status_of, study_page
 from annotation.views.welcome import welcome
 from ingest.queries import closing_changes
@@ -83,15 +84,15 @@ def home(request: HttpRequest) -> HttpResponse:
         if (found := queries.open_disagreements(get_seat(user, round_.study.slug), round_)).n
     ]
     lines = queries.study_lines(user, list(queries.studies_of(user)[:20]))
-    steps = None if lines else queries.first_steps(user)
     context = {
         "waiting": waiting,
         "to_resolve": to_resolve,
         "lines": lines,
-        "steps": steps,
         "came_back": came_back(user),
         "own_invitations": invitations_of(user),
     }
+    if not lines and user.may_create_studies:
+        context |= begin_path(request)
     return render(request, "annotation/studies/home.html", context)
 
 
@@ -540,7 +541,6 @@ def remove_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 @login_required
-@login_required
 @form_page
 def return_round_to_draft(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Takes back the opening of a round in which nobody has answered, asked again by the button."""
@@ -567,6 +567,7 @@ def set_due_date(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     )
 
 
+@login_required
 @form_page
 def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     withdraw = "withdraw" in request.POST

@@ -318,7 +318,7 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     client = signed_in("olga")
     assert "Add the raters" in text_of(client.get(path))
     members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
-    assert "Draw a sample" in text_of(client.get(path))
+    assert "Open the first round" in text_of(client.get(path))
     make.issues(3)
     choosing.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
     assert "Make the first round" in text_of(client.get(path))

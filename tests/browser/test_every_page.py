@@ -44,7 +44,7 @@ ELSEWHERE = {
 }
 """Pages outside of studies, and the one that can’t be opened twice; `permission_study` lists those of studies."""
 NO_PAGES = {
-    "choose_image_hosts",
+    "choose_image_hosts", "choose_mails", "create_taxonomy", "guide_picture",
     "choose_keys", "choose_theme", "connect_provider", "disconnect_provider", "end_other_sessions", "end_session",
     "github_callback", "openid_connect_callback", "sign_in_with",
     "cancel_fetch", "change_password", "change_profile", "change_visibility", "confirm_password_link",

@@ -143,13 +143,13 @@ def publish_a_taxonomy(page: Page) -> None:
 def open_a_round(page: Page) -> list[str]:
     """A study with its members, a sample and a round of five items; the issues in the order drawn."""
     page.get_by_role("link", name="Studies").click()
-    page.get_by_role("link", name="New study").or_(page.get_by_role("link", name="Make a study")).first.click()
+    page.get_by_role("link", name="New study").click()
     page.get_by_label("Title").fill("Faults of the engine")
     page.get_by_label("Taxonomy", exact=True).select_option("faults")
     page.get_by_label("Coefficient of Symptom").select_option("cohen_kappa")
     page.get_by_label("Threshold of Symptom").fill("0.8")
     page.get_by_role("button", name="Create study").click()
-    page.get_by_role("link", name="Add members").click()
+    page.get_by_role("link", name="Members").click()
     for name, role in (("bob", "rater"), ("carol", "rater"), ("ada", "adjudicator")):
         adding = page.get_by_role("region", name="Add somebody with an account")
         adding.get_by_label("User name").fill(name)
@@ -157,8 +157,8 @@ def open_a_round(page: Page) -> list[str]:
             adding.get_by_role("checkbox", name=re.compile(f"^{each}")).set_checked(each == role)
         adding.get_by_role("button", name="Add member").click()
         expect(page.get_by_text(f"{name} is invited as {role}, and can be named in rounds.")).to_be_visible()
-    page.get_by_role("link", name="Overview").click()
-    page.get_by_role("link", name="Draw a sample").click()
+    page.get_by_role("link", name="Rounds").click()
+    page.get_by_role("link", name="Draw a sample").first.click()
     page.get_by_label("Repositories").fill("acme/engine")
     page.get_by_label("With GitHub labels").fill("bug")
     page.get_by_label("How many").fill("5")

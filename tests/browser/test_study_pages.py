@@ -27,8 +27,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
         make.user(name)
     sign_in(page, live_server, "olga")
 
-    page.goto(live_server.url + "/")
-    page.get_by_role("link", name="Make a study").click()
+    page.goto(live_server.url + "/studies/new/")
     page.get_by_role("button", name="Create study").click()
     expect(page.get_by_label("Title")).to_be_focused()
     expect(page.get_by_label("Title")).to_have_attribute("aria-invalid", "true")
@@ -41,14 +40,14 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_role("button", name="Create study").click()
 
     expect(page.get_by_text("Add the raters.")).to_be_visible()
-    page.get_by_role("link", name="Add members").click()
+    page.get_by_role("link", name="Members").click()
     for name in ("bob", "carol"):
         page.get_by_label("User name").fill(name)
         page.get_by_role("button", name="Add member").click()
         expect(page.get_by_text(f"{name} is invited as rater, and can be named in rounds.")).to_be_visible()
 
-    page.get_by_role("link", name="Overview").click()
-    page.get_by_role("link", name="Draw a sample").click()
+    page.get_by_role("link", name="Rounds").click()
+    page.get_by_role("link", name="Draw a sample").first.click()
     page.get_by_label("Repositories").fill("acme/rocket")
     page.get_by_label("With GitHub labels").fill("bug")
     page.get_by_role("button", name="Only count").click()

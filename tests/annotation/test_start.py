@@ -1,0 +1,145 @@
+"""The guided path from an empty server to a first round: each step, left and resumed."""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.models import Assignment, AuditEvent, Round, Study
+from ingest import sync
+from ingest.models import FetchRun, Upload
+from taxonomy.models import TaxonomyVersion
+from tests import builders as make
+
+pytestmark = pytest.mark.django_db
+PEOPLE, ROUND = "/studies/{}/start/people/", "/studies/{}/start/round/"
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(make.user(name))
+    return client
+
+
+def text(answer: Any) -> str:
+    return str(answer.content.decode())
+
+
+def start(client: Client, **codebook: Any) -> Study:
+    """Steps 1 and 2 with issues that are stored."""
+    client.post("/start/", {"source": "stored", "stored": "acme/rocket"})
+    answer = client.post("/start/codebook/", {"title": "My study", **codebook})
+    assert answer.status_code == 302, text(answer)
+    return Study.objects.latest("pk")
+
+
+def test_the_presets_lead_from_an_empty_server_to_the_first_item() -> None:
+    make.user("bob")
+    client = signed_in("olga")
+    home = client.get("/")
+    assert home.context["form"]["source"].value() == "demo" and "Four steps to your first label" in text(home)
+    assert client.post("/start/", {"source": "demo"}).url == "/start/codebook/"
+    assert "on the way" in text(client.get("/")) and "Continue to the codebook" in text(client.get("/"))
+    page = client.get("/start/codebook/")
+    given = {name: page.context["form"][name].value() for name in ("title", "source", "preset")}
+    assert given == {"title": "Issues of example-lab/paratrain", "source": "ready", "preset": "liu-2023"}
+    assert client.post("/start/codebook/", given).url == PEOPLE.format("issues-of-example-lab-paratrain")
+    study = Study.objects.get()
+    assert "Add the raters" in text(client.get("/studies/issues-of-example-lab-paratrain/"))
+    assert client.post(PEOPLE.format(study.slug), {"labels_too": "on", "names": "bob"}).url == ROUND.format(study.slug)
+    waiting = text(client.get(ROUND.format(study.slug)))
+    assert "waits for a worker" in waiting and "Open round 1" not in waiting
+    sync.work(FetchRun.objects.get().pk)
+    page = client.get(ROUND.format(study.slug))
+    names = ("repository", "n_items", "raters_per_item")
+    given = {name: page.context["form"][name].value() for name in names} | {"registers": "on"}
+    assert given == {"repository": "example-lab/paratrain", "n_items": 20, "raters_per_item": 2, "registers": "on"}
+    assert client.post(ROUND.format(study.slug), given).url == f"/studies/{study.slug}/rounds/1/label/"
+    round_ = Round.objects.get()
+    assert (round_.kind, round_.state, round_.sample.size) == ("pilot", "open", 60)
+    assert Assignment.objects.filter(round=round_).count() == 40
+    study.refresh_from_db()
+    assert all(entry["fixed_at"] for entry in study.primary.values()) and len(study.primary) > 3
+    assert client.get(ROUND.format(study.slug)).url == f"/studies/{study.slug}/"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "slug", "is_published"),
+    [
+        ({"source": "use", "taxonomy": "symptoms"}, "symptoms", True),
+        ({"source": "copy", "taxonomy": "symptoms"}, "my-study", True),
+        ({"source": "list", "list": "Crash\r\nHang\tIt stops."}, "my-study", True),
+        ({"source": "list", "list": "Crash\r\nHang", "edit": "1"}, "my-study", False),
+        ({"source": "document", "document": make.FAULTS}, "faults", True),
+        ({"source": "ready", "preset": "liu-2023"}, "liu-2023", True),
+        ({"source": "new"}, "my-study", False),
+    ],
+)
+def test_every_kind_of_codebook_begins_a_study(chosen: dict[str, str], slug: str, is_published: bool) -> None:
+    make.version()
+    make.issues(3)
+    client = signed_in("olga")
+    study = start(client, **chosen)
+    assert (study.slug, study.taxonomy.slug) == ("my-study", slug)
+    assert study.taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED).exists() == is_published
+    page = text(client.get(PEOPLE.format("my-study")))
+    assert ("still a draft" in page) != is_published
+    client.post(PEOPLE.format("my-study"), {"labels_too": "on"})
+    page = text(client.get(ROUND.format("my-study")))
+    assert ("Open round 1" in page) == is_published
+
+
+def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
+    make.version()
+    make.issues(3)
+    client = signed_in("olga")
+    for given, said in (
+        ({"source": "github"}, "owner/name"),
+        ({"source": "github", "repository": "no repository"}, "repository"),
+        ({"source": "file"}, "Choose a file"),
+        ({"source": "nowhere"}, "nowhere"),
+    ):
+        answer = client.post("/start/", given)
+        assert answer.status_code == 422 and said in text(answer), given
+    for given, said in (
+        ({"title": "", "source": "new"}, "required"),
+        ({"title": "T", "source": "list", "list": "A\na"}, "is there already"),
+        ({"title": "T", "source": "list"}, "paste the text"),
+        ({"title": "T", "source": "document", "document": "slug: a"}, "Line 1"),
+    ):
+        answer = client.post("/start/codebook/", given)
+        assert answer.status_code == 422 and said in text(answer), given
+    assert not Study.objects.exists() and not FetchRun.objects.exists() and TaxonomyVersion.objects.count() == 1
+    study = start(client, source="use", taxonomy="symptoms")
+    answer = client.post(PEOPLE.format(study.slug), {"labels_too": "on", "names": "nobody, ghost"})
+    assert answer.status_code == 422 and "user name “ghost”" in text(answer)
+    assert study.memberships.get().roles == ["owner"], "all or nothing"
+    assert client.post(PEOPLE.format(study.slug), {}).status_code == 422
+    client.post(PEOPLE.format(study.slug), {"labels_too": "on"})
+    given = {"repository": "acme/rocket", "n_items": 20, "raters_per_item": 1}
+    answer = client.post(ROUND.format(study.slug), given)
+    assert answer.status_code == 422 and "acme/rocket has 3 issues here" in text(answer)
+    answer = client.post(ROUND.format(study.slug), given | {"n_items": 2, "raters_per_item": 2})
+    assert answer.status_code == 422 and "as many raters" in text(answer)
+    assert not study.rounds.exists() and not study.samples.exists()
+    assert not AuditEvent.objects.filter(verb="coefficients registered").exists()
+
+
+def test_a_table_whose_columns_are_not_clear_leads_to_its_columns() -> None:
+    client = signed_in("olga")
+    table = SimpleUploadedFile("issues.csv", b"No;A;B\n1;x;y\n")
+    assert client.post("/start/", {"source": "file", "file": table}).url.startswith("/uploads/")
+    assert Upload.objects.count() == 1
+
+
+def test_an_invitation_link_is_created_in_step_three_and_makes_raters() -> None:
+    make.version()
+    make.issues(3)
+    study = start(signed_in("olga"), source="use", taxonomy="symptoms")
+    answer = signed_in("olga").post(PEOPLE.format(study.slug), {"link": "1"})
+    link = answer.context["link"]
+    assert answer.status_code == 201 and link in text(answer)
+    assert signed_in("bob").post(link.removeprefix("http://testserver")).status_code == 302
+    assert make.member(study, "bob").roles == ["rater"]
+    assert signed_in("bob").get(PEOPLE.format(study.slug)).status_code == 403
