@@ -251,7 +251,6 @@ DIFF_SHAPE = inline_serializer(
         "changes": serializers.ListField(child=serializers.DictField()),
     },
 )
-SCHEMA_ETAG = f'"{hashlib.sha256(schema.SCHEMA_TEXT.encode()).hexdigest()[:32]}"'
 SCHEMA_SECONDS = 3600  # how long a reader may keep the schema without asking
 DOCUMENT_REQUEST = dict.fromkeys(("application/yaml", "text/yaml", "text/plain"), OpenApiTypes.STR) | {
     "application/json": {
@@ -425,7 +424,11 @@ class Diff(APIView):
         return Response(diff_answer(found))
 
 
-@method_decorator([cache_control(public=True, max_age=SCHEMA_SECONDS), condition(lambda *_: SCHEMA_ETAG)], "dispatch")
+def _schema_etag(*_: object) -> str:
+    return f'"{hashlib.sha256(schema.schema_text().encode()).hexdigest()[:32]}"'
+
+
+@method_decorator([cache_control(public=True, max_age=SCHEMA_SECONDS), condition(_schema_etag)], "dispatch")
 class DocumentSchema(APIView):
     """The JSON Schema (2020-12) of a document, for editors and checks; anyone may read it, signed in or not."""
 
@@ -434,7 +437,7 @@ class DocumentSchema(APIView):
 
     @extend_schema(responses={(200, "application/schema+json"): OpenApiTypes.OBJECT}, auth=[])
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(schema.SCHEMA_TEXT, content_type="application/schema+json")
+        return HttpResponse(schema.schema_text(), content_type="application/schema+json")
 
 
 urlpatterns = [

@@ -8,6 +8,7 @@ from accounts.naming import wrong_in
 from taxonomy import reading, schema
 from taxonomy.errors import InvalidDocument
 from taxonomy.fields import OTHER_BOOLEANS, Place, Structure, short
+from taxonomy.kinds import KINDS
 from taxonomy.reading import Node
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 
@@ -314,26 +315,31 @@ class _Checker:
         """The answers a condition names: keys of categories of the other dimension, or booleans."""
         spec = other.spec
         place = (*each.place, "applies_when")
-        if spec.kind in {"number", "text"}:
+        kind = KINDS.get(spec.kind)  # None for what is no kind, which is told elsewhere
+        if kind is not None and kind.is_open:
             self.add(
                 (*place, "dimension"),
                 f"“{spec.key}” is a {spec.kind}; a condition needs categories or yes and no.",
                 at=(*place, "is", 0),
             )
             return ()
-        keys = self.keys_of(other) if spec.kind in schema.KINDS_WITH_CATEGORIES else {}
+        has_categories, is_two_valued = (
+            kind is not None and kind.has_categories,
+            kind is not None and kind.is_two_valued,
+        )
+        keys = self.keys_of(other) if has_categories else {}
         found: dict[str | bool, None] = {}
         for number, value in enumerate(each.values):
             where = (*place, "is", number)
             if where in self.structure.flawed:
                 continue
             text = self.structure.text(where, value)
-            if spec.kind == "boolean" and not isinstance(value, bool):
+            if is_two_valued and not isinstance(value, bool):
                 hint = OTHER_BOOLEANS.get(text.lower(), "")
                 self.add(where, f"“{spec.key}” is answered by true or false{f'; write {hint}' if hint else ''}.")
-            elif spec.kind in schema.KINDS_WITH_CATEGORIES and text not in keys:
+            elif has_categories and text not in keys:
                 self.add(where, f"“{short(text)}” is no category of “{spec.key}”.", text, keys)
-            elif (answer := value if spec.kind == "boolean" else text) in found:
+            elif (answer := value if is_two_valued else text) in found:
                 self.add(where, f"“{short(text)}” is named twice.")
             else:
                 found[answer] = None

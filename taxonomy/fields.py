@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from accounts.wording import listed, nearest
 from taxonomy import reading, schema
 from taxonomy.errors import Problem
+from taxonomy.kinds import KINDS
 from taxonomy.reading import Mapping, Node, Scalar
 from taxonomy.syntax import quoted
 
@@ -17,24 +18,6 @@ SUGGESTIONS_MAX = 20
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 BARE = re.compile(r"[A-Za-z0-9][\w ./()+-]*(?<! )")
 OTHER_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-OTHER_KINDS = {
-    "binary": "boolean",
-    "bool": "boolean",
-    "categorical": "single",
-    "choice": "single",
-    "float": "number",
-    "int": "number",
-    "integer": "number",
-    "likert": "ordinal",
-    "multiple": "multi",
-    "multiple choice": "multi",
-    "nominal": "single",
-    "numeric": "number",
-    "scale": "ordinal",
-    "single choice": "single",
-    "string": "text",
-    "yes/no": "boolean",
-}
 OTHER_WORDS = {
     "children": "categories",
     "comment": "note",
@@ -71,7 +54,7 @@ class Structure:
         self.problems: list[Problem] = []
         self.flawed: set[Place] = set()
         self.plain = self._plain(root, (), ignored)
-        for error in _kept(schema.SCHEMA).iter_errors(self.plain):
+        for error in _kept(schema.document_schema()).iter_errors(self.plain):
             if self.is_full:
                 break
             self._tell(error)
@@ -239,7 +222,8 @@ class Structure:
         else:
             sentence = f"“{short(node.text)}” is no kind of dimension; kinds are {kinds}."
             word = node.text.strip().lower()
-            if meant := OTHER_KINDS.get(word):
+            meant = next((name for name, kind in KINDS.items() if word in kind.synonyms), "")
+            if meant:
                 sentence += f" Did you mean “{meant}”?"
             self.add(place, sentence, "" if meant else word, error.validator_value)
 

@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from taxonomy.schema import KINDS_WITH_CATEGORIES
+from taxonomy.kinds import KINDS
 
 Place = tuple[str, str]
 """A category: (dimension key, category key)."""
-
-KINDS_ALIKE = (frozenset({"single", "ordinal"}), frozenset({"single", "multi"}), frozenset({"ordinal", "multi"}))
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class Route:
             after = step.kinds.get(dimension)
             if after is None:
                 return Blocked("dimension", step.reached)
-            if kind and after != kind and not _alike(kind, after):
+            if kind and not KINDS[kind].is_like(KINDS[after]):
                 return Blocked("kind", step.reached)
             kind = after
         return None
@@ -164,7 +162,8 @@ class Route:
         """
         if found := self.dimension_blocked(dimension):
             return found
-        has_categories = self.old_kinds.get(dimension, "single") in KINDS_WITH_CATEGORIES
+        before = KINDS.get(self.old_kinds.get(dimension, ""))
+        has_categories = before is None or before.has_categories
         kept: dict[str | bool | float, None] = {}
         for value in values:
             if not has_categories or not isinstance(value, str) or value in free:
@@ -174,14 +173,11 @@ class Route:
             if isinstance(followed, Blocked):
                 return followed
             kept[followed] = None
-        takes_one = bool(self.steps) and self.steps[-1].kinds.get(dimension) in ("single", "ordinal")
-        if takes_one and (len(kept) > 1 or (not kept and self.old_kinds.get(dimension) == "multi")):
+        after = KINDS.get(self.steps[-1].kinds.get(dimension, "")) if self.steps else None
+        takes_one = after is not None and after.takes_one_category
+        if takes_one and (len(kept) > 1 or (not kept and before is not None and before.is_set)):
             return Blocked("kind", self.steps[-1].reached)
         return tuple(sorted(kept, key=str))
-
-
-def _alike(one: str, other: str) -> bool:
-    return frozenset({one, other}) in KINDS_ALIKE
 
 
 @dataclass(frozen=True)

@@ -157,18 +157,16 @@ class TaxonomyVersion(models.Model):
 class Dimension(models.Model):
     """One question that is asked of an issue."""
 
-    class Kind(models.TextChoices):
-        SINGLE = "single"
-        MULTI = "multi"
-        BOOLEAN = "boolean"
-        ORDINAL = "ordinal"
-        NUMBER = "number"
-        TEXT = "text"
-
     version = models.ForeignKey(TaxonomyVersion, on_delete=models.CASCADE, related_name="dimensions")
     key = models.CharField(max_length=100)
     title = models.CharField(max_length=200)
-    kind = models.CharField(max_length=10, choices=Kind.choices)
+    kind = models.CharField(max_length=10)
+    value_column = models.CharField(
+        max_length=10, db_default="", help_text="The column that holds a value, as the kind declares."
+    )
+    is_set = models.BooleanField(
+        db_default=False, help_text="Whether an answer is a set of values, as the kind declares."
+    )
     required = models.BooleanField(default=True)
     applies_when = models.JSONField(
         null=True,
@@ -188,10 +186,6 @@ class Dimension(models.Model):
 
     def __str__(self) -> str:
         return self.key
-
-    @property
-    def has_categories(self) -> bool:
-        return self.kind in {self.Kind.SINGLE, self.Kind.MULTI, self.Kind.ORDINAL}
 
 
 class Category(models.Model):

@@ -13,20 +13,42 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
-SCHEMA_TEXT = (Path(__file__).parent / "document.schema.json").read_text(encoding="utf-8")
-"""The JSON Schema (2020-12) of a document: the one place where fields, kinds, patterns and lengths are said."""
+from taxonomy.kinds import KINDS, OfKind
 
-SCHEMA: Mapping[str, Any] = json.loads(SCHEMA_TEXT)
+SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "document.schema.json").read_text(encoding="utf-8"))
+"""The JSON Schema (2020-12) of a document: the one place for fields, patterns and lengths; kinds are filled in."""
+
 _PARTS: Mapping[str, Any] = SCHEMA["$defs"]
 
 DOCUMENT_FIELDS: tuple[str, ...] = tuple(SCHEMA["properties"])
 DIMENSION_FIELDS: tuple[str, ...] = tuple(_PARTS["dimension"]["properties"])
 CATEGORY_FIELDS: tuple[str, ...] = tuple(name for name in _PARTS["category"]["properties"] if name != "parent")
-KINDS: tuple[str, ...] = tuple(_PARTS["dimension"]["properties"]["kind"]["enum"])
-KINDS_WITH_CATEGORIES: tuple[str, ...] = tuple(_PARTS["dimension"]["allOf"][0]["if"]["properties"]["kind"]["enum"])
 KEY_MAX: int = _PARTS["key"]["maxLength"]
 NAME_MAX: int = _PARTS["line"]["maxLength"]
 LEVELS_MAX = 30  # a schema can't count how often it is inside itself
+
+
+def document_schema() -> dict[str, Any]:
+    """SCHEMA with the kinds that are registered; always the same object, so that its parts can be known by identity."""
+    dimension = _PARTS["dimension"]
+    kind = dimension["properties"]["kind"]
+    if kind["enum"] != [*KINDS]:
+        with_categories, without = (part["if"]["properties"]["kind"] for part in dimension["allOf"])
+        with_categories["enum"][:] = [name for name, each in KINDS.items() if each.has_categories]
+        without["enum"][:] = [name for name, each in KINDS.items() if not each.has_categories]
+        words = [f"{name}: {each.words}" for name, each in KINDS.items()]
+        kind["description"] = ". ".join(["What an answer is", *words, ""]).strip()
+        kind["enum"][:] = [*KINDS]
+    return SCHEMA
+
+
+document_schema()
+
+
+def schema_text() -> str:
+    """The schema as JSON."""
+    return json.dumps(document_schema(), ensure_ascii=False, indent=2) + "\n"
+
 
 _KEY = re.compile(_PARTS["key"]["pattern"].removesuffix("$") + r"\Z")
 
@@ -57,7 +79,7 @@ class CategorySpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DimensionSpec:
+class DimensionSpec(OfKind):
     """One question; its categories are a tree."""
 
     key: str

@@ -13,14 +13,6 @@ DETAILS = "details"
 SEEN_KINDS = ("added", "renamed", "redefined", "moved", "merged", "split", "retired", DETAILS)
 """The kinds of change that a page lists, in its order; `kept` is what it counts."""
 
-KIND_WORDS = {
-    "single": "one category",
-    "multi": "any number of categories",
-    "ordinal": "one category of an ordered scale",
-    "boolean": "yes or no",
-    "number": "a number",
-    "text": "free text",
-}
 FIELD_WORDS = {
     "definition": "Definition",
     "include": "Belongs here",
@@ -253,7 +245,7 @@ def in_words(spec: DimensionSpec, name: str, names: Mapping[tuple[str, str | boo
     """A field of a dimension as a sentence's end: "yes", "one category", "only where Kind of issue is Fault"."""
     value = getattr(spec, name)
     if name == "kind":
-        return KIND_WORDS[value]
+        return spec.question_kind.words
     if name == "required":
         return "yes" if value else "no"
     if name == "applies_when":

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from taxonomy.schema import KINDS_WITH_CATEGORIES, AppliesWhen
+from taxonomy.kinds import OfKind
+from taxonomy.schema import AppliesWhen
 
 Answer = Collection[str] | bool | float | str | None
 """What was answered on a dimension: category keys, a boolean, a number, a text, or None for no answer."""
@@ -45,7 +46,7 @@ class TreeCategory:
 
 
 @dataclass(frozen=True)
-class TreeDimension:
+class TreeDimension(OfKind):
     """A question with its categories in the order of the tree, each before what is below it."""
 
     id: int
@@ -57,10 +58,6 @@ class TreeDimension:
     help: str
     position: int
     categories: tuple[TreeCategory, ...] = ()
-
-    @property
-    def has_categories(self) -> bool:
-        return self.kind in KINDS_WITH_CATEGORIES
 
     @cached_property
     def by_key(self) -> Mapping[str, TreeCategory]:

@@ -20,6 +20,7 @@ from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_dr
 from taxonomy.checking import load
 from taxonomy.editing import has_shape, opened, told
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict
+from taxonomy.kinds import KINDS
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
 
@@ -68,6 +69,10 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
         **({"document": version.unfinished} if version.unfinished is not None else {}),
         **({"problems": _told_of(problems)["problems"]} if (problems := problems_of(version)) else {}),
         **_state(version),
+        "kinds": {
+            name: {"has_categories": each.has_categories, "is_open": each.is_open, "is_two_valued": each.is_two_valued}
+            for name, each in KINDS.items()
+        },
         "user": user.pk,
         "slug": slug,
         "number": number,
@@ -84,6 +89,7 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
         "version": version,
         "taxonomy": version.taxonomy,
         "begin": begin,
+        "question_kinds": KINDS.values(),
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "lists": LISTS,
         "sheet": KEYS,

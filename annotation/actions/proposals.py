@@ -20,7 +20,6 @@ from taxonomy.migration import Blocked
 from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version, route
 from taxonomy.schema import (
-    KINDS_WITH_CATEGORIES,
     NAME_MAX,
     CategorySpec,
     DimensionSpec,
@@ -244,7 +243,7 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     draft = newest_draft(seat) or start_draft(user=seat.user, taxonomy=taxonomy)
     text = document(draft)
     asked = next((each for each in text.dimensions if each.key == dimension), None)
-    if asked is None or asked.kind not in KINDS_WITH_CATEGORIES:
+    if asked is None or not asked.has_categories:
         sentence = f"Version {draft.number} asks no “{dimension}” with categories any more."
         raise Invalid(NOT_TAKEN, fields={"accept": [sentence]})
     published = _published_keys(draft, dimension)

@@ -22,6 +22,7 @@ class Editor {
     this.begin = begin;
     this.root = at("editor");
     this.past = new origins.Past(begin.before);
+    docs.setKinds(begin.kinds);
     this.doc = docs.fromPlain(begin.document);
     this.history = new History();
     this.told = new Told(begin);
@@ -186,7 +187,7 @@ class Editor {
   }
 
   addDimension() {
-    const { doc, id } = docs.add(this.doc, null, this.doc.order.length, { key: "", title: "", kind: "single" });
+    const { doc, id } = docs.add(this.doc, null, this.doc.order.length, { key: "", title: "", kind: docs.firstKind() });
     this.start(doc, id);
   }
 

@@ -61,6 +61,8 @@ def write(version: TaxonomyVersion, document: Document, user: User | None) -> No
             key=spec.key,
             title=spec.title,
             kind=spec.kind,
+            value_column=spec.column,
+            is_set=spec.is_set,
             required=spec.required,
             applies_when={"dimension": spec.applies_when.dimension, "is": list(spec.applies_when.values)}
             if spec.applies_when

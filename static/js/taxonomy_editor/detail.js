@@ -92,7 +92,7 @@ export class Detail {
     box.hidden = !other;
     box.replaceChildren();
     if (!other) return;
-    const answers = other.fields.kind === "boolean"
+    const answers = docs.isTwoValued(other)
       ? [[true, "yes", 0], [false, "no", 0]]
       : [...docs.categories(view.doc, other)].map((node) => [node.fields.key, node.fields.name, docs.level(view.doc, node.id) - 2]);
     for (const gone of when.is.filter((each) => !answers.some(([value]) => value === each))) answers.push([gone, `${gone} (not there any more)`, 0]);
@@ -180,7 +180,7 @@ export class Detail {
     if (target.id === "applies-dimension") {
       const { earlier, doc } = this.shown;
       const other = earlier.find((each) => each.fields.key === target.value);
-      const is = !other ? [] : other.fields.kind === "boolean" ? [true] : other.children.length ? [doc.nodes.get(other.children[0]).fields.key] : [];
+      const is = !other ? [] : docs.isTwoValued(other) ? [true] : other.children.length ? [doc.nodes.get(other.children[0]).fields.key] : [];
       this.hooks.set(id, { applies_when: other ? { dimension: other.fields.key, is } : null }, null);
     } else if (target.dataset.answer) {
       const boxes = [...this.forms.dimension.querySelectorAll("[data-answer]")];

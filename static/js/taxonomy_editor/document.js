@@ -10,7 +10,12 @@ const DEFAULTS = {
   note: "", required: true, help: "", applies_when: null, definition: "", shortcut: "", selectable: true,
   include: [], exclude: [], examples: [], was: [],
 };
-const WITH_CATEGORIES = new Set(["single", "multi", "ordinal"]);
+let kinds = {};
+
+/** What each kind of question is, by name: {has_categories, is_open, is_two_valued}; the server tells it. */
+export const setKinds = (told) => {
+  kinds = told;
+};
 
 let made = 0;
 const newId = () => `n${(made += 1)}`;
@@ -50,7 +55,12 @@ export function toPlain(doc) {
 /** The value of a field, or its default. */
 export const value = (node, name) => node.fields[name] ?? DEFAULTS[name] ?? "";
 
-export const hasCategories = (dimension) => WITH_CATEGORIES.has(dimension.fields.kind);
+export const firstKind = () => Object.keys(kinds)[0];
+export const hasCategories = (dimension) => Boolean(kinds[dimension.fields.kind]?.has_categories);
+/** Whether the answer is yes or no. */
+export const isTwoValued = (dimension) => Boolean(kinds[dimension.fields.kind]?.is_two_valued);
+/** Whether anything can be answered, so that no condition can name the answers. */
+export const isOpen = (dimension) => Boolean(kinds[dimension.fields.kind]?.is_open);
 
 /** The dimension that a node stands in, or is. */
 export function dimensionOf(doc, id) {

@@ -20,7 +20,7 @@ export function viewOf(editor, id) {
   const isPast = editor.past.has(editor.doc, id);
   if (node.type === "dimension") {
     const earlier = editor.doc.order.slice(0, editor.doc.order.indexOf(id)).map((each) => editor.doc.nodes.get(each));
-    const usable = earlier.filter((each) => !["number", "text"].includes(each.fields.kind));
+    const usable = earlier.filter((each) => !docs.isOpen(each));
     return { kind: "dimension", id, node, doc: editor.doc, isPast, problems, earlier: usable, title: node.fields.title };
   }
   const dimension = docs.dimensionOf(editor.doc, id);

@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, number: int | None, as_json: bool, is_schema: bool, **options: Any) -> None:
         if is_schema:
-            self.stdout.write(schema.SCHEMA_TEXT, ending="")
+            self.stdout.write(schema.schema_text(), ending="")
             return
         if not slug:
             raise CommandError("Name a taxonomy by its slug, or say --schema.")

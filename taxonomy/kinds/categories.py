@@ -1,0 +1,28 @@
+"""The base of the kinds whose answers are categories of the taxonomy; pure."""
+
+from taxonomy.kinds.base import CATEGORY, Kind, Question, Values, WrongValue, nearest
+
+
+class OfCategories(Kind):
+    column = CATEGORY
+    widget = "categories"
+    arrow_type = "dictionary"
+
+    def read(self, question: Question, given: object) -> Values | None:
+        keys = [given] if isinstance(given, str) and given else given or []
+        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            raise WrongValue("Answer with a list of category keys.")
+        wrong = []
+        for key in keys:
+            category = question.by_key.get(key)
+            if category is None:
+                wrong.append(f"“{key}” is no category of “{question.title}”.{nearest(key, list(question.by_key))}")
+            elif not category.selectable:
+                wrong.append(f"“{category.name}” only groups others; choose one below it.")
+        if not self.is_set and len(set(keys)) > 1:
+            wrong.append(f"“{question.title}” takes one category.")
+        if wrong:
+            raise WrongValue(*wrong)
+        if self.is_set:
+            return tuple(sorted(set(keys)))
+        return (keys[0],) if keys else None

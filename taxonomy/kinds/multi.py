@@ -1,0 +1,20 @@
+"""Questions that any number of categories answers, none of them included; pure."""
+
+from taxonomy.kinds.base import register
+from taxonomy.kinds.categories import OfCategories
+
+
+class Multi(OfCategories):
+    name = variable = "multi"
+    words = "any number of categories"
+    described = "any of {n} categories"
+    synonyms = ("multiple", "multiple choice")
+    is_set = True
+    arrow_type = "list<string>"
+    table_type = "list"
+
+    def value_in(self, cell: str) -> frozenset[str]:
+        return frozenset(each for each in cell.split(";") if each)
+
+
+MULTI = register(Multi())

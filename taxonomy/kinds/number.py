@@ -1,0 +1,55 @@
+"""Questions that a number answers; pure."""
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+from taxonomy.kinds.base import LONGEST_SHOWN, NUMBER, Kind, Question, Value, Values, WrongValue, register
+
+
+class Number(Kind):
+    name = variable = "number"
+    words = described = "a number"
+    synonyms = ("float", "int", "integer", "numeric")
+    column = NUMBER
+    level = "interval"
+    widget = "number"
+    attributes: ClassVar[Mapping[str, str]] = {"type": "text", "inputmode": "decimal"}
+    arrow_type = "double"
+    table_type = "number"
+
+    def read(self, question: Question, given: object) -> Values | None:
+        if (number := finite(given)) is not None:
+            return (number,)
+        raise WrongValue("Answer with a number.")
+
+    def parse(self, text: str) -> object:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    def read_cell(self, question: Question, text: str) -> Values:
+        if (number := finite(self.parse(text))) is not None:
+            return self.read(question, number) or ()
+        raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is no number.")
+
+    def value_in(self, cell: str) -> float:
+        return float(cell)
+
+    def word(self, value: Value) -> str:
+        return f"{value:g}"
+
+
+def finite(given: object) -> float | None:
+    """A number as a finite float, or None for anything else; a whole number may be too large to be one."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+A_NUMBER = register(Number())

@@ -1,0 +1,15 @@
+"""Questions that one category of an ordered scale answers; pure."""
+
+from taxonomy.kinds.base import register
+from taxonomy.kinds.categories import OfCategories
+
+
+class Ordinal(OfCategories):
+    name = variable = "ordinal"
+    words = "one category of an ordered scale"
+    described = "one of {n} levels in an order"
+    synonyms = ("likert", "scale")
+    level = "ordinal"
+
+
+ORDINAL = register(Ordinal())

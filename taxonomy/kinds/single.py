@@ -1,0 +1,14 @@
+"""Questions that one category answers; pure."""
+
+from taxonomy.kinds.base import register
+from taxonomy.kinds.categories import OfCategories
+
+
+class Single(OfCategories):
+    name = variable = "single"
+    words = "one category"
+    described = "one of {n} categories"
+    synonyms = ("categorical", "choice", "nominal", "single choice")
+
+
+SINGLE = register(Single())

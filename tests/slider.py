@@ -1,0 +1,21 @@
+"""A kind of question that exists in tests alone: a whole number from 0 to 100, chosen on a slider; pure."""
+
+from taxonomy.kinds import Question, Values, WrongValue, register
+from taxonomy.kinds.number import Number
+
+
+class Slider(Number):
+    name = "slider"
+    words = "0 to 100"
+    described = "a whole number from 0 to 100"
+    synonyms = ("percentage",)
+    attributes = {"type": "range", "min": "0", "max": "100", "step": "1"}
+
+    def read(self, question: Question, given: object) -> Values | None:
+        values = super().read(question, given)
+        if values and values[0] not in range(101):
+            raise WrongValue("Answer with a whole number from 0 to 100.")
+        return values
+
+
+SLIDER = register(Slider())
