@@ -9,7 +9,8 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from annotation.access import OWNER, Seat, get_round_rater
-from annotation.actions.rounds import finish_if_done, give_everything, hold_round, is_whole, quotas_short, raters_named
+from annotation.actions.finishing import finish_if_done
+from annotation.actions.rounds import give_everything, hold_round, is_whole, quotas_short, raters_named
 from annotation.actions.studies import record
 from annotation.assigning import given_on
 from annotation.errors import Conflict, Invalid, WrongState
@@ -56,7 +57,7 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
 
 @transaction.atomic
 def take_out(seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
-    """What withdrawing from a study does, for whoever may; `rounds.finish_if_done` is for after the commit."""
+    """What withdrawing from a study does, for whoever may; `finish_if_done` is for after the commit."""
     rows = RoundRater.objects.filter(
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
     )

@@ -15,11 +15,11 @@ from accounts.models import User
 from accounts.room import require_room
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.actions.attributes import keep_attributes
+from annotation.actions.finishing import finish_if_done
 from annotation.actions.import_chunks import Chunk
 from annotation.actions.import_rows import RoundWriter
 from annotation.actions.import_vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
 from annotation.actions.machines import LONGEST
-from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
 from annotation.answers import digest

@@ -8,8 +8,8 @@ from django.db import IntegrityError, connection, transaction
 from accounts.compiled import Compiled
 from accounts.storable import check_storable
 from annotation.access import Seat, get_own_assignment
+from annotation.actions.finishing import finish_if_done
 from annotation.actions.matching import carry_match
-from annotation.actions.rounds import finish_if_done
 from annotation.actions.rows import value_columns
 from annotation.actions.training import require_admission
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts

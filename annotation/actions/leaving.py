@@ -9,8 +9,8 @@ from accounts import actions as people
 from accounts.confirming import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.access import OWNER, Seat, get_seat
+from annotation.actions.finishing import finish_if_done
 from annotation.actions.giving import take_out
-from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import has_another_owner, record
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Invitation, Membership, ReaderLink, Study

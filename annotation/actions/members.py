@@ -7,8 +7,8 @@ from django.db import transaction
 
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions import machines
+from annotation.actions.finishing import finish_if_done
 from annotation.actions.leaving import end_offers
-from annotation.actions.rounds import finish_if_done
 from annotation.actions.studies import (
     account_named,
     are_roles,

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q, Sum
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
 from accounts.wording import listed
@@ -24,7 +24,7 @@ from annotation.actions.bulk import (
     start_job,
     take_issues,
 )
-from annotation.actions.inbox import tell_round_waits
+from annotation.actions.finishing import start_resolving
 from annotation.actions.items import items_for
 from annotation.actions.round_dates import read_due
 from annotation.actions.screening import screen_by_round, screening_version
@@ -767,56 +767,9 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
             fields={"withdraw": ["True withdraws what is not done."]},
         )
     n_withdrawn = unfinished.update(state=Assignment.State.WITHDRAWN, lease_until=None)
-    _start_resolving(round_)
+    start_resolving(round_)
     record(study=seat.study, user=seat.user, verb="round moved to resolving", round=number, withdrawn=n_withdrawn)
     return round_
-
-
-def finish_if_done(round_id: int) -> bool:
-    """Moves an open round to resolving when its last assignment is in; call it after the commit of a submit.
-
-    Two last submits at the same moment both see the other's row, because each looks after its own commit.
-    """
-    if not _all_is_in(round_id):
-        return False
-    with transaction.atomic():
-        round_ = Round.objects.select_for_update().get(pk=round_id)
-        if not _all_is_in(round_id):
-            return False
-        _start_resolving(round_)
-        return True
-
-
-def _all_is_in(round_id: int) -> bool:
-    """Whether a round is open with nothing left to do; one query, so that a slot just taken is not missed.
-
-    An arbiter, who has no slot, is not waited for. Written as SQL because it is asked after every submit.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_ALL_IS_IN, [round_id])
-        return bool(cursor.fetchone()[0])
-
-
-_ALL_IS_IN = """
-    SELECT EXISTS (
-        SELECT FROM annotation_round r WHERE r.id = %s AND r.state = 'open'
-        AND NOT EXISTS (
-            SELECT FROM annotation_assignment a
-            WHERE a.round_id = r.id AND a.slot IS NOT NULL AND a.state IN ('waiting', 'leased'))
-        AND NOT EXISTS (SELECT FROM annotation_rounditem i WHERE i.round_id = r.id AND i.n_free > 0))
-"""
-
-
-def _start_resolving(round_: Round) -> None:
-    round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
-    has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
-    round_.ruled_at = None if has_rules else round_.resolving_at
-    round_.ruled_until, round_.rules_error = ruling.newest_annotation(), ""
-    round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
-    if has_rules:  # A message that is lost is sent again by the clock.
-        transaction.on_commit(lambda: tasks.rule_round.delay(round_.pk), robust=True)
-    RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
-    tell_round_waits(round_)
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.compiled import Compiled
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.bulk import require_prepared
-from annotation.actions.rounds import finish_if_done
+from annotation.actions.finishing import finish_if_done
 from annotation.actions.training import require_admission
 from annotation.errors import Conflict, Forbidden, Held
 from annotation.models import Assignment, Round, RoundItem, RoundRater
