@@ -30,11 +30,13 @@ from annotation.queries.attributes import attribute_names
 from annotation.queries.bulk import job_of
 from annotation.queries.choosing import flow, frame_rows
 from annotation.queries.texts import change_rows, issue_rows
+from annotation.queries.training import known_in_sight
 from annotation.reporting.methods import methods
 from annotation.reporting.package import (
     agreement_document,
     agreement_rows,
     analyses,
+    training_document,
 )
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
@@ -188,6 +190,7 @@ class _Package:
         self.counts: dict[str, int] = {}
         self.n_ratings = self.n_labels = 0
         self.n_rows = 0
+        self.known = known_in_sight(self.seat, self.rounds)
         self.own = [each for each in self.versions if each.taxonomy_id == study.taxonomy_id]
         titles = {each.key: each.title for tree in self.trees for each in tree.dimensions}
         self.raters = queries.rater_rows(study)
@@ -235,6 +238,7 @@ class _Package:
             ("categories", queries.category_rows(self.trees)),
             ("items", self._items(numbers)),
             ("round_items", queries.round_item_rows(self.rounds)),
+            ("known_labels", self._known_labels()),
         ]
         for name, found in simple:
             with self._open(name) as (writer,):
@@ -278,6 +282,10 @@ class _Package:
     def _items(self, numbers: Mapping[int, int]) -> Iterator[Row]:
         for row in queries.item_rows(self.seat.study, self.rounds, numbers):
             yield {**self.people.told(row, "screening_reason"), "attributes": self.people.attributes(row["attributes"])}
+
+    def _known_labels(self) -> Iterator[Row]:
+        for row in queries.known_label_rows(self.rounds, self.known):
+            yield self.people.told(row, "why")
 
     def _labels(self, long: TableWriter, wide: TableWriter, found: Sequence[Any]) -> None:
         parts: dict[int, dict[str, Any]] = {}
@@ -391,6 +399,12 @@ class _Package:
             for row in agreement_rows(found["entries"]):
                 self._row(writer, row)
         self.files.append(("results/agreement.csv", "the coefficients alone, a row for each"))
+        if self.known:
+            self._add(
+                "results/training.json",
+                descriptor.as_json(training_document(self.rounds, self.known)),
+                "how raters did on the known labels of training items, before and after the feedback",
+            )
         without = PEOPLE if self.options["pseudonymise"] else frozenset()
         told = analyses(self.seat, step, without=without)
         self._add(

@@ -18,8 +18,10 @@ KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
 VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; []: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]
+FIRST = "Whether it is of the rater's first answer. Of training items: the one before the rater saw what is known."
 GIVEN = (
     Column("revision", "integer", "Of the answer.", is_required=True),
+    Column("first", "boolean", FIRST, is_required=True),
     Column(
         "blind",
         "boolean",
@@ -66,6 +68,7 @@ def tables(
         _categories(dimension),
         _items(attributes),
         _round_items(),
+        _known_labels(dimension),
     ]
     found += [_answers(rater), _ratings(rater, dimension), _resolutions(dimension), _labels(dimension), _wide(wide)]
     if texts != "left_out":
@@ -212,7 +215,13 @@ def _round_items() -> Table:
             ITEM,
             Column("position", "integer", "Place in the round's order."),
             Column("n_raters", "integer", "Raters the item is to have.", is_required=True),
-            Column("training", "boolean", "Whether it is to train with; its answers count nowhere.", is_required=True),
+            Column(
+                "training",
+                "boolean",
+                "Whether it is a training item: its labels are known (known_labels), and answers to it count neither "
+                "in agreement nor in agreed labels.",
+                is_required=True,
+            ),
             Column("asked", "object", "In a worklist: [part, dimension] of what is answered anew; empty: everything."),
         ],
         ["round", "item"],
@@ -220,11 +229,33 @@ def _round_items() -> Table:
     )
 
 
+def _known_labels(dimension: Column) -> Table:
+    return Table(
+        "known_labels",
+        "Known labels",
+        "The gold answers of training items, in long form. Dimensions that are not listed are not known, and raters "
+        "are not judged by them; results/training.json has how raters did.",
+        [
+            ROUND,
+            ITEM,
+            PART,
+            dimension,
+            Column("values", "list", VALUES, is_set=True),
+            Column("n_parts", "integer", "How many parts the item is known to have.", is_required=True),
+            VERSION,
+            Column("why", "string", "The explanation that raters read with the feedback."),
+        ],
+        ["round", "item", "part", "dimension"],
+        [OF_ROUND, OF_ITEM, Reference(["round", "item"], "round_items", ["round", "item"])],
+    )
+
+
 def _answers(rater: Column) -> Table:
     return Table(
         "answers",
         "Answers",
-        "Every revision of what a rater submitted that counts, a row for each part; also what is not answered yet.",
+        "Every revision of what a rater submitted that counts, a row for each part; also what is not answered yet. Of "
+        "training items also the first answer, which counts as the rater's try.",
         [
             ROUND,
             ITEM,
@@ -248,6 +279,7 @@ def _answers(rater: Column) -> Table:
                 is_required=True,
             ),
             Column("revision", "integer", "From 1; 0: nothing is submitted yet.", is_required=True),
+            Column("first", "boolean", FIRST),
             Column("blind", "boolean", "Whether it is the last one before this rater could see others'."),
             Column("current", "boolean", "Whether it is the one that counts now."),
             Column(
@@ -271,7 +303,8 @@ def _ratings(rater: Column, dimension: Column) -> Table:
     return Table(
         "ratings",
         "Ratings",
-        "What each rater gave, in long form: blind (before discussion) and current (after it).",
+        "What each rater gave, in long form: blind (before discussion) and current (after it), and of training items "
+        "first (before the feedback).",
         [
             ROUND,
             ITEM,

@@ -186,10 +186,10 @@ fresh/bin/python recompute.py
 
 The script stands alone: it shares no code with the software that made the package. From the tables it computes again
 the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
-rounds, with their standard errors and confidence intervals, agreement by
-category and by pair of raters, confusion, and the tables of the analyses, and compares each number to 1e-9; p-values
-that rest on random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where
-all agree, else it names file, key, the number reported and the one recomputed.
+rounds, with their standard errors and confidence intervals, agreement by category and by pair of raters, confusion,
+how raters did on known labels, and the tables of the analyses, and compares each number to 1e-9; p-values that rest on
+random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where all agree, else
+it names file, key, the number reported and the one recomputed.
 {draw}
 Not recomputed are: warnings and other words; why units are left out; saved analyses of a round that is not in the
 package, which the script names.

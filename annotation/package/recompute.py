@@ -176,6 +176,7 @@ class Answer:
 
     def __init__(self, row):
         self.round, self.item, self.rater, self.role = int(row.round), row.item, row.rater, row.role
+        self.revision = int(row.revision)
         self.is_skip = row.state == "skipped"
         self.n_parts, self.places, self.is_matched, self.blind = 0, {}, False, None
         self.given = defaultdict(dict)  # part -> dimension -> value
@@ -191,7 +192,7 @@ class Answer:
 
 
 def answers_of(data, which):
-    """The answers that count: `which` is blind (before discussion) or current (after it)."""
+    """The answers that count: `which` is blind (before discussion), current (after it) or first (before feedback)."""
     found = {}
     for row in data.answers[data.answers[which] == "true"].itertuples():
         key = (row.round, row.item, row.rater)
@@ -1052,6 +1053,109 @@ def check_parts(check, entry, table, fixed, paths):
     for each in entry["confused_pairs"]:
         for name, value in confused_pair(table, entry, fixed, paths, each["a"], each["b"]).items():
             check(f"{each['a']} and {each['b']} as one, {name}", each[name], value)
+
+
+# Training items -------------------------------------------------------------------------------------------------------
+
+
+def known_of(data):
+    """(round, item) -> one dict of values by dimension for each part that is known."""
+    found = {}
+    for row in data.table("known_labels").itertuples():
+        parts = found.setdefault((int(row.round), row.item), [{} for _ in range(int(row.n_parts))])
+        parts[int(row.part) - 1][row.dimension] = data.version_of(int(row.round))[row.dimension].value(row.values)
+    return found
+
+
+def check_training(data, report):
+    """Every number of results/training.json: first answers to training items, and current ones where some changed."""
+    file = "results/training.json"
+    if not (data.folder / file).exists():
+        return
+    known = known_of(data)
+    first, current = (
+        {(each.round, each.rater, each.item): each for each in answers_of(data, which)}
+        for which in ("first", "current")
+    )
+    items = defaultdict(list)
+    for number, rater, item in first:
+        if (number, item) in known:
+            items[number, rater].append(item)
+    tries = json.loads((data.folder / file).read_text(encoding="utf-8"))["tries"]
+    report.compare(file, "tries", sorted((each["round"], each["rater"]) for each in tries), sorted(items))
+    for each in tries:
+        number, rater = each["round"], each["rater"]
+        had = items[number, rater]
+        n_revised = sum(current[number, rater, item].revision > 1 for item in had)
+        report.compare(file, f"round {number}, {rater}: items", each["n_items"], len(had))
+        report.compare(file, f"round {number}, {rater}: revised", each["n_revised"], n_revised)
+        for when, told, answers in (("first", each["first"], first), ("after", each["after"], current)):
+            if when == "after" and not n_revised:
+                report.compare(file, f"round {number}, {rater}: after", told, None)
+                continue
+
+            def check(key, reported, found, at=f"round {number}, {rater}, {when}"):
+                report.compare(file, f"{at}: {key}", reported, found)
+
+            check_try(check, data.version_of(number), told, [answers[number, rater, item] for item in had], known)
+
+
+def check_try(check, dimensions, told, answers, known):
+    judged, n_right = defaultdict(list), 0
+    for answer in answers:
+        here = judged_labels(dimensions, answer, known[answer.round, answer.item])
+        n_right += all(given == right for _, given, right, _ in here)
+        for key, given, right, missing in here:
+            judged[key].append((given, right, missing))
+    check("items right", told["n_right"], n_right)
+    check("dimensions", sorted(each["dimension"] for each in told["dimensions"]), sorted(judged))
+    for each in told["dimensions"]:
+        key, here = each["dimension"], judged[each["dimension"]]
+        check(f"{key}, known", each["n_known"], len(here))
+        check(f"{key}, right", each["n_right"], sum(given == right for given, right, _ in here))
+        check(f"{key}, answered", each["n_answered"], sum(given is not None for given, _, _ in here))
+        for name in ("skipped", "not_asked"):
+            check(f"{key}, {name}", each[f"n_{name}"], sum(missing == name for _, _, missing in here))
+        if "coefficient" in each:
+            both = [(given, right) for given, right, _ in here if given is not None and right is not None]
+            check(f"{key}, {each['coefficient']}", each["value"], against_known(dimensions[key], both, each))
+
+
+def judged_labels(dimensions, answer, known):
+    """(dimension, given, known, why nothing was given) of each part, for all that is known.
+
+    In a part that only the rater has, dimensions that are known in some part are judged, and wrong.
+    """
+    found = []
+    somewhere = {key for part in known for key in part}
+    for part in range(1, max(answer.n_parts, len(known)) + 1):
+        said = answer.given.get(part, {})
+        right = known[part - 1] if part <= len(known) else dict.fromkeys(somewhere & set(said))
+        for key, value in right.items():
+            missing = ""
+            if key not in said and answer.is_skip:
+                missing = "skipped"
+            elif key not in said and part <= answer.n_parts:
+                dimension = dimensions[key]
+                is_asked = dimension.above is None or was_asked(dimension, said)
+                missing = "" if is_asked else "not_asked"
+            found.append((key, said.get(key), value, missing))
+    return found
+
+
+def against_known(dimension, both, told):
+    """The coefficient of a rater's labels against the known ones, None where it is undefined."""
+    used = {value for pair in both for value in pair}
+    if dimension.kind == "ordinal":
+        categories = [*dimension.selectable, *(each for each in OFF_SCALE if each in used)]
+    else:
+        categories = sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
+    place = {category: k for k, category in enumerate(categories)}
+    values = np.array([[place[value] for value in pair] for pair in both], dtype=int).reshape(len(both), 2)
+    table = Table(values, np.ones(len(both)), categories, ["rater", "known"])
+    coefficient = coefficients_of(table, told, {}, dimension.paths)[told["coefficient"]] if both else None
+    value = math.nan if coefficient is None else coefficient.value()
+    return None if math.isnan(value) else value
 
 
 # Agreed labels --------------------------------------------------------------------------------------------------------
@@ -2292,6 +2396,7 @@ def main(folder):
     agreed = Agreed(data)
     check_labels(data, agreed, report)
     check_agreement(data, report)
+    check_training(data, report)
     check_analyses(data, agreed, report)
     return told(report)
 

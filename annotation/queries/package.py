@@ -30,6 +30,7 @@ from annotation.queries import results
 from annotation.queries.effort import MEASURES
 from annotation.queries.evidence import PLACE
 from annotation.queries.plans.standing import label_version, standing_version
+from annotation.queries.training import known_parts
 from annotation.queries.verdicts import code_order, read_values
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -232,8 +233,32 @@ def training_places(rounds: Sequence[Round]) -> set[tuple[int, str]]:
     return set(found.values_list("round__number", "item__identifier"))
 
 
+def known_label_rows(rounds: Sequence[Round], known: Mapping[int, Mapping[int, Any]]) -> Iterator[Row]:
+    """What is known of training items (by round and item), label by label; a query for each round that has some."""
+    for round_ in rounds:
+        here = known.get(round_.pk, {})
+        names = Item.objects.in_bulk(list(here))
+        tree = published_version(round_.taxonomy_version_id)
+        for item, answer in here.items():
+            for number, part in enumerate(known_parts(answer), start=1):
+                for key, values in sorted(part.items(), key=lambda each: tree.by_key[each[0]].position):
+                    yield {
+                        "round": round_.number,
+                        "item": names[item].identifier,
+                        "part": number,
+                        "dimension": key,
+                        "values": list(values),
+                        "n_parts": len(answer["parts"]),
+                        "taxonomy_version": tree.number,
+                        "why": answer["why"] or None,
+                    }
+
+
 def answers_and_ratings(rounds: Sequence[Round]) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Item by item the answers that count and their ratings; five queries for each thousand items."""
+    """Item by item the answers that count and their ratings, of training items the first answers, too.
+
+    Five queries for each thousand items, and one more where some of them are training items.
+    """
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
         places = RoundItem.objects.present().filter(round=round_).select_related("item").order_by("position")
@@ -248,7 +273,10 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
     rows = Assignment.objects.filter(round=round_, item__in=[place.item_id for place in chunk]).select_related("rater")
     for each in rows.exclude(state=Assignment.State.WITHDRAWN):
         given[each.item_id].append(each)
-    wanted = {pk for each in given.values() for one in each for pk in (one.blind_id, one.current_id) if pk}
+    training = [one.pk for place in chunk if place.known is not None for one in given[place.item_id]]
+    asked_first = Annotation.objects.filter(assignment__in=training, revision=1).values_list("assignment", "pk")
+    first: dict[int, int] = dict(asked_first) if training else {}
+    wanted = {pk for each in given.values() for one in each for pk in _counting(one, first)}
     said = Annotation.objects.defer("answers_digest", "request_digest").in_bulk(wanted)
     values = read_values(tree, list(wanted))
     matched: dict[int, dict[int, int]] = defaultdict(dict)
@@ -263,12 +291,16 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
         ratings: list[Row] = []
         for one in sorted(given[place.item_id], key=lambda each: code_order(each.rater.code)):
             head = {"round": round_.number, "item": place.item.identifier, "rater": one.rater.code}
-            revisions = sorted({pk for pk in (one.blind_id, one.current_id) if pk}, key=lambda pk: said[pk].revision)
+            revisions = sorted(_counting(one, first), key=lambda pk: said[pk].revision)
             if not revisions:
                 answers.append(head | _unanswered(one))
             for pk in revisions:
-                counts = {"blind": pk == one.blind_id, "current": pk == one.current_id}
                 answer = said[pk]
+                counts = {
+                    "first": answer.revision == 1,
+                    "blind": pk == one.blind_id,
+                    "current": pk == one.current_id,
+                }
                 answers += [head | counts | row for row in _parts(one, answer, matched[pk])]
                 for part in range(1, answer.n_parts + 1):
                     found = sorted(values.get((pk, part), {}).items(), key=lambda each: tree.by_key[each[0]].position)
@@ -290,6 +322,11 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
         yield answers, ratings
 
 
+def _counting(one: Assignment, first: Mapping[int, int]) -> set[int]:
+    """The revisions (ids) of an answer that go into the tables; `first` has those to training items by assignment."""
+    return {pk for pk in (first.get(one.pk), one.blind_id, one.current_id) if pk}
+
+
 def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """Quote by quote what the ratings that count rest on, as they were given; a query for each thousand."""
     answer = "rating__annotation"
@@ -298,8 +335,11 @@ def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
         **{f"{answer}__assignment__state": Assignment.State.WITHDRAWN}
     )
     counts = {when: Q(**{f"{answer}__assignment__{when}": F(answer)}) for when in ("blind", "current")}
+    training = RoundItem.objects.filter(
+        round=OuterRef("rating__round"), item=OuterRef("rating__item"), known__isnull=False
+    )
     asked = (
-        quotes.filter(counts["blind"] | counts["current"])
+        quotes.filter(counts["blind"] | counts["current"] | Q(Exists(training), **{f"{answer}__revision": 1}))
         .annotate(
             round=F("rating__round__number"),
             item=F("rating__item__identifier"),
@@ -322,7 +362,7 @@ def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
         after = chunk[-1]["id"]
         for row in chunk:
             category = row["category"] if row["asks"] is None else PENDING
-            yield {**row, "category": category, "comment": row["number"]}
+            yield {**row, "category": category, "comment": row["number"], "first": row["revision"] == 1}
 
 
 def role_of(one: Assignment) -> str:
@@ -335,7 +375,8 @@ def _unanswered(one: Assignment) -> Row:
     nothing = dict.fromkeys(
         ("agreed_part", "matched", "n_parts", "skip_reason", "memo", "confidence", "seconds", "flagged"), None
     )
-    state = {"role": role_of(one), "state": one.state, "revision": 0, "blind": False, "current": False, "part": 0}
+    state = {"role": role_of(one), "state": one.state, "revision": 0, "part": 0}
+    state |= dict.fromkeys(("first", "blind", "current"), False)
     return state | nothing
 
 

@@ -435,6 +435,26 @@ def tries_of_people(rounds: Sequence[Round], which: Q) -> list[Trained]:
     return [one for each in in_order for one in _trained(each, known[each.pk], people)]
 
 
+def known_in_sight(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[int, Any]]:
+    """By round the known answers of its training items by item, excluded ones left out; one query, and two per round.
+
+    Without those of items that this person has in another open round.
+    """
+    found: dict[int, dict[int, Any]] = defaultdict(dict)
+    places = RoundItem.objects.present().filter(round__in=rounds, known__isnull=False).order_by("round", "position")
+    for round_id, item, known in places.values_list("round", "item", "known"):
+        found[round_id][item] = known
+    for each in rounds:
+        for item in rated_elsewhere(each, list(found.get(each.pk, ())), seat.membership):
+            del found[each.pk][item]
+    return {pk: known for pk, known in found.items() if known}
+
+
+def results_of(rounds: Sequence[Round], known: Mapping[int, Mapping[int, Any]]) -> list[Trained]:
+    """How everybody did on these known answers (by round and item), round by round; six queries for each."""
+    return [one for each in rounds if each.pk in known for one in _trained(each, known[each.pk], Q())]
+
+
 def newest_try(round_: Round, rater: Membership) -> Trained | None:
     """A rater's newest try on training items of the study, among those that they finished; held against the minimum.
 

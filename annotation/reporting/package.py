@@ -7,12 +7,15 @@ from itertools import combinations
 from typing import Any
 
 from annotation.access import Seat
+from annotation.agreement import METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS
+from annotation.calibration import Score
 from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid
 from annotation.models import Analysis, Round
 from annotation.queries.analyses import saved_analyses
 from annotation.queries.effort import MEASURES
 from annotation.queries.headline import headline_set
+from annotation.queries.training import Trained, results_of
 from annotation.registration import is_registered
 from annotation.reporting.across import across, rater_codes, visible_rounds
 from annotation.reporting.analysis import Answer, Words, answer, plain_answer
@@ -24,6 +27,8 @@ from annotation.reporting.shown.parts import Answer as Shown
 from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
 
 WHENS = ("before", "after")
 FIXED = ("coefficient", "threshold", "metric", "weights", "scale", "fixed_at")
@@ -84,6 +89,47 @@ def _entries(
                 {name: value for name, value in one.items() if name not in LEFT} for one in found["coefficients"]
             ],
         }
+
+
+def training_document(rounds: Sequence[Round], known: Mapping[int, Mapping[int, Any]]) -> dict[str, Any]:
+    """results/training.json: each rater's try on the training items of each round (known answers by round and item)."""
+    return {"tries": [_try(each) for each in results_of(rounds, known)]}
+
+
+def _try(each: Trained) -> dict[str, Any]:
+    tree = published_version(each.round.taxonomy_version_id)
+    return {
+        "round": each.round.number,
+        "rater": each.rater.code,
+        "n_items": each.n_items,
+        "n_revised": each.n_revised,
+        "first": _tried(each, tree),
+        "after": _tried(each.after, tree) if each.after else None,
+    }
+
+
+def _tried(each: Trained, tree: VersionTree) -> dict[str, Any]:
+    return {
+        "n_right": each.n_right,
+        "dimensions": [_score(one, tree.by_key[one.dimension].kind) for one in each.scores],
+    }
+
+
+def _score(one: Score, kind: str) -> dict[str, Any]:
+    found = {
+        "dimension": one.dimension,
+        "kind": kind,
+        "n_known": one.n,
+        "n_right": one.n_right,
+        "n_answered": one.n_answered,
+        "n_skipped": one.n_skipped,
+        "n_not_asked": one.n_not_asked,
+    }
+    if one.coefficient is not None:
+        metric, weights = METRICS_BY_KIND[kind][0], SCALE_WEIGHTS[0] if kind in SCALED_KINDS else None
+        found |= {"coefficient": one.coefficient.name, "value": one.coefficient.value}
+        found |= {"metric": metric, "weights": weights}
+    return found
 
 
 def agreement_rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

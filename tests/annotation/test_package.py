@@ -537,3 +537,57 @@ def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:
         assert not any(name.startswith("sample/") for name in files_of(package(make.owner_seat(study))))
         BulkJob.objects.filter(pk=job.pk).update(state="done")
         assert f"sample/sample-{sample.number}-frame.csv" in files_of(package(make.owner_seat(study)))
+
+
+def test_known_labels_and_first_answers_are_packed_and_what_raters_reached_is_recomputed(tmp_path: Path) -> None:
+    study = make.study(text=EVERYTHING, raters=["bob", "carol"])
+    make.issues(8)
+    fault = {"kind": ["fault"], "symptom": ["crash"], "stage": ["begin"], "fixes": ["config"], "distributed": True}
+    fault["severity"] = ["some"]
+    known: dict[str, Any] = {
+        "acme/rocket#1": {"labels": {**fault, "lines": 3}, "why": "=The log says so."},
+        "acme/rocket#2": {"labels": {"fixes": [], "severity": ["high"]}},
+        "acme/rocket#3": {"parts": [{"labels": {"kind": ["fault"]}}, {"labels": {"kind": ["how-to"]}}]},
+        "acme/rocket#4": {"labels": {"distributed": False, "symptom": ["slow"]}},
+    }
+    made = rounds.create_round(
+        seat=make.owner_seat(study), raters=["bob", "carol"], kind="pilot", known=known,
+        issues=[f"acme/rocket#{number}" for number in (5, 6)],
+    )  # fmt: skip
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
+    slow = {"kind": ["fault"], "symptom": ["slow"], "distributed": False}
+    given = {
+        "bob": ({**fault, "lines": 2}, {**fault, "fixes": []}, slow, {"kind": ["how-to"]}),
+        "carol": (fault, {**fault, "severity": ["high"]}, {"kind": ["how-to"]}),
+    }
+    for who, answers in given.items():
+        for number, labels in enumerate(answers, start=1):
+            make.submit(round_, who, number, labels)
+    make.submit(round_, "carol", 4, skip="unclear")
+    make.submit(round_, "bob", 4, slow)
+    make.submit(round_, "bob", 1, {**fault, "lines": 3})
+    make.submit(round_, "bob", 5, fault)
+    with quickly():
+        folder = unpacked(package(make.owner_seat(study)), tmp_path)
+    table = pd.read_csv(folder / "data" / "known_labels.csv", dtype=str, keep_default_na=False)
+    assert set(zip(table["item"], table["part"], table["dimension"], table["values"], strict=True)) >= {
+        ("acme/rocket#2", "1", "fixes", "[]"), ("acme/rocket#3", "2", "kind", "how-to"),
+        ("acme/rocket#1", "1", "lines", "3"), ("acme/rocket#4", "1", "distributed", "false"),
+    }  # fmt: skip
+    assert set(table.loc[table["item"] == "acme/rocket#1", "why"]) == {"'=The log says so."}
+    ratings = pd.read_csv(folder / "data" / "ratings.csv", dtype=str, keep_default_na=False)
+    lines = ratings[
+        (ratings["item"] == "acme/rocket#1") & (ratings["rater"] == "R1") & (ratings["dimension"] == "lines")
+    ]
+    assert list(zip(lines["first"], lines["current"], lines["values"], strict=True)) == [
+        ("true", "false", "2"), ("false", "true", "3"),
+    ]  # fmt: skip
+    told = json.loads((folder / "results" / "training.json").read_text())["tries"]
+    assert [(each["rater"], each["n_items"], each["n_revised"]) for each in told] == [("R1", 4, 2), ("R2", 4, 0)]
+    assert (told[0]["first"]["n_right"], told[0]["after"]["n_right"], told[1]["first"]["n_right"]) == (0, 2, 0)
+    status, words = recompute(folder)
+    assert status == 0 and "results/training.json" in words, words
+    told[0]["first"]["dimensions"][0]["n_right"] += 1
+    (folder / "results" / "training.json").write_text(json.dumps({"tries": told}))
+    status, words = recompute(folder)
+    assert status == 1 and "round 1, R1, first: kind, right: reported 3, recomputed 2" in words, words
