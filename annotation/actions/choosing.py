@@ -21,6 +21,7 @@ from annotation.actions.bulk import (
     require_whole,
     start_job,
 )
+from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.items import WANTED, items_for, make_items
 from annotation.actions.screening import forget_queues, labeled_among, leave_drafts
 from annotation.actions.studies import record
@@ -166,11 +167,12 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
 @dataclass(frozen=True)
 class Screened:
     """What a screening did: items in that state now, places in draft rounds that were taken from them, items that have
-    answers in coding rounds."""
+    answers in coding rounds, unanswered assignments that were withdrawn."""
 
     n: int
     n_left_rounds: int
     n_labeled: int
+    n_withdrawn: int
 
 
 @transaction.atomic
@@ -188,7 +190,8 @@ def screen_items(
 
     `filter` is in the words of a sample's filter, over the items of the study; `rows` are items of the study that the
     caller chose; `sample` stands for all its issues. With a sample, filter narrows it. Out needs a reason. What is
-    screened out leaves draft rounds, and rounds made later pass it over. For owner and adjudicator. Raises Invalid.
+    screened out leaves draft rounds and the lists of raters, and rounds made later pass it over. For owner and
+    adjudicator. Raises Invalid.
     """
     seat.require(OWNER, ADJUDICATOR)
     fields: dict[str, list[str]] = {}
@@ -209,6 +212,7 @@ def screen_items(
     left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0
     n_labeled = labeled_among(seat.study, pks)
     forget_queues(seat.study)
+    held = hold_coding_rounds(seat.study)
     is_set = screening != Item.Screening.UNSCREENED
     Item.objects.filter(pk__in=pks).update(
         screening=screening,
@@ -216,6 +220,7 @@ def screen_items(
         screened_by=seat.user if is_set else None,
         screened_at=timezone.now() if is_set else None,
     )
+    n_withdrawn = follow_screening(held, pks)
     if pks:
         names = list(
             Item.objects.filter(pk__in=pks[:RECORDED_MOST]).order_by("pk").values_list("identifier", flat=True)
@@ -223,8 +228,9 @@ def screen_items(
         said: dict[str, object] = {"reason": why} if screening == Item.Screening.OUT else {}
         said |= {"left_draft_rounds": left} if left else {}
         said |= {"labeled": n_labeled} if n_labeled else {}
+        said |= {"unanswered_withdrawn": n_withdrawn} if n_withdrawn else {}
         record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
-    return Screened(len(pks), left, n_labeled)
+    return Screened(len(pks), left, n_labeled, n_withdrawn)
 
 
 def _named(seat: Seat, names: object) -> QuerySet[Item]:

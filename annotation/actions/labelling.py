@@ -24,6 +24,7 @@ from annotation.models import (
     Proposal,
     Rating,
     Round,
+    RoundItem,
 )
 from annotation.queries.evidence import texts_of
 from annotation.queries.imports import MARK
@@ -163,6 +164,11 @@ _by_key = Compiled(lambda rater, key: Annotation.objects.filter(rater=rater, ide
 
 def _check_state(assignment: Assignment, round_: Round) -> None:
     if assignment.state == Assignment.State.WITHDRAWN:
+        place = RoundItem.objects.filter(round=round_, item=assignment.item_id, excluded=True)
+        if place.exists():
+            raise WrongState(
+                "This item was screened out of the study, so your answer was not saved. Ask for the next item."
+            )
         raise WrongState("This assignment was withdrawn; ask for the next one.")
     is_asked = assignment.slot is None and round_.state == Round.State.RESOLVING  # a third rater
     if assignment.state in Assignment.UNFINISHED and round_.state != Round.State.OPEN and not is_asked:

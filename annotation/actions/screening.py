@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from annotation.access import Seat
 from annotation.actions.bulk import require_prepared
+from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.studies import record
 from annotation.models import Assignment, Item, Round, RoundItem, Study
 from annotation.queries.resolving import forget_queue
@@ -74,6 +75,7 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
     left = leave_drafts(seat.study, out) if out else 0
     n_labeled = labeled_among(seat.study, out) if out else 0
     forget_queues(seat.study)
+    held = hold_coding_rounds(seat.study)
     now = timezone.now()
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -90,6 +92,8 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
     told |= {"reasons": dict(reasons.most_common())} if reasons else {}
     told |= {"left_draft_rounds": left} if left else {}
     told |= {"labeled": n_labeled} if n_labeled else {}
+    n_withdrawn = follow_screening(held, [pk for pks in found.values() for pk in pks])
+    told |= {"unanswered_withdrawn": n_withdrawn} if n_withdrawn else {}
     record(study=seat.study, user=seat.user, verb="items screened by a round", round=round_.number, **told)
 
 

@@ -13,6 +13,7 @@ from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
 from accounts.naming import wrong_in
 from annotation.access import OWNER, Seat, require_at_work
+from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.errors import Conflict, Invalid
@@ -135,9 +136,11 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
         resolving.update(ruled_until=newest_annotation())
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
+    held = hold_coding_rounds(study) if "screened_out" in changes else []
     study.save(update_fields=list(changes))
     said = {}
     if "screened_out" in changes:
+        follow_screening(held)
         said = {"screened_out": study.screened_out}
         transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
     record(study=study, user=seat.user, verb="study changed", fields=sorted(changes), **said)

@@ -169,6 +169,10 @@ class RoundItem(models.Model):
         help_text="The item is screened out, and the study excludes such items; the database sets it. Never in a "
         "screening round.",
     )  # fmt: skip
+    n_aside = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False,
+        help_text="Of an excluded item, the slots without an answer: nobody holds or takes them meanwhile.",
+    )  # fmt: skip
 
     objects = RoundItemQuerySet.as_manager()
 

@@ -274,6 +274,9 @@ def _said(done: actions.Screened, screening: str, study: Study) -> str:
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:
         said += f" {done.n_left_rounds} places in draft rounds were given up."
+    if done.n_withdrawn:
+        was = "assignment was" if done.n_withdrawn == 1 else "assignments were"
+        said += f" {done.n_withdrawn} unanswered {was} withdrawn from raters."
     if done.n_labeled and screening == Item.Screening.OUT:
         is_kept = study.screened_out == Study.ScreenedOut.KEEP
         become = "stay in the results, marked as screened out" if is_kept else "count nowhere now"

@@ -24,7 +24,7 @@ from annotation.actions.taking import take_following, take_next
 from annotation.actions.training import require_admission
 from annotation.asking import description, prompts
 from annotation.errors import Held, Invalid, NotFound, Stale, Unreadable
-from annotation.models import Assignment, Membership, Round
+from annotation.models import Assignment, Membership, Round, RoundItem
 from annotation.queries import labelling as queries
 from annotation.queries import proposals, training
 from annotation.queries.items import reads_otherwise
@@ -264,6 +264,8 @@ def _to_read(round_: Round, assignment: Assignment, at_hand: Sequence[str] = ())
         "trained": training.feedback_seen(assignment),
         "turn": _turn(round_, assignment, snapshot),
         "may_change": _may_change(round_, assignment),
+        "is_excluded": assignment.state == Assignment.State.WITHDRAWN
+        and RoundItem.objects.filter(round=round_, item=assignment.item_id, excluded=True).exists(),
     }
 
 

@@ -2,13 +2,14 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from annotation.actions import choosing, rounds
 from annotation.actions.imports import import_ratings
-from annotation.models import AuditEvent, Item, Round, RoundItem, Study
+from annotation.models import Annotation, Assignment, AuditEvent, Draft, Item, Round, RoundItem, Study
 from tests import builders as make
 from tests.annotation.test_screening import REASONS, answer, close, decide, drawn
 from tests.scripts import Script
@@ -330,3 +331,59 @@ def test_a_sample_of_a_study_without_screening_rounds_is_taken_as_before() -> No
     made = Script("olga").send("POST", "studies/study/rounds/", body(study))
     assert made.status_code == 201 and made.json()["warnings"] == []
     assert places(study, 1) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+def test_raters_of_an_open_round_lose_an_item_that_is_screened_out_and_get_it_back_with_what_they_typed(
+    mode: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    study = make.study()
+    round_ = make.open_round(study, 3, mode=mode)
+    raters = {who: Script(who, "rate") for who in ("bob", "carol")}
+
+    def given(who: str) -> dict:
+        answered = raters[who].send("GET", "studies/study/rounds/1/next/")
+        return answered.json() if answered.status_code == 200 else {"item": None}
+
+    def label(who: str) -> str:
+        body = given(who)
+        made = raters[who].send(
+            "POST", "studies/study/annotations/", {"assignment": body["assignment"], "labels": {"symptom": ["crash"]}}
+        )
+        assert made.status_code == 201, made.content
+        return body["item"]
+
+    def put(screening: str, *items: str) -> None:
+        body = {"screening": screening, "items": items, **({"reason": "Spam"} if screening == "out" else {})}
+        with django_capture_on_commit_callbacks(execute=True):
+            assert Script("olga").send("POST", "studies/study/screening/", body).status_code == 200
+
+    done, open_ = label("bob"), given("bob")
+    mine = Assignment.objects.get(round=round_, item__identifier=open_["item"], rater__user__username="bob")
+    Draft.objects.create(assignment=mine, body={"labels": {"symptom": ["hang"]}})
+    put("out", done, open_["item"])
+    detail = AuditEvent.objects.filter(verb="items screened: out").latest("pk").detail
+    assert detail["unanswered_withdrawn"] == (3 if mode == "planned" else 1)
+    (left,) = {f"acme/rocket#{n}" for n in (1, 2, 3)} - {done, open_["item"]}
+    assert {given(who)["item"] for who in raters} == {left}
+    refused = raters["bob"].send(
+        "POST", "studies/study/annotations/", {"assignment": open_["assignment"], "labels": {"symptom": ["hang"]}}
+    )
+    assert refused.status_code == 409 and "was screened out of the study" in refused.json()["message"]
+    browser = Client()
+    browser.force_login(make.user("bob"))
+    shown = browser.get(f"/studies/study/rounds/1/label/{open_['assignment']}/").content.decode()
+    assert "This item was screened out of the study. You do not need to label it." in shown
+    assert Annotation.objects.count() == 1
+    for who in raters:
+        assert label(who) == left
+        assert given(who)["item"] is None
+    assert Round.objects.get(pk=round_.pk).state == "resolving", "nothing is left"
+    Round.objects.filter(pk=round_.pk).update(state="open", resolving_at=None)
+    put("in", done, open_["item"])
+    assert given("bob")["item"] == open_["item"] and given("bob")["draft"] == {"labels": {"symptom": ["hang"]}}
+    assert {label("carol"), label("carol")} == {done, open_["item"]}
+    counts = {each.rater.user.username: (each.n_assigned, each.n_finished) for each in round_.round_raters.all()}
+    assert counts == {"bob": (3, 2), "carol": (3, 3)}
+    put("out", open_["item"])
+    assert Round.objects.get(pk=round_.pk).state == "resolving", "the item was the last one that was open"
