@@ -1,16 +1,19 @@
 """The rules of a study at work: third raters asked, by rule or by hand, and what the majority said decided."""
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from annotation import tasks
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.actions.resolving import held
+from annotation.actions.rounds import hold_round
 from annotation.actions.studies import record
-from annotation.errors import Conflict, Invalid, WrongState
-from annotation.models import Assignment, Item, Round
+from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ARBITERS
-from annotation.ruling import ask_third_raters, candidates
+from annotation.ruling import ask_third_raters, candidates, withdraw_third_raters
 
 NOT_ASKED = "Nobody was asked."
 
@@ -70,6 +73,54 @@ def ask_third_rater(
     return Assignment.objects.select_related("rater", "item", "round").get(
         round=round_, item=item, rater_id=given[item.pk]
     )
+
+
+@transaction.atomic
+def remind_third_rater(*, seat: Seat, number: int, rater: str) -> tuple[Membership, int]:
+    """Writes into a third rater's inbox (code or user name) that their answers are waited for; who, and how many items.
+
+    Raises WrongState where the round is closed, Conflict where they have answered all, NotFound and Blind.
+    """
+    round_, member, waiting = _asked(seat, number, rater)
+    n = waiting.count()
+    line, is_new = InboxLine.objects.get_or_create(
+        member=member, kind=InboxLine.Kind.REMINDER, round=round_, item=None, remark=None, defaults={"n_items": n}
+    )
+    if not is_new:
+        InboxLine.objects.filter(pk=line.pk).update(n_items=n, read_at=None, created_at=timezone.now())
+    record(study=seat.study, user=seat.user, verb="third rater reminded", round=number, rater=member.code, items=n)
+    return member, n
+
+
+@transaction.atomic
+def withdraw_third_rater(*, seat: Seat, number: int, rater: str) -> tuple[Membership, int]:
+    """Asks a third rater (code or user name) no more for what they have not answered; who, and how many items that was.
+
+    What they answered stays and counts. Others can be asked for the items by hand, or by *Apply rules*. Raises as
+    `remind_third_rater` does.
+    """
+    _, member, waiting = _asked(seat, number, rater)
+    n = withdraw_third_raters(waiting)
+    record(study=seat.study, user=seat.user, verb="third rater withdrawn", round=number, rater=member.code, items=n)
+    return member, n
+
+
+def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, QuerySet[Assignment]]:
+    """A round that is held, a third rater in it, and what they have not answered; at least one item."""
+    seat.require(OWNER)
+    seat.require_sight(get_round(seat, number))
+    round_ = hold_round(seat, number)
+    by_name = Q(code__iexact=rater) | Q(user__username__iexact=rater)
+    asked = Assignment.objects.filter(ARBITERS, round=round_)
+    member = Membership.objects.filter(by_name, study=seat.study, pk__in=asked.values("rater")).first()
+    if member is None:
+        raise NotFound(f"Round {number} has no third rater “{rater[:40]}”.")
+    if round_.state == Round.State.CLOSED:
+        raise WrongState(f"Round {number} is closed, so no third rater has anything left to answer.")
+    waiting = asked.filter(rater=member, state__in=Assignment.UNFINISHED)
+    if not waiting.exists():
+        raise Conflict(f"{member} has answered every item that they were asked for as a third rater in round {number}.")
+    return round_, member, waiting
 
 
 @transaction.atomic

@@ -75,6 +75,12 @@ urlpatterns = [
     path(STUDY + "remarks/", discussing.Remarks.as_view(), name="api_remarks"),
     path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
     path(STUDY + "matches/", deciding.Matches.as_view(), name="api_matches"),
+    path(ROUND + "third-raters/<str:code>/remind/", deciding.RemindThirdRater.as_view(), name="api_remind_third_rater"),
+    path(
+        ROUND + "third-raters/<str:code>/withdraw/",
+        deciding.WithdrawThirdRater.as_view(),
+        name="api_withdraw_third_rater",
+    ),
     path(STUDY + "third-raters/", deciding.ThirdRaters.as_view(), name="api_third_raters"),
     path(ROUND + "rules/", deciding.Rules.as_view(), name="api_rules"),
     path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),

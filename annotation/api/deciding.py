@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, get_item
 from annotation.actions.matching import match_parts
-from annotation.actions.rules import apply_rules, ask_third_rater
+from annotation.actions.rules import apply_rules, ask_third_rater, remind_third_rater, withdraw_third_rater
 from annotation.api.reading import body_of, seat_of, text
 from annotation.api.results import round_for
 
@@ -94,6 +94,37 @@ class ThirdRaters(APIView):
         answer = {"item": item.identifier, "round": round_.number, "rater": made.rater.code}
         answer |= {"unblinded": made.unblinded}
         return Response(answer, status=201)
+
+
+class ThirdRaterShape(serializers.Serializer[Any]):
+    """A third rater of a round, and how many unanswered items it was about."""
+
+    rater = serializers.CharField()
+    n_items = serializers.IntegerField()
+
+
+class RemindThirdRater(APIView):
+    """Reminds a third rater of the items that they have not answered, by a line in their inbox."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=ThirdRaterShape)
+    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """409 where they have answered everything, or the round is closed; for the owner."""
+        member, n = remind_third_rater(seat=seat_of(request, slug), number=number, rater=code)
+        return Response({"rater": member.code, "n_items": n})
+
+
+class WithdrawThirdRater(APIView):
+    """Asks a third rater no more for the items that they have not answered; their answers stay and count."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=ThirdRaterShape)
+    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """409 where they have answered everything, or the round is closed; for the owner."""
+        member, n = withdraw_third_rater(seat=seat_of(request, slug), number=number, rater=code)
+        return Response({"rater": member.code, "n_items": n})
 
 
 class Rules(APIView):

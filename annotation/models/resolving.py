@@ -135,7 +135,9 @@ class InboxLine(Public, models.Model):
         MENTION = "mention", "somebody mentioned you"
         ROUND = "round", "a round was opened in which you rate"
         ARBITER = "arbiter", "you are asked as a third rater"
+        REMINDER = "reminder", "your answers as a third rater are waited for"
         GIVEN = "given", "items of somebody who left came to you"
+        ADMITTED = "admitted", "you get the items of a round that has a minimum on training items"
         RESOLVING = "resolving", "a round waits for decisions"
 
     member = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="inbox")

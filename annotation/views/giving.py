@@ -1,15 +1,19 @@
 """The raters of an open round: who leaves, who comes, who takes how many."""
 
+from collections.abc import Callable
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import OWNER, get_member_at, get_round, get_round_rater, get_seat
 from annotation.actions import giving as actions
+from annotation.actions import rules
 from annotation.errors import ConcordError, Forbidden, NotFound
-from annotation.models import Round, RoundRater
+from annotation.models import Membership, Round, RoundRater
 from annotation.queries import giving as queries
 from annotation.views.study_page import me, study_page
 
@@ -38,6 +42,32 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
         request, seat, "withdraw_rater", "rounds", rater=row.rater, lines=[(round_, row, queries.leaving(round_, row))],
         round=round_,
     )  # fmt: skip
+
+
+@login_required
+@require_POST
+def remind_third_rater(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
+    return _to_third_rater(request, slug, number, code, rules.remind_third_rater, "was reminded of")
+
+
+@login_required
+@require_POST
+def withdraw_third_rater(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
+    return _to_third_rater(request, slug, number, code, rules.withdraw_third_rater, "is no longer asked for")
+
+
+def _to_third_rater(
+    request: HttpRequest, slug: str, number: int, code: str, does: Callable[..., tuple[Membership, int]], did: str
+) -> HttpResponse:
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    try:
+        member, n = does(seat=seat, number=number, rater=code)
+    except ConcordError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{member} {did} {n} unanswered item{'' if n == 1 else 's'}.")
+    return redirect(reverse("round", args=[slug, number]) + "#third-raters")
 
 
 @login_required

@@ -10,7 +10,7 @@ from django.db import transaction
 from annotation.access import get_item
 from annotation.actions import members, studies
 from annotation.models import Assignment, AuditEvent, Round, Study
-from annotation.ruling import rule_answers
+from annotation.ruling import rule_answers, rule_round
 from tests import builders as make
 from tests.annotation.compared_answers import AGES
 from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of
@@ -258,3 +258,32 @@ def test_a_free_slot_that_a_third_rater_can_still_take_is_not_reported_as_one_th
     look = seen("olga", [(PAGES, "studies/study/rounds/1/")])
     assert "nobody in the round can take" not in look()[0]
     assert Script("dan").send("GET", "studies/study/rounds/1/next/").status_code == 200
+
+
+def test_the_owner_reminds_and_withdraws_one_third_rater_who_has_not_answered() -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    round_ = make.open_round(study, 2, raters=("bob", "carol"))
+    make.rate(round_, "item bob carol\n1 crash hang\n2 hang slow")
+    rule_round(round_.pk)
+    olga, dan = Script("olga"), Script("dan", "rate")
+    at = "studies/study/rounds/1/third-raters/"
+    make.submit(round_, "dan", 1, {"symptom": [SAME]})
+    browser = Visitor("olga")
+    assert f"/{at}R3/remind/" in words_of(browser.get(PAGES, "studies/study/rounds/1/"))
+    assert Script("ada").send("POST", f"{at}R3/remind/").status_code == 403
+    for _ in range(2):
+        assert olga.send("POST", f"{at}dan/remind/").json() == {"rater": "R3", "n_items": 1}
+    lines = [each for each in dan.send("GET", "inbox/").json()["results"] if each["kind"] == "reminder"]
+    assert len(lines) == 1 and not lines[0]["read_at"]
+    assert "Reminder: 1 item to answer as a third rater" in words_of(Visitor("dan").get(PAGES, "inbox/"))
+    assert olga.send("POST", f"{at}R3/withdraw/").json() == {"rater": "R3", "n_items": 1}
+    asked = Assignment.objects.filter(round=round_, slot=None).order_by("item")
+    assert [each.state for each in asked] == ["submitted", "withdrawn"]
+    assert dan.send("GET", "studies/study/rounds/1/next/").status_code == 204
+    for what in ("remind", "withdraw"):
+        refused = olga.send("POST", f"{at}R3/{what}/")
+        assert refused.status_code == 409 and "has answered every item" in refused.json()["message"]
+        assert olga.send("POST", f"{at}R1/{what}/").status_code == 404
+    done = AuditEvent.objects.filter(verb__startswith="third rater ").order_by("pk")
+    assert [each.verb for each in done][-3:] == ["third rater reminded"] * 2 + ["third rater withdrawn"]
