@@ -14,6 +14,7 @@ from annotation.actions.training import (
     NOT_KEPT,
     read_all_known,
     read_minimum,
+    tell_admitted,
     tried_as_document,
 )
 from annotation.errors import Conflict, Invalid, NotFound, WrongState
@@ -109,6 +110,7 @@ def admit(*, seat: Seat, number: int, rater: str, reason: object) -> RoundRater:
         **(tried_as_document(tried) if tried else {}),
     }
     row.save(update_fields=["admission"])
+    tell_admitted(row)
     record(
         study=seat.study,
         user=seat.user,

@@ -11,7 +11,7 @@ from annotation.access import Seat, get_own_assignment
 from annotation.actions.finishing import finish_if_done
 from annotation.actions.matching import carry_match
 from annotation.actions.rows import value_columns
-from annotation.actions.training import require_admission
+from annotation.actions.training import admit_elsewhere, require_admission
 from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
 from annotation.errors import Conflict, Invalid, Stale, WrongState
@@ -144,6 +144,8 @@ def _submit(
     if parts and may_be_matched and assignment.current_id is not None:
         carry_match(assignment.current, annotation, parts_stay=parts_stay)
     _point_to(assignment, annotation, round_)
+    if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
+        admit_elsewhere(assignment)
     return Submitted(annotation, assignment, is_new=True)
 
 

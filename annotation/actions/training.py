@@ -12,7 +12,7 @@ from annotation.access import Seat, row_number
 from annotation.agreement import COEFFICIENTS
 from annotation.answers import LONGEST_TEXT, nearest, read_parts
 from annotation.errors import Conflict, Held, Invalid
-from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater
+from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater
 from annotation.queries.giving import training_of
 from annotation.queries.training import Trained, agreed_answers, minimum_words, newest_try, seen_answers
 from annotation.queries.verdicts import code_order
@@ -167,8 +167,47 @@ def require_admission(round_: Round, rater: Membership, assignment: Assignment |
     tried = newest_try(round_, rater)
     if tried is None or not tried.reached:
         raise Held(held_words(round_, tried))
+    _keep_reached(row, tried)
+
+
+def admit_elsewhere(assignment: Assignment) -> None:
+    """Lets a rater have the items of another open round that held them back, once a try reaches its minimum.
+
+    Call it after the first answer to a training item; a line of the inbox tells them. It looks at their own answers
+    alone. One query where no other round has a minimum that they have not reached.
+    """
+    rater, taxonomy = assignment.rater, assignment.round.taxonomy_version.taxonomy_id
+    if rater.is_machine:
+        return
+    rows = RoundRater.objects.filter(
+        rater=rater,
+        admission__isnull=True,
+        left_at__isnull=True,
+        round__state=Round.State.OPEN,
+        round__gold_minimum__isnull=False,
+        round__taxonomy_version__taxonomy=taxonomy,
+    )
+    rows = rows.exclude(round=assignment.round_id).select_related("round__study", "round__taxonomy_version")
+    for row in rows.order_by("round"):
+        own = Assignment.objects.filter(round=row.round, rater=rater, state__in=Assignment.UNFINISHED)
+        if own.filter(item__in=training_of(row.round)).exists():
+            continue  # they still have training items there, and are held back by nothing else
+        tried = newest_try(row.round, rater)
+        if tried is not None and tried.reached:
+            _keep_reached(row, tried)
+            tell_admitted(row)
+
+
+def _keep_reached(row: RoundRater, tried: Trained) -> None:
     admission = {"how": "reached", "at": timezone.now().isoformat(), **tried_as_document(tried)}
     RoundRater.objects.filter(pk=row.pk, admission__isnull=True).update(admission=admission)
+
+
+def tell_admitted(row: RoundRater) -> None:
+    """Writes into the inbox of a rater that the round gives them items now."""
+    InboxLine.objects.get_or_create(
+        member_id=row.rater_id, kind=InboxLine.Kind.ADMITTED, round=row.round, item=None, remark=None
+    )
 
 
 def tried_as_document(tried: Trained) -> dict[str, Any]:

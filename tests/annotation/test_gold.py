@@ -186,8 +186,12 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     again = opened(study, ["bob"], known={11: {"kind": ["fault"]}, 12: {"kind": ["fault"]}})
     make.submit(again, "bob", 11, FAULT)
     assert bob.get(f"{at}rounds/{main.number}/next/").status_code == 409
+    assert "admitted" not in {each["kind"] for each in bob.get("inbox/").json()["results"]}
     make.submit(again, "bob", 12, FAULT)
     assert bob.get(f"{at}rounds/{main.number}/next/").status_code == 200
+    lines = [(each["kind"], each["round"]) for each in bob.get("inbox/").json()["results"]]
+    assert lines.count(("admitted", main.number)) == 1
+    assert client.get("/inbox/").content.decode().count("Round 1 gives you items now") == 1
     kept = {
         row["code"]: row["admission"]
         for row in Caller("olga").get(f"{at}rounds/{main.number}/raters/").json()["results"]
@@ -224,6 +228,7 @@ def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_agai
     assert "R1 is below the minimum on training items" in client.get(f"/studies/{study.slug}/").content.decode()
     assert "not yet" in client.get(page).content.decode()
     assert client.post(f"{page}raters/R1/admit/", {"reason": "He wrote the codebook."}).status_code == 302
+    assert "admitted" in {each["kind"] for each in bob.get("inbox/").json()["results"]}
     assert bob.get(f"{at}next/").status_code == 200
     text = client.get(page).content.decode()
     assert "let in" in text and "“He wrote the codebook.”" in text
