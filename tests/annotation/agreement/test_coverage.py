@@ -33,8 +33,7 @@ UNITS = (30, 50, 100, 200, 500)
 """Units with at least two ratings."""
 TRUE = (0.4, 0.6, 0.8, 0.95)
 """Kappa of the whole population, chance from the pooled shares."""
-LEAST, SURELY, MOST_MISSED, WIDEST, WIDEST_OF_AC2 = 0.92, 0.91, 0.06, 1.3, 1.31
-"""AC2 with 30 units is wider in two cells of the grid."""
+LEAST, SURELY, MOST_MISSED, WIDEST = 0.92, 0.91, 0.06, 1.3
 FEW = 4
 """Units with a disagreement: where fewer are expected, the spread of the values is that of a few counts from 0."""
 
@@ -186,8 +185,7 @@ class Cell:
             found.append("a tail")
         if self.printed < 0.9:
             found.append("printed")
-        widest = WIDEST_OF_AC2 if (self.name, self.units) == ("gwet_ac2", 30) else WIDEST
-        if self.expected >= FEW and self.width > widest + slack / 100:
+        if self.expected >= FEW and self.width > WIDEST + slack / 100:
             found.append("width")
         return found
 
