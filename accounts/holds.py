@@ -5,16 +5,11 @@ and the hold with them, so its job is taken up again at once, while a machine th
 keeps nobody out: who may write to a row is decided by the claim in the row.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import datetime, timedelta
 from enum import IntEnum
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
-from django.utils import timezone
-
-GRACE_SECONDS = 3
-"""How long ago a job was heard of before a missing hold counts: one that is just ending lets go of it, too."""
 
 
 class Kind(IntEnum):
@@ -27,9 +22,7 @@ class Kind(IntEnum):
     DELETION = 7_305
     FETCH = 7_306
     PLAN = 7_307
-    DELETION_BATCH = 7_308
     BULK = 7_309
-    BULK_BATCH = 7_310
 
 
 def place(pk: int) -> int:
@@ -62,18 +55,3 @@ def are_held(kind: Kind) -> set[int]:
             [kind],
         )
         return {found for (found,) in cursor.fetchall()}
-
-
-def without_worker(kind: Kind, rows: Sequence[tuple[int, str, datetime | None]], before_seconds: float) -> list[int]:
-    """Of jobs at work (id, state, when they last reported), those to be sent again, in order; one query at most.
-
-    They are queued for so long, or running with no process that holds them. One that never reported counts as old.
-    """
-    at_work = are_held(kind) if rows else set()
-    now = timezone.now()
-    found = []
-    for pk, state, at in rows:
-        seconds = min(before_seconds, GRACE_SECONDS) if state == "running" else before_seconds
-        if place(pk) not in at_work and (at is None or at < now - timedelta(seconds=seconds)):
-            found.append(pk)
-    return found

@@ -17,6 +17,8 @@ from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
 FORMER_SWEEPS = (
+    "annotation.tasks.pick_up_rules",
+    "annotation.tasks.pick_up_deletions",
     "annotation.jobs.pick_up_arrivals",
     "annotation.jobs.pick_up_workbooks",
     "annotation.jobs.pick_up_bulk_jobs",

@@ -1,62 +1,49 @@
 """The job that takes a deleted study away, table by table; killed at any moment, it goes on where it was."""
 
-import logging
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from accounts.holds import Kind, are_held, held, place
+from accounts.holds import Kind
+from accounts.job_base import JobKind, TurnOver
 from accounts.models import User
-from accounts.time_limits import BATCHES_SECONDS, Turn, stopped
+from accounts.time_limits import BATCHES, Turn
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.queries import whole
 
 BATCH = 5000
 SWITCH = "concord.study_that_goes"
 
-log = logging.getLogger(__name__)
 
+class Deletions(JobKind[Deletion]):
+    """The taking away of deleted studies, batch by batch."""
 
-def work(deletion_id: int, *, turn_seconds: float | None = None) -> bool:
-    """Takes away what a deleted study holds, then the study, until the turn is over; whether it is to go on.
+    model, lock, task = Deletion, Kind.DELETION, "annotation.tasks.delete_study"
+    related = ("study",)
+    limits = BATCHES
+    advice = "Continue the deletion when the server has less to do. Nothing comes back."
 
-    A batch is a transaction, in which alone the database lets rows of this study go.
-    """
-    turn = Turn(turn_seconds)
-    with held(Kind.DELETION, deletion_id):
-        people = _people(deletion_id)
-        while _batch(deletion_id):
+    @property
+    def queued(self) -> Q:
+        """Web processes of earlier versions, which continue a deletion, know its error and no state."""
+        return Q(done_at=None, error="") & ~Q(state="running")
+
+    def do(self, job: Deletion, turn: Turn) -> None:
+        people = _people(job.pk)
+        while _batch(job):
             if turn.is_over():
-                return True
-        if not Deletion.objects.filter(pk=deletion_id, done_at=None).exists():
-            _forget(people)
-    return False
+                raise TurnOver
+        _forget(people)
+
+    def take_back(self, job: Deletion) -> dict[str, Any]:
+        return {"done_at": None}
 
 
-def end_over_limit(deletion_id: int) -> None:
-    """Notes that the worker of a deletion was stopped at its time limit; the next batch begins only by hand."""
-    error = stopped(BATCHES_SECONDS, "Continue the deletion when the server has less to do. Nothing comes back.")
-    Deletion.objects.filter(pk=deletion_id, done_at=None).update(error=error)
-
-
-def _held(deletion_id: int) -> Deletion | None:
-    """The deletion, nobody else's until the transaction ends, with its study named to the database.
-
-    None: it is over, or failed.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [Kind.DELETION_BATCH, place(deletion_id)])
-        if not cursor.fetchone()[0]:
-            return None
-    found = Deletion.objects.select_related("study").filter(pk=deletion_id, done_at=None, error="").first()
-    if found is not None:
-        _name(str(found.study_id))
-    return found
+DELETIONS = Deletions()
+work = DELETIONS.work
 
 
 def _name(study: str) -> None:
@@ -64,30 +51,24 @@ def _name(study: str) -> None:
         cursor.execute("SELECT set_config(%s, %s, true)", [SWITCH, study])
 
 
-@transaction.atomic
-def _batch(deletion_id: int) -> bool:
-    """Takes away one batch; whether there may be more."""
-    deletion = _held(deletion_id)
-    if deletion is None or deletion.study is None:
-        return False
+def _batch(deletion: Deletion) -> bool:
+    """Takes away one batch; whether there may be more. In its transaction alone the database lets these rows go."""
     study = deletion.study
-    n_taken = _unpoint(study)
-    if not n_taken:
-        n_taken = next((n for table in whole.in_order_of_leaving() if (n := _take(table, study))), 0)
-    if n_taken:
-        deletion.n_done += n_taken
-        deletion.worked_at = timezone.now()
-        deletion.save(update_fields=["n_done", "worked_at"])
+    assert study is not None
+    with DELETIONS.batch(deletion):
+        _name(str(study.pk))
+        n_taken = _unpoint(study)
+        if not n_taken:
+            n_taken = next((n for table in whole.in_order_of_leaving() if (n := _take(table, study))), 0)
+        if n_taken:
+            DELETIONS.write(deletion, n_done=deletion.n_done + n_taken)
+        else:
+            DELETIONS.finish(deletion, study=None, n_done=deletion.n_total)
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE annotation_arrival SET study_id = NULL WHERE study_id = %s", [study.pk])
+                cursor.execute("DELETE FROM annotation_study WHERE id = %s", [study.pk])
         _name("")
-        return True
-    deletion.study, deletion.done_at, deletion.worked_at = None, timezone.now(), timezone.now()
-    deletion.n_done = deletion.n_total
-    deletion.save()
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE annotation_arrival SET study_id = NULL WHERE study_id = %s", [study.pk])
-        cursor.execute("DELETE FROM annotation_study WHERE id = %s", [study.pk])
-    _name("")
-    return False
+    return n_taken > 0
 
 
 def _unpoint(study: Study) -> int:
@@ -135,14 +116,3 @@ def _forget(people: set[int]) -> None:
         with suppress(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("DELETE FROM accounts_user WHERE id = %s", [pk])
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-
-
-def lost(before_seconds: int) -> list[int]:
-    """Deletions that wait, that nobody works on and that were not sent for so long; they are sent again."""
-    now = timezone.now()
-    rows = Deletion.objects.filter(Q(worked_at__lt=now - timedelta(seconds=before_seconds)) | Q(worked_at=None))
-    waiting = list(rows.filter(done_at=None, error="").order_by("pk").values_list("pk", flat=True))
-    at_work = are_held(Kind.DELETION) if waiting else set()
-    found = [pk for pk in waiting if place(pk) not in at_work]
-    Deletion.objects.filter(pk__in=found).update(worked_at=now)
-    return found

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from accounts.holds import Kind, are_held, held, place
-from accounts.time_limits import WHOLE_SECONDS, stopped
+from accounts.job_base import LOST_SECONDS, Work
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.consensus import Verdict
 from annotation.models import (
@@ -37,6 +37,42 @@ from taxonomy.tree import VersionTree
 BATCH = 200
 
 Touched = Collection[tuple[int, int, str]]
+
+
+class Rules(Work):
+    """The applying of rules; that they wait, were applied or failed is marked in the round."""
+
+    lock, task = Kind.RULES, "annotation.tasks.rule_round"
+    advice = "What the rules decided is kept. Apply them again when the server has less to do."
+
+    def end_over_limit(self, pk: int) -> None:
+        """Notes that the worker was stopped at its time limit; the rules are applied again only by hand."""
+        Round.objects.filter(pk=pk).update(rules_error=self.over_limit_sentence())
+
+    def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
+        """Rounds that are being resolved for so long and to which the rules of their study were not applied.
+
+        Those at which a worker is, however long it takes, and those that failed are left out; two queries.
+        """
+        since = timezone.now() - timedelta(seconds=lost_seconds)
+        has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+        rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
+        rows = rows.filter(study__archived_at=None, rules_error="")
+        waiting = list(rows.order_by("pk").values_list("pk", flat=True))
+        at_work = are_held(self.lock) if waiting else set()
+        return [pk for pk in waiting if place(pk) not in at_work]
+
+
+class Answers(Rules):
+    """The applying of rules to single items that were answered, which has a schedule of its own."""
+
+    task = "annotation.tasks.rule_answers"
+
+    def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
+        return []
+
+
+RULES, ANSWERS = Rules(), Answers()
 
 
 def rule_round(round_id: int) -> None:
@@ -76,12 +112,6 @@ def rule_answers(round_id: int) -> None:
         _rule_disputed(round_id, round_verdicts(round_, items=items[start : start + BATCH]))
     seen_less = Q(ruled_until=None) | Q(ruled_until__lt=until)
     Round.objects.filter(seen_less, pk=round_id, study__archived_at=None).update(ruled_until=until)
-
-
-def end_over_limit(round_id: int) -> None:
-    """Notes that the worker of a round's rules was stopped at its time limit; they are applied again only by hand."""
-    error = stopped(WHOLE_SECONDS, "What the rules decided is kept. Apply them again when the server has less to do.")
-    Round.objects.filter(pk=round_id).update(rules_error=error)
 
 
 def rounds_with_new_answers() -> list[int]:
@@ -332,19 +362,3 @@ def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
             InboxLine.objects.filter(pk=line.pk).update(
                 n_items=F("n_items") + n, read_at=None, created_at=timezone.now()
             )
-
-
-def lost(before_seconds: int) -> list[int]:
-    """Rounds that are being resolved for so long and to which the rules of their study were not applied.
-
-    Those at which a worker is, however long it takes, and those that failed are left out; two queries.
-    """
-    since = timezone.now() - timedelta(seconds=before_seconds)
-    has_rules = Q(study__third_rater=True) | Q(study__majority=True)
-    rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
-    rows = rows.filter(study__archived_at=None, rules_error="")
-    waiting = list(rows.order_by("pk").values_list("pk", flat=True))
-    if not waiting:
-        return []
-    at_work = are_held(Kind.RULES)
-    return [pk for pk in waiting if place(pk) not in at_work]

@@ -197,12 +197,7 @@ CELERY_BEAT_SCHEDULE = {
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "queue issues that the search index lacks": {"task": "ingest.tasks.queue_what_is_missing", "schedule": 3600.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
-    "pick up rounds whose rules wait": {"task": "annotation.tasks.pick_up_rules", "schedule": 10.0},
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
-    "pick up deletions that were lost": {
-        "task": "annotation.tasks.pick_up_deletions",
-        "schedule": SWEEP_SECONDS,
-    },
     "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {
         "task": "annotation.jobs.remove_old_workbooks",

@@ -23,7 +23,7 @@ A_MINUTE_PASSES = (
     "UPDATE annotation_workbook SET worked_at = worked_at - interval '61 s'",
     "UPDATE annotation_round SET resolving_at = resolving_at - interval '61 s'",
 )
-PICK_UP = "from accounts.jobs import sweep_jobs; from annotation import tasks; sweep_jobs(); tasks.pick_up_rules();"
+PICK_UP = "from accounts.jobs import sweep_jobs; sweep_jobs()"
 
 
 def queue_jobs() -> None:

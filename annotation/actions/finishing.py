@@ -4,7 +4,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from annotation import ruling, tasks
+from annotation import ruling
 from annotation.actions.inbox import tell_round_waits
 from annotation.models import Round, RoundItem, Study
 
@@ -52,6 +52,6 @@ def start_resolving(round_: Round) -> None:
     round_.ruled_until, round_.rules_error = ruling.newest_annotation(), ""
     round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
     if has_rules:  # A message that is lost is sent again by the clock.
-        transaction.on_commit(lambda: tasks.rule_round.delay(round_.pk), robust=True)
+        ruling.RULES.send_later(round_.pk)
     RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
     tell_round_waits(round_)

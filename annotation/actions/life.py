@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts import auditing
 from accounts.models import User
-from annotation import tasks
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.studies import ask_in, come_in, create_study, place_of, record
+from annotation.deleting import DELETIONS
 from annotation.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.exports.whole import manifest_of
 from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, Study
@@ -233,14 +233,15 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
         each.save(update_fields=["name", "user"])
     auditing.record(verb="study deleted", user=seat.user, study=study.slug, sha256=export.sha256)
     if send:
-        transaction.on_commit(lambda: tasks.delete_study.delay(deletion.pk))
+        DELETIONS.send_later(deletion.pk)
     return deletion
 
 
 @transaction.atomic
 def continue_deletion(*, user: User, deletion: Deletion) -> None:
     """Starts the job of a deletion that failed again; `deletion` is one that this user sees. Raises WrongState."""
-    if not Deletion.objects.filter(pk=deletion.pk, done_at=None).exclude(error="").update(error=""):
+    failed = Deletion.objects.filter(pk=deletion.pk, done_at=None).exclude(error="")
+    if not failed.update(error="", state=Deletion.State.QUEUED):
         raise WrongState("The deletion did not fail.")
     auditing.record(verb="deletion continued", user=user, study=deletion.slug)
-    transaction.on_commit(lambda: tasks.delete_study.delay(deletion.pk), robust=True)
+    DELETIONS.send_later(deletion.pk)

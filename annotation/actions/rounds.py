@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
 from accounts.wording import listed
-from annotation import ruling, tasks
+from annotation import ruling
 from annotation.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.actions.bulk import (
     ASSIGNMENTS_JOB_FROM,

@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import tasks
+from annotation import ruling
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.actions.resolving import held
 from annotation.actions.rounds import hold_round
@@ -139,8 +139,7 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
     Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
     round_.ruled_at, round_.rules_error = None, ""
     record(study=seat.study, user=seat.user, verb="rules applied", round=number)
-    task = tasks.rule_answers if failed_open else tasks.rule_round
-    transaction.on_commit(lambda: task.delay(round_.pk), robust=True)
+    (ruling.ANSWERS if failed_open else ruling.RULES).send_later(round_.pk)
     return round_
 
 

@@ -172,9 +172,9 @@ def test_a_deletion_that_is_killed_anywhere_goes_on_and_leaves_nothing_but_the_r
     )
     deletion = life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
     monkeypatch.setattr(deleting, "BATCH", 2)
-    for _ in range(3):
-        assert deleting._batch(deletion.pk)
-    assert deleting.lost(-60) == [deletion.pk]
+    job = deleting.DELETIONS.claim(deletion.pk)
+    assert job is not None and all(deleting._batch(job) for _ in range(3))
+    assert deleting.DELETIONS.sweep() == [deletion.pk]
     deleting.work(deletion.pk)
     deleting.work(deletion.pk)
     deletion = Deletion.objects.get(pk=deletion.pk)

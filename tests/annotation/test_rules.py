@@ -20,7 +20,7 @@ from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Res
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
-from annotation.ruling import lost, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.ruling import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
@@ -110,25 +110,25 @@ def test_without_a_rule_nothing_is_decided_and_a_rule_turned_on_later_waits_for_
         apply_rules(seat=owner, number=1)
     Round.objects.update(ruled_at=None)  # as a round from before there were rules
     studies.change_study(seat=owner, changes={"majority": True})
-    assert lost(0) == []
+    assert RULES.sweep(0) == []
     owner = make.owner_seat(round_.study)
     with pytest.raises(Forbidden):
         apply_rules(seat=make.seat(round_.study, "ada"), number=1)
     apply_rules(seat=make.owner_seat(Study.objects.get()), number=1)
-    assert lost(-5) == [round_.pk]
+    assert RULES.sweep(-5) == [round_.pk]
     rule_round(round_.pk)
     assert list(decided(round_)) == [1]
-    assert lost(-5) == []
+    assert RULES.sweep(-5) == []
 
 
 def test_the_clock_leaves_a_round_alone_at_which_a_worker_is() -> None:
     round_ = of_three(majority=True)
-    assert lost(-5) == [round_.pk]
+    assert RULES.sweep(-5) == [round_.pk]
     with held(Kind.RULES, round_.pk):
-        assert lost(-5) == []
+        assert RULES.sweep(-5) == []
         with held(Kind.RULES, round_.pk):  # the owner asked for the rules meanwhile
-            assert lost(-5) == []
-    assert lost(-5) == [round_.pk]
+            assert RULES.sweep(-5) == []
+    assert RULES.sweep(-5) == [round_.pk]
 
 
 def test_rules_of_an_archived_study_wait_until_it_is_worked_on_again() -> None:
@@ -136,9 +136,9 @@ def test_rules_of_an_archived_study_wait_until_it_is_worked_on_again() -> None:
     archive_study(seat=make.owner_seat(round_.study))
     rule_round(round_.pk)
     rule_items(round_.pk, list(round_.round_items.values_list("item", flat=True)))
-    assert not decided(round_) and lost(-5) == [] and Round.objects.get().ruled_at is None
+    assert not decided(round_) and RULES.sweep(-5) == [] and Round.objects.get().ruled_at is None
     take_out_of_archive(seat=make.owner_seat(Study.objects.get()))
-    assert lost(-5) == [round_.pk]
+    assert RULES.sweep(-5) == [round_.pk]
     rule_round(round_.pk)
     assert list(decided(round_)) == [1]
 
@@ -199,7 +199,7 @@ def answer(asked: Assignment, value: str) -> None:
 
 def let_the_clock_pass() -> None:
     """What the clock has workers do within a minute."""
-    for pk in lost(-5):
+    for pk in RULES.sweep(-5):
         rule_round(pk)
     for pk in rounds_with_new_answers():
         rule_answers(pk)

@@ -146,17 +146,17 @@ def test_rules_over_their_limit_have_failed_and_are_applied_again_by_hand(study:
     round_ = Round.objects.get(study=study)
     waiting = {"state": "resolving", "resolving_at": timezone.now() - timedelta(minutes=5), "ruled_at": None}
     Round.objects.filter(pk=round_.pk).update(**waiting)
-    assert ruling.lost(30) == [round_.pk]
-    ruling.end_over_limit(round_.pk)
+    assert ruling.RULES.sweep(30) == [round_.pk]
+    ruling.RULES.end_over_limit(round_.pk)
     ruling.rule_round(round_.pk)
     round_.refresh_from_db()
-    assert (ruling.lost(30), ruling.rounds_with_new_answers(), round_.ruled_at) == ([], [], None)
+    assert (ruling.RULES.sweep(30), ruling.rounds_with_new_answers(), round_.ruled_at) == ([], [], None)
     owner = Client()
     owner.force_login(make.user("olga"))
     page = owner.get("/studies/study/rounds/1/").content.decode()
     assert "longer than 60 minutes" in page and "Apply the rules again" in page
     assert owner.post("/studies/study/rounds/1/rules/").status_code == 302
-    assert ruling.lost(30) == [round_.pk]
+    assert ruling.RULES.sweep(30) == [round_.pk]
     ruling.rule_round(round_.pk)
     round_.refresh_from_db()
     assert round_.rules_error == "" and round_.ruled_at is not None
@@ -168,7 +168,7 @@ def test_rules_on_single_items_over_their_limit_are_applied_again_by_hand() -> N
     Study.objects.filter(pk=study.pk).update(majority=True, resolve_when="item")
     round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang")
     assert ruling.rounds_with_new_answers() == [round_.pk]
-    ruling.end_over_limit(round_.pk)
+    ruling.RULES.end_over_limit(round_.pk)
     assert ruling.rounds_with_new_answers() == []
     apply_rules(seat=make.owner_seat(study), number=1)
     assert ruling.rounds_with_new_answers() == [round_.pk]
@@ -180,8 +180,8 @@ def test_rules_on_single_items_over_their_limit_are_applied_again_by_hand() -> N
 def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: Study) -> None:
     gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": timezone.now()}
     deletion = Deletion.objects.create(study=study, deleted_by=make.user("olga"), n_total=9, **gone)
-    deleting.end_over_limit(deletion.pk)
-    assert (deleting.work(deletion.pk), deleting.lost(0)) == (False, [])
+    deleting.DELETIONS.end_over_limit(deletion.pk)
+    assert (deleting.work(deletion.pk), deleting.DELETIONS.sweep(0)) == (False, [])
     assert Rating.objects.filter(round__study=study).exists()
     owner = Client()
     owner.force_login(make.user("olga"))
@@ -191,7 +191,7 @@ def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: St
     stranger.force_login(make.user("mallory"))
     assert stranger.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 404
     assert owner.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 302
-    assert deleting.lost(0) == [deletion.pk]
+    assert deleting.DELETIONS.sweep(0) == [deletion.pk]
     deleting.work(deletion.pk)
     assert not Study.objects.exists()
     assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"did not fail") == 1
