@@ -17,6 +17,7 @@ from accounts.queries import unconfirmed_links
 
 KEPT = timedelta(days=90)
 FORMER_SWEEPS = (
+    "ingest.tasks.pick_up_runs",
     "annotation.tasks.pick_up_rules",
     "annotation.tasks.pick_up_deletions",
     "annotation.jobs.pick_up_arrivals",
@@ -45,7 +46,7 @@ def _send(subject: str, text: str, address: str) -> None:
         raise NotSent(f"{type(error).__name__} {code}".strip()) from None
 
 
-@shared_task(**TRIES)
+@shared_task(name="accounts.jobs.send_password_links", **TRIES)
 def send_password_links(address: str, site: str) -> None:
     """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
     for user in User.objects.filter(email__iexact=address, is_active=True):
@@ -60,7 +61,7 @@ def send_password_links(address: str, site: str) -> None:
         )
 
 
-@shared_task(**TRIES)
+@shared_task(name="accounts.jobs.send_link_notice", **TRIES)
 def send_link_notice(user_id: int) -> None:
     """Tells somebody that a new password was set for them by a link."""
     user = User.objects.get(pk=user_id)
@@ -73,13 +74,13 @@ def send_link_notice(user_id: int) -> None:
         )
 
 
-@shared_task(**TRIES)
+@shared_task(name="accounts.jobs.send_message", **TRIES)
 def send_message(address: str, subject: str, text: str) -> None:
     """One e-mail; its subject is a line, whatever the name in it holds."""
     _send(cleaned(subject), text, address)
 
 
-@shared_task
+@shared_task(name="accounts.jobs.remove_what_is_over")
 def remove_what_is_over() -> None:
     """Sessions that have ended, and links for a password that ended long ago."""
     now = timezone.now()

@@ -190,10 +190,6 @@ SWEEP_SECONDS = float(PICK_UP_SECONDS)
 RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)
 CELERY_BEAT_SCHEDULE = {
     "send jobs again that were lost": {"task": "accounts.jobs.sweep_jobs", "schedule": SWEEP_SECONDS},
-    "pick up fetches that are due, stale or lost": {
-        "task": "ingest.tasks.pick_up_runs",
-        "schedule": SWEEP_SECONDS,
-    },
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
     "queue issues that the search index lacks": {"task": "ingest.tasks.queue_what_is_missing", "schedule": 3600.0},
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},

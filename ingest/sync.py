@@ -1,93 +1,41 @@
 """Carries a run: source → records → batches, each stored with the run's cursor and counts in one transaction."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import BinaryIO
 
-from celery.exceptions import SoftTimeLimitExceeded
-from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from accounts.errors import StorageAway
-from accounts.holds import Kind, held
-from accounts.time_limits import Turn
 from ingest import totals
 from ingest.ahead import read_ahead
 from ingest.deliveries import take_in
-from ingest.errors import FetchFailed, FetchMustWait, Invalid, Unreadable
+from ingest.errors import FetchFailed, Invalid, Unreadable
 from ingest.files import Batch, Row, RowReader
 from ingest.github.fetch import fetch
 from ingest.github.parse import Repository as Name
 from ingest.models import FetchRun, Refusal
 from ingest.records import IssueRecord
-from ingest.runs import (
-    ClaimLost,
-    TurnOver,
-    beat,
-    claim,
-    fail,
-    finish,
-    hand_over,
-    progress,
-    refuse,
-    store_records,
-    wait,
-)
+from ingest.runs import RUNS, beat, progress, refuse, store_records
 from ingest.tables import TableReader
 
-logger = logging.getLogger(__name__)
-STORAGE_SECONDS = 30
 IN_FUTURE = "The time {} is in the future. Correct created_at, updated_at and closed_at, and upload the row again."
 
 
-def work(run_id: int, *, turn_seconds: float | None = None) -> bool:
-    """Carries a run as far as it goes: done, failed, or waiting with the time until which. Nothing for runs at work.
-
-    Where the turn is over before, the run is queued again; whether that is so.
-    """
-    with held(Kind.FETCH, run_id):
-        run = claim(run_id)
-        if run is None:
-            return False
-        if run.kind != FetchRun.Kind.WEBHOOK:
-            run.turn = Turn(turn_seconds)
-        try:
-            _work(run)
-        except TurnOver:
-            hand_over(run)
-            return True
-    return False
+def _carry(run: FetchRun) -> None:
+    """Carries a run to its end."""
+    if run.kind == FetchRun.Kind.FILE:
+        _read_file(run)
+    elif run.kind == FetchRun.Kind.WEBHOOK:
+        take_in(run)
+    else:
+        fetch(run)
+    if run.kind != FetchRun.Kind.WEBHOOK:  # these are many and small; the clock counts after them
+        totals.count()
 
 
-def _work(run: FetchRun) -> None:
-    try:
-        if run.kind == FetchRun.Kind.FILE:
-            _read_file(run)
-        elif run.kind == FetchRun.Kind.WEBHOOK:
-            take_in(run)
-        else:
-            fetch(run)
-        if run.kind != FetchRun.Kind.WEBHOOK:  # these are many and small; the clock counts after them
-            totals.count()
-        finish(run)
-    except (TurnOver, SoftTimeLimitExceeded):
-        raise
-    except ClaimLost:
-        logger.info("run %s goes on elsewhere or was cancelled", run.pk)
-    except StorageAway:
-        said = "The storage of files does not answer; the file is read on when it does."
-        wait(run, FetchMustWait(said, wait_seconds=STORAGE_SECONDS, counts=False))
-    except FetchMustWait as error:
-        wait(run, error)
-    except FetchFailed as error:
-        fail(run, error.message)
-    except (InterfaceError, OperationalError):  # the database is away: the clock finds the run when it is back
-        raise
-    except Exception as error:
-        logger.exception("run %s broke", run.pk)
-        fail(run, f"Something unforeseen broke ({type(error).__name__}); the server's log says more.")
+RUNS.carry = _carry
+work = RUNS.work
 
 
 def _read_file(run: FetchRun) -> None:

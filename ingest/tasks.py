@@ -2,58 +2,51 @@
 
 from celery import shared_task
 
-from accounts.time_limits import BATCHES, TURN_SECONDS
+from accounts.time_limits import BATCHES
 from ingest import indexing, leftovers, runs, sync, totals
 
 ISSUES_A_TASK = 20_000
 
 
-@shared_task(**BATCHES, over_limit=staticmethod(runs.end_over_limit))
+@shared_task(**sync.RUNS.options)
 def fetch_run(run_id: int) -> None:
-    if sync.work(run_id, turn_seconds=TURN_SECONDS):
-        fetch_run.delay(run_id)
+    """Works on one run for a turn, and then sends the next one of its repository; nothing for one at work."""
+    if sync.RUNS.run(run_id):
         return
     if (following := runs.next_in_line(run_id)) is not None:
-        fetch_run.delay(following)
+        sync.RUNS.send(following)
     if indexing.anything_waits():
         make_searchable.delay()
 
 
-@shared_task
-def pick_up_runs() -> None:
-    """Sends runs that are due, stale or lost to workers again."""
-    for run_id in runs.pick_up():
-        fetch_run.delay(run_id)
-
-
-@shared_task(**BATCHES)
+@shared_task(name="ingest.tasks.make_searchable", **BATCHES)
 def make_searchable() -> None:
     """Indexes for a while; whoever comes next goes on."""
     if indexing.index(ISSUES_A_TASK) >= ISSUES_A_TASK:
         make_searchable.delay()
 
 
-@shared_task
+@shared_task(name="ingest.tasks.index_what_waits")
 def index_what_waits() -> None:
     """Sends the indexing of what runs at work have stored so far, or left behind when they were killed."""
     if indexing.anything_waits():
         make_searchable.delay()
 
 
-@shared_task
+@shared_task(name="ingest.tasks.queue_what_is_missing")
 def queue_what_is_missing() -> None:
     """Queues issues that no search finds and nothing queued."""
     if indexing.queue_what_is_missing():
         make_searchable.delay()
 
 
-@shared_task
+@shared_task(name="ingest.tasks.count_totals")
 def count_totals() -> None:
     """Counts the repositories into which something was stored meanwhile."""
     totals.count()
 
 
-@shared_task
+@shared_task(name="ingest.tasks.remove_old_files")
 def remove_old_files() -> None:
     """Removes uploads that were never confirmed, and files of runs that ended long ago."""
     leftovers.remove_old_files()

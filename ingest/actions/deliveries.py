@@ -13,10 +13,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from ingest.actions.fetches import send_after_commit
 from ingest.errors import Invalid, NotFound, RowError, Unreadable, Unsigned
 from ingest.models import Delivery, FetchRun, Repository
 from ingest.records import storable
+from ingest.runs import RUNS
 from ingest.webhooks import EVENTS, repository_of
 
 
@@ -98,7 +98,7 @@ def _queue(repository: Repository, guid: str, event: str, payload: Mapping[str, 
                 delivery.save()
         except IntegrityError:  # the same message came twice at once
             return None
-    send_after_commit(run)
+    RUNS.send_later(run.pk)
     return run
 
 

@@ -21,7 +21,7 @@ from ingest.github.estimates import Estimate, estimate
 from ingest.github.job import Job
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
-from ingest.tasks import fetch_run
+from ingest.runs import RUNS
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -95,7 +95,7 @@ def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True
     with transaction.atomic():
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
         has_begun = run.state != FetchRun.State.QUEUED or run.n_claims
-        if run.state == FetchRun.State.DONE or runs.has_worker(run) or not has_begun:
+        if run.state == FetchRun.State.DONE or RUNS.has_worker(run) or not has_begun:
             raise Conflict(f"This fetch is {run.state}; only one that failed, waits or was cancelled can be continued.")
         if run.kind == FetchRun.Kind.FILE and not run.upload:
             raise Conflict("The file of this fetch was removed meanwhile; upload it again: nothing is stored twice.")
@@ -111,7 +111,7 @@ def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True
         run.save(update_fields=changed)
         record(verb="fetch continued", user=user, fetch=run.pk, target=run.target)
         if send:
-            send_after_commit(run)
+            RUNS.send_later(run.pk)
     return run
 
 
@@ -121,10 +121,7 @@ def cancel_run(*, run: FetchRun, user: "User | None" = None) -> FetchRun:
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if run.is_over:
             raise Conflict(f"This fetch is over already: {run.state}.")
-        run.state = FetchRun.State.CANCELLED
-        run.waiting_until = None
-        run.finished_at = timezone.now()
-        run.save(update_fields=["state", "waiting_until", "finished_at"])
+        RUNS.end(run, FetchRun.State.CANCELLED, waiting_until=None)
         record(verb="fetch cancelled", user=user, fetch=run.pk, target=run.target)
     return run
 
@@ -161,13 +158,8 @@ def queue_run(run: FetchRun, *, user: "User | None", send: bool = True) -> Fetch
     with transaction.atomic():
         run.save()
         if send:
-            send_after_commit(run)
+            RUNS.send_later(run.pk)
     return run
-
-
-def send_after_commit(run: FetchRun) -> None:
-    """Tells a worker; if the broker is away the clock finds the queued run later."""
-    transaction.on_commit(lambda: fetch_run.delay(run.pk))
 
 
 def _name(repository: str) -> tuple[str, str, str]:

@@ -15,12 +15,12 @@ def test_a_task_that_is_sent_is_taken_by_the_worker(live_worker: object) -> None
 
     before = app.control.inspect(timeout=5, limit=1).stats()
     assert before
-    app.send_task("ingest.tasks.pick_up_runs")
+    app.send_task("accounts.jobs.sweep_jobs")
     (name,) = before
     ends_at = time.monotonic() + 30
     while time.monotonic() < ends_at:
         total = app.control.inspect(timeout=5, limit=1).stats()[name]["total"]
-        if total.get("ingest.tasks.pick_up_runs", 0) >= 1:
+        if total.get("accounts.jobs.sweep_jobs", 0) >= 1:
             return
     pytest.fail("the worker did not take the task")
 

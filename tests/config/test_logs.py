@@ -204,6 +204,6 @@ def test_the_clocks_own_tasks_are_told_of_only_where_they_failed() -> None:
         said: Any = {"event": event, "task": task}
         return quiet.filter(logging.LogRecord("x", level, __file__, 1, said, None, None))
 
-    assert not is_told(logging.INFO, "task_succeeded", "ingest.tasks.pick_up_runs")
-    assert is_told(logging.ERROR, "task_failed", "ingest.tasks.pick_up_runs")
+    assert not is_told(logging.INFO, "task_succeeded", "accounts.jobs.sweep_jobs")
+    assert is_told(logging.ERROR, "task_failed", "accounts.jobs.sweep_jobs")
     assert is_told(logging.INFO, "task_succeeded", "ingest.tasks.fetch_run")

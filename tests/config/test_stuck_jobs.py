@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts import holds
+from accounts import holds, job_base
 from accounts.time_limits import Turn
 from annotation import deleting, exporting, moving, ruling
 from annotation.actions.exporting import request_export
@@ -214,7 +214,7 @@ def test_a_fetch_hands_over_and_nobody_takes_it_for_a_failure(world, github, mon
     made_up(world, "o/r", 120)
     run = start_fetch(user=None, repository="o/r", send=False)
     n_turns = 1
-    monkeypatch.setattr(sync, "Turn", lambda seconds: OfThreeBatches(seconds))
+    monkeypatch.setattr(job_base, "Turn", lambda seconds: OfThreeBatches(seconds))
     while sync.work(run.pk, turn_seconds=0):
         run.refresh_from_db()
         assert (run.state, run.n_failures) == ("queued", 0)
@@ -230,7 +230,7 @@ def test_a_fetch_over_its_limit_has_failed_and_is_continued_by_hand(world, githu
     made_up(world, "o/r", 60)
     run = start_fetch(user=None, repository="o/r", send=False)
     assert runs.claim(run.pk) is not None
-    runs.end_over_limit(run.pk)
+    runs.RUNS.end_over_limit(run.pk)
     run.refresh_from_db()
     assert run.state == "failed" and "longer than 15 minutes" in run.error and runs.pick_up() == []
     sync.work(continue_run(run=run, send=False).pk)

@@ -51,14 +51,14 @@ def test_a_worker_takes_in_a_file(live_worker):
 
 
 def test_a_worker_says_what_is_wrong_and_goes_on_when_it_is_due(live_worker, world, github):
-    from ingest.tasks import pick_up_runs
+    from accounts.jobs import sweep_jobs
 
     made_up(world, "o/r", 120)
     github.fault("cut", "/issues", skip=1)
     run = wait_for(start_fetch(user=None, repository="o/r"), "waiting", "done", "failed")
     assert (run.state, "connection to GitHub broke" in run.error) == ("waiting", True)
     FetchRun.objects.filter(pk=run.pk).update(waiting_until=run.created_at)
-    pick_up_runs.delay()
+    sweep_jobs.delay()
     assert wait_for(run, "done", "failed").error == ""
 
 
