@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from django.conf import settings
 
+from annotation import agreement
 from annotation.access import Seat
 from annotation.drawing import draw_each
 from annotation.errors import ConcordError, Conflict, Invalid
@@ -47,6 +48,8 @@ from taxonomy.ready_made import presets
 from taxonomy.tree import TreeDimension
 
 RECOMPUTE = Path(__file__).resolve().parent.parent / "package" / "recompute.py"
+FORMULAS = Path(agreement.__file__).parent
+"""What the script computes coefficients with."""
 TELL_ROWS = 1000
 REFUSED = "The package could not be asked for."
 DEFAULTS: Mapping[str, Any] = {"texts": "referenced", "pseudonymise": True, "licence": "CC-BY-4.0", "authors": []}
@@ -152,6 +155,8 @@ def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress)
         archive.add("CITATION.cff", papers.citation(cover))
         archive.add("LICENSE.md", papers.licence_note(cover))
         archive.add("recompute.py", RECOMPUTE.read_bytes())
+        for path in sorted(FORMULAS.glob("*.py")):
+            archive.add(f"agreement/{path.name}", path.read_bytes())
 
 
 def _descriptor(cover: papers.Cover, resources: Sequence[tuple[Table, int, str]], created: str) -> dict[str, Any]:

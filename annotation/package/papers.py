@@ -154,6 +154,7 @@ text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 | --- | --- |
 {files}
 | `recompute.py` | recomputes what `results/` reports from the CSV, and draws the samples again |
+| `agreement/` | the formulas of the coefficients, in Python and NumPy alone, with the source of each |
 | `CHECKSUMS.txt` | SHA-256 of every file: `sha256sum -c CHECKSUMS.txt` |
 | `CITATION.cff`, `LICENSE.md` | how to cite it, and what may be done with it |
 
@@ -184,12 +185,15 @@ fresh/bin/pip install numpy pandas
 fresh/bin/python recompute.py
 ```
 
-The script stands alone: it shares no code with the software that made the package. From the tables it computes again
-the agreed labels (from ratings and decisions), all ten coefficients before and after discussion, by round and over all
-rounds, with their standard errors and confidence intervals, agreement by category and by pair of raters, confusion,
-how raters did on known labels, and the tables of the analyses, and compares each number to 1e-9; p-values that rest on
-random tables are drawn again and compared within the error of drawing. It ends with exit status 0 where all agree, else
-it names file, key, the number reported and the one recomputed.
+It needs Python 3.11 or later. From the tables it works out again which answers count, the agreed labels (from ratings
+and decisions), all coefficients before and after discussion, by round and over all rounds, with their standard errors
+and confidence intervals, agreement by category and by pair of raters, confusion, how raters did on known labels, and
+the tables of the analyses, and compares each number to 1e-9; p-values that rest on random tables are drawn again and
+compared within the error of drawing. It ends with exit status 0 where all agree, else it names file, key, the number
+reported and the one recomputed.
+
+Coefficients come from `agreement/`, which is the code that computed them for `results/`. It is tested against published
+tables and independent libraries. All else is written in the script once more.
 {draw}
 Not recomputed are: warnings and other words; why units are left out; saved analyses of a round that is not in the
 package, which the script names.
@@ -255,7 +259,7 @@ def licence_note(cover: Cover) -> str:
 
 {texts}
 
-`recompute.py` may be used, changed and passed on by anyone (MIT).
+`recompute.py` and `agreement/` may be used, changed and passed on by anyone (MIT).
 """
 
 

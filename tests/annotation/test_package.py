@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import re
-import runpy
 import zipfile
 from collections.abc import Iterator
 from datetime import date
@@ -44,6 +43,7 @@ from annotation.ruling import rule_round
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked
+from tests.annotation.script import recompute as script
 from tests.annotation.test_imports_liu import import_liu
 from tests.citations import wrong_in_citation
 
@@ -168,14 +168,13 @@ def test_an_error_in_each_kind_of_analysis_is_found(made: dict[str, bytes], tmp_
 
 
 def test_the_script_correlates_ranks_as_scipy_does_and_draws_p_values_within_its_error() -> None:
-    script = runpy.run_path(str(exports_package.RECOMPUTE))
     x, y = np.array([5.0, 1, 3, 3, 0, 8, 2, 7, 6, 4]), np.array([4.0, 0, 3, 1, 1, 9, 9, 5, 2, 6])
     wanted = spearmanr(x, y)
-    assert script["spearman"](x, y)[:2] == pytest.approx((wanted.statistic, wanted.pvalue), abs=1e-9)
+    assert script.spearman(x, y)[:2] == pytest.approx((wanted.statistic, wanted.pvalue), abs=1e-9)
     for table in ([[3, 1, 0], [1, 2, 4], [0, 1, 5]], [[2, 1, 0], [1, 0, 2], [0, 2, 2]]):
         test = independence(np.array(table))
         assert test.method == "monte_carlo"
-        p, error = script["drawn_p"](np.array(table), test.statistic, vars(test))
+        p, error = script.drawn_p(np.array(table), test.statistic, vars(test))
         assert abs(p - test.p_value) <= error < 0.05
 
 

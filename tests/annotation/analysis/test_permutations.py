@@ -1,6 +1,5 @@
 """Tests of small samples are exact: against published tables, SciPy's own permutations and the packaged script."""
 
-import runpy
 from itertools import permutations
 
 import numpy as np
@@ -13,11 +12,10 @@ from annotation.analysis.association import association, cell_p
 from annotation.analysis.comparison import comparison
 from annotation.analysis.permutations import chi_square_p, kruskal_p, orders, rank_correlation_p, rank_sum_p
 from annotation.analysis.profiles import profiles, spearman
-from annotation.package import recompute
 from tests.annotation.analysis.made_columns import single
+from tests.annotation.script import recompute
 from tests.simulation import examples
 
-SCRIPT = runpy.run_path(recompute.__file__)
 EVERY = {"n_resamples": np.inf, "vectorized": True}
 numbers = st.lists(st.integers(0, 4).map(float), min_size=3, max_size=7)
 
@@ -54,7 +52,7 @@ def test_a_rank_correlation_has_the_p_of_every_order(x, random):
     )
     found = rank_correlation_p(np.array(x), np.array(y, dtype=float))
     assert found == pytest.approx(wanted.pvalue)
-    assert SCRIPT["spearman"](np.array(x), np.array(y, dtype=float))[1:] == (pytest.approx(found), "exact")
+    assert recompute.spearman(np.array(x), np.array(y, dtype=float))[1:] == (pytest.approx(found), "exact")
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -65,7 +63,7 @@ def test_two_groups_have_the_p_of_every_way_to_deal_out_the_numbers(x, y):
     wanted = stats.mannwhitneyu(x, y, alternative="two-sided", method=every, use_continuity=False)
     found = rank_sum_p(np.array(x), np.array(y))
     assert found == pytest.approx(wanted.pvalue) == pytest.approx(rank_sum_p(np.array(y), np.array(x)))
-    assert SCRIPT["exact_u"](np.array(x), np.array(y)) == pytest.approx(found)
+    assert recompute.exact_u(np.array(x), np.array(y)) == pytest.approx(found)
 
 
 def test_two_groups_without_ties_have_the_p_of_scipy_also_where_one_is_large():
@@ -124,7 +122,7 @@ def test_a_small_table_has_the_p_of_every_table_with_its_margins(cells):
         drawn = np.zeros(table.shape)
         np.add.at(drawn, (rows, np.array(order)), 1)
         as_large += ((drawn - expected) ** 2 / expected).sum() >= seen - 1e-9
-    assert chi_square_p(table) == pytest.approx(as_large / len(every)) == pytest.approx(SCRIPT["every_table"](table))
+    assert chi_square_p(table) == pytest.approx(as_large / len(every)) == pytest.approx(recompute.every_table(table))
 
 
 def test_a_cross_table_of_nine_parts_is_tested_exactly_cell_by_cell_too():
