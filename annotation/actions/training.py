@@ -261,7 +261,7 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
         if name is None:
             fields[at] = [NOT_MEASURED]
         elif name not in COEFFICIENTS:
-            fields[at] = [f"There is no coefficient “{name}”.{nearest(str(name), COEFFICIENTS)}"]
+            fields[at] = [f"There is no coefficient “{name}”.{nearest(str(name), list(COEFFICIENTS))}"]
         elif not _is_number(least) or not 0 < least <= 1:
             fields[at] = ["Write a minimum above 0, up to 1."]
         else:

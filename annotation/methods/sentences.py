@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import CLUSTERED, EFFECTIVE, EXACT
+from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT
 
 from .facts import (
     JOINED,
@@ -169,7 +169,8 @@ def screened(each: Screened) -> list[Sentence]:
     found = [Sentence(f"{who} screened {counted(each.n_items, 'item')} in {numbered('round', each.rounds)}.")]
     if (number := each.agreement) is not None:
         n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
-        told = f"{each.symbol} = {decimal(number.value)}" if number.value is not None else "undefined"
+        symbol = COEFFICIENTS[each.coefficient].symbol
+        told = f"{symbol} = {decimal(number.value)}" if number.value is not None else "undefined"
         found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
     return found
 
