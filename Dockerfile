@@ -11,6 +11,7 @@ COPY manage.py ./
 COPY accounts accounts
 COPY annotation annotation
 COPY config config
+COPY docs docs
 COPY ingest ingest
 COPY static static
 COPY taxonomy taxonomy

@@ -2,12 +2,15 @@
 
 from django.urls import include, path
 
-from config import metrics, operating, views
+from config import help_views, metrics, operating, views
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
+    path("help/", help_views.help_index, name="help"),
+    path("help/pictures/<slug:name>.png", help_views.guide_picture, name="guide_picture"),
+    path("help/<slug:name>/", help_views.one_guide, name="guide"),
     path("operations/", operating.operations, name="operations"),
     path("operations/audit/", operating.server_audit, name="server_audit"),
     path("operations/audit/audit.<str:format>", operating.server_audit_file, name="server_audit_file"),

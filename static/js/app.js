@@ -61,6 +61,15 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// Pages with keys of their own show their sheet of keys instead.
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  if (document.querySelector("dialog[open], [data-dialog$='keys']")) return;
+  const help = document.querySelector("[data-help]");
+  if (help) location.assign(help.href);
+});
+
 document.addEventListener("change", (event) => {
   if (event.target.closest?.("[data-submit-on-change]")) event.target.form?.requestSubmit();
 });

@@ -39,6 +39,8 @@ ELSEWHERE = {
     "issues": "/issues/",
     "issue": "/issues/acme/rocket/1/",
     "label": "/studies/study/rounds/2/label/",
+    "help": "/help/",
+    "guide": "/help/owners/",
     "operations": "/operations/",
     "server_audit": "/operations/audit/",
 }
