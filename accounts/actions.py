@@ -2,12 +2,13 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.password_validation import validate_password
+from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -22,6 +23,7 @@ from accounts.naming import wrong_in, wrong_in_user_name
 from accounts.queries import unconfirmed_links
 
 TOKEN_MARK = "concord_"
+MAILS_OFF = "e-mails off"
 IMAGE_HOSTS_MAX, HOST_CHARACTERS_MAX = 50, 253
 IMAGE_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?(?::\d{1,5})?")
 
@@ -265,6 +267,26 @@ def choose_keys(*, user: User, keys: Mapping[str, object]) -> None:
     """The keys of the labelling page that differ from the usual ones, and whether they are on. Raises Invalid."""
     user.keys = read_keys(keys)
     user.save(update_fields=["keys"])
+
+
+def choose_mails(*, user: User, wanted: Iterable[str]) -> None:
+    """The kinds of e-mail that this person wants; none of the others. Unknown words are passed over."""
+    chosen = set(wanted)
+    user.no_mails = [kind for kind in User.Mail.values if kind not in chosen]
+    user.save(update_fields=["no_mails"])
+
+
+def mails_off_token(user: User) -> str:
+    """What an e-mail's link carries that turns all e-mails of this person off."""
+    return signing.Signer(salt=MAILS_OFF).sign(user.pk)
+
+
+def person_of_mails(token: str) -> User:
+    """Whose e-mails a link turns off. Raises NotFound."""
+    try:
+        return User.objects.get(pk=signing.Signer(salt=MAILS_OFF).unsign(token), is_active=True)
+    except (signing.BadSignature, User.DoesNotExist):
+        raise NotFound("This link is not complete. Choose your e-mails under “My settings”.") from None
 
 
 def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:

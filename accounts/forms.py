@@ -194,6 +194,22 @@ class ImageHostsForm(forms.Form):
         return {"hosts": "\n".join(user.image_hosts)}
 
 
+class MailsForm(forms.Form):
+    """Which e-mails somebody wants."""
+
+    mails = forms.MultipleChoiceField(
+        label="Send me an e-mail about",
+        choices=User.Mail.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    @staticmethod
+    def of(user: User) -> dict[str, Any]:
+        """What the form shows at first."""
+        return {"mails": [kind for kind in User.Mail.values if user.wants(kind)]}
+
+
 class TokenForm(ConfirmedForm):
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("never", "Never"))
     SCOPES = (

@@ -42,6 +42,18 @@ class User(AbstractUser):
         default=list, db_default=[], blank=True, help_text="Hosts whose images are shown without a click."
     )
 
+    class Mail(models.TextChoices):
+        ITEMS = "items", "items that wait for my labels"
+        DISAGREEMENTS = "disagreements", "disagreements that I can resolve"
+        PROPOSALS = "proposals", "proposed categories that wait for me, and answers to mine"
+        SUMMARY = "summary", "of studies that I own: once a week, who waits for whom"
+
+    no_mails = models.JSONField(
+        default=list, db_default=[], blank=True, help_text="Kinds of e-mail that the person does not want."
+    )
+    mailed_on = models.DateField(null=True, blank=True, help_text="The last day (UTC) of the daily e-mail.")
+    summed_up_on = models.DateField(null=True, blank=True, help_text="The last day (UTC) of the weekly summary.")
+
     password_link = models.ForeignKey(
         "accounts.PasswordLink", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False,
         help_text="The link that the present password goes back to: it was set by it, or changed by who knew that one.",
@@ -60,6 +72,10 @@ class User(AbstractUser):
     def all_keys(self) -> str:
         """The keys of the labelling page as its script reads them."""
         return json.dumps({**keys_of(self.keys), SINGLE: self.keys.get(SINGLE, True)})
+
+    def wants(self, mail: str) -> bool:
+        """Whether they want e-mails of this kind."""
+        return mail not in self.no_mails
 
     @property
     def display_name(self) -> str:

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.actions import arriving, workbooks
+from annotation.actions import arriving, mailing, workbooks
 from annotation.actions.arriving import ARRIVALS
 from annotation.actions.bulk_jobs import BULK_JOBS
 from annotation.actions.workbooks import WORKBOOKS
@@ -36,3 +36,9 @@ def remove_old_arrivals() -> None:
 def run_bulk_job(job_id: int) -> None:
     """Draws a large sample, or prepares or opens a large round; nothing for a job that is not queued."""
     BULK_JOBS.run(job_id)
+
+
+@shared_task(name="annotation.jobs.send_due_mails")
+def send_due_mails() -> None:
+    """Sends today's e-mails about waiting work to those who have none of today yet."""
+    mailing.send_due_mails()

@@ -199,6 +199,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "annotation.jobs.remove_old_workbooks",
         "schedule": 3600.0,
     },
+    "send e-mails about waiting work": {"task": "annotation.jobs.send_due_mails", "schedule": 3600.0},
     "remove sessions and links that are over": {"task": "accounts.jobs.remove_what_is_over", "schedule": 3600.0},
     "remove files that are not needed any more": {"task": "ingest.tasks.remove_old_files", "schedule": 3600.0},
 }

@@ -1,6 +1,7 @@
 """A person's own page."""
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -8,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import actions
 from accounts.access import get_own_token, get_used_link, who
@@ -19,6 +20,7 @@ from accounts.forms import (
     FirstPasswordForm,
     ImageHostsForm,
     KeysForm,
+    MailsForm,
     PasswordForm,
     ProfileForm,
     TokenForm,
@@ -138,6 +140,27 @@ def choose_image_hosts(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+def choose_mails(request: HttpRequest) -> HttpResponse:
+    form = MailsForm(request.POST)
+    if not form.is_valid():
+        return _page(request, mails=form)
+    actions.choose_mails(user=who(request), wanted=form.cleaned_data["mails"])
+    messages.success(request, "Your choice of e-mails is saved.")
+    return redirect("me")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def mails_off(request: HttpRequest, token: str) -> HttpResponse:
+    """The link at the end of an e-mail: one button turns all of them off, without signing in."""
+    person = actions.person_of_mails(token)
+    if request.method == "POST":
+        actions.choose_mails(user=person, wanted=[])
+    return render(request, "accounts/mails_off.html", {"is_off": request.method == "POST"})
+
+
+@login_required
+@require_POST
 def end_session(request: HttpRequest, number: str) -> HttpResponse:
     actions.end_session(user=who(request), number=number)
     messages.success(request, "That browser is signed out.")
@@ -230,13 +253,14 @@ def _page(
     token: forms.Form | None = None,
     keys: forms.Form | None = None,
     image_hosts: forms.Form | None = None,
+    mails: forms.Form | None = None,
     connecting: forms.Form | None = None,
     plaintext: str = "",
     status: int = 0,
 ) -> HttpResponse:
     user = who(request)
     has_password = user.has_usable_password()
-    forms_sent = (profile, password, token, keys, image_hosts, connecting)
+    forms_sent = (profile, password, token, keys, image_hosts, mails, connecting)
     refused = any(form is not None and form.errors for form in forms_sent)
     connections = connections_of(user)
     connected = {each.key for each in connections}
@@ -246,6 +270,8 @@ def _page(
         "password": password or (PasswordForm() if has_password else FirstPasswordForm()),
         "keys": keys or KeysForm(initial=KeysForm.of(user)),
         "image_hosts": image_hosts or ImageHostsForm(initial=ImageHostsForm.of(user)),
+        "mails": mails or MailsForm(initial=MailsForm.of(user)),
+        "sends_email": settings.SENDS_EMAIL,
         "sessions": sessions_of(user, request.session.session_key),
         "unconnected": [each for each in providers() if each.key not in connected],
         "connections": connections,

@@ -67,6 +67,7 @@ WITHOUT = {
     "actions.choose_theme": NOTHING_LASTS,
     "actions.choose_keys": NOTHING_LASTS,
     "actions.choose_image_hosts": NOTHING_LASTS,
+    "actions.choose_mails": NOTHING_LASTS,
     "actions.end_session": NOTHING_LASTS,
     "actions.end_other_sessions": NOTHING_LASTS,
     "actions.told_of_links": "the link's row says who made it and when",

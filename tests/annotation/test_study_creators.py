@@ -48,6 +48,7 @@ def create(user: User, slug: str = "second") -> Any:
 
 WAYS = [
     ("/studies/new/", {"slug": "second", "title": "Second", "taxonomy": "faults", "resolve_when": "round"}),
+    ("/start/codebook/", {"title": "Second", "source": "use", "taxonomy": "faults"}),
     ("/studies/import/", {}),
     ("/studies/import/whole/", {"slug": "second"}),
     ("/studies/study/duplicate/", {"slug": "second", "title": "Second"}),
@@ -86,7 +87,7 @@ def test_a_workbook_that_was_uploaded_before_is_not_made_into_a_study_any_more(s
 def test_no_page_offers_what_would_be_refused(settings: Any, rita: User) -> None:
     client = signed_in(rita)
     pages = ("/", "/studies/", "/studies/study/settings/")
-    doors = ("/studies/new/", "/studies/import/", "/duplicate/")
+    doors = ("/studies/new/", "/start/", "/studies/import/", "/duplicate/")
     assert not [(page, door) for page in pages for door in doors if door in client.get(page).content.decode()]
     settings.STUDY_CREATORS = People(everyone=True)
     assert [door for door in doors if not any(door in client.get(page).content.decode() for page in pages)] == []

@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
-from accounts.actions import make_password_link
+from accounts.actions import mails_off_token, make_password_link
 from annotation.actions.invitations import invite
 from annotation.models import Study
 from taxonomy.queries import forget_trees
@@ -59,7 +59,7 @@ NO_PAGES = {
 """They take a POST alone, or give a part of a page or a file."""
 OF_A_RUN = {"fetch", "upload_columns"}
 """Pages of one run or one file; tests/ingest looks at them with axe."""
-OF_A_LINK = {"new_password", "invitation"}
+OF_A_LINK = {"new_password", "invitation", "mails_off"}
 """Pages of one link, which are looked at apart: whoever has it, with or without an account."""
 
 
@@ -142,10 +142,11 @@ def test_pages_of_a_link_can_be_used_by_who_has_it(page: Page, live_server: Live
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     page.set_default_timeout(30_000)
     wrong: list[str] = []
-    for at, (role, path) in enumerate([("", invited), ("", new_password), ("zoe", invited)]):
+    mails_off = f"/mails/off/{mails_off_token(make.user('bob'))}/"
+    for at, (role, path) in enumerate([("", invited), ("", new_password), ("zoe", invited), ("", mails_off)]):
         if role:
             sign_in(page, live_server, role)
-        width, scheme = LOOKS[at]
+        width, scheme = LOOKS[at % len(LOOKS)]
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.goto(live_server.url + path)

@@ -9,10 +9,12 @@ import pytest
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.test import Client
+from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import User
 from annotation.actions.leaving import remove_member
+from annotation.actions.mailing import send_due_mails
 from annotation.models import InboxLine, Membership, Study
 from tests import builders as make
 from tests.annotation import permission_study
@@ -24,9 +26,12 @@ SECRETS = OF_OPEN | OF_ROUND_1 | {"known": KNOWN}
 SENDERS = {
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
     "annotation/views/invitations.py": {"send_message"},
+    "annotation/actions/mailing.py": {"send_message"},
+    "config/settings.py": {"send_due_mails"},
 }
-"""Where e-mail comes from: a link for a new password, the notice that one was used, and an invitation;
-`accounts/jobs.py` alone sends it."""
+"""Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, and what the clock
+sends about waiting work (`tests/annotation/test_mails.py` compares it in two worlds). `accounts/jobs.py` alone sends it.
+"""
 INBOX = [(PAGES, "inbox/"), (BASE, "inbox/")]
 
 
@@ -82,6 +87,17 @@ def test_mails_tell_who_invites_into_what_and_nothing_of_what_was_said_there(
         "http://testserver/invitations/…/\n\nIf this says nothing to you, do nothing.\n"
     )
     assert "Study" not in link.body and "ida" not in link.body
+
+
+def test_mails_about_waiting_work_hold_nothing_that_anybody_wrote(
+    study: Study, settings: Any, mailoutbox: list[EmailMessage]
+) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    for user in User.objects.filter(memberships__study=study):
+        User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.org")
+    assert send_due_mails(timezone.now().replace(hour=12)) == len(mailoutbox) > 3
+    for mail in mailoutbox:
+        assert not told(SECRETS, f"{mail.subject}\n{mail.body}"), mail.to
 
 
 def test_an_inbox_holds_lines_of_its_person_alone(study: Study) -> None:
