@@ -16,7 +16,8 @@ import pytest
 from django.test import Client
 
 from annotation import moving
-from annotation.exports import rows
+from annotation.exports.asked import nobody_asks
+from annotation.exports.kinds import read_asked, write_file
 from annotation.models import Assignment, Plan, Round, Study
 from annotation.ruling import rule_answers, rule_round
 from tests import builders as make
@@ -50,7 +51,9 @@ SPLIT = TAXONOMY.replace(
 )
 KINDS = {"kind": "single", "symptom": "single", "areas": "multi"}
 PEOPLE = ("ann", "ben", "cat", "dan")
-GOLD = (92, 93)
+GOLD, RETRY = (92, 93), (94, 95)
+MINIMUM = 0.5
+PILOT, SECOND_TRY, SCREENING, MAIN = 1, 2, 3, 4
 Value = str | frozenset[str]
 Units = dict[tuple[str, str, str], dict[str, Value]]
 
@@ -68,6 +71,13 @@ def answer(number: int, who: str, crash: str = "crash") -> dict[str, Any]:
     return {"kind": ["fault"], "symptom": [symptom], "areas": areas}
 
 
+def side(number: int, who: str) -> dict[str, Any]:
+    """What the two who screen say: some are out for both, of some one alone thinks so."""
+    is_out = number % 6 == 0 or (number % 9 == 1 and who == "ben")
+    reason = "spam" if number % 4 else "duplicate"
+    return {"screening": ["out"], "screening-reason": [reason]} if is_out else {"screening": ["in"]}
+
+
 def number_of(item: str) -> int:
     return int(item.rpartition("#")[2])
 
@@ -80,7 +90,11 @@ def work(who: str, round_: int, most: int = 1000, crash: str = "crash") -> int:
         if given.status_code != 200:
             break
         number = number_of(given.json()["item"])
-        said = {"kind": ["question"]} if number in GOLD and who == "dan" else answer(number, who, crash)
+        said = answer(number, "ann" if number in RETRY else who, crash)
+        if number in GOLD and who == "dan":
+            said = {"kind": ["question"]}
+        if given.json()["taxonomy"]["slug"] != "faults":
+            said = side(number, who)
         body = {"assignment": given.json()["assignment"], "labels": said}
         made = script.send("POST", "studies/study/annotations/", body)
         assert made.status_code == 201, made.content
@@ -91,13 +105,14 @@ def work(who: str, round_: int, most: int = 1000, crash: str = "crash") -> int:
 # What the files say
 
 
-def of(what: str, slug: str = "study") -> list[dict[str, str]]:
-    seat = make.seat(Study.objects.get(slug=slug), "olga")
-    return list(csv.DictReader(io.StringIO(b"".join(rows.written(seat, what, "csv", {})).decode())))
+def of(what: str, **options: Any) -> list[dict[str, str]]:
+    seat, file = make.seat(Study.objects.get(slug="study"), "olga"), io.BytesIO()
+    write_file(read_asked(seat, what, "csv", options), seat, file, nobody_asks)
+    return list(csv.DictReader(io.StringIO(file.getvalue().decode())))
 
 
 def value_of(dimension: str, text: str) -> Value:
-    return frozenset(each for each in text.strip("[]").split(";") if each) if KINDS[dimension] == "multi" else text
+    return frozenset(each for each in text.strip("[]").split(";") if each) if KINDS.get(dimension) == "multi" else text
 
 
 def units_of(ratings: Iterable[Mapping[str, str]], rounds: set[str], dimension: str, when: str) -> Units:
@@ -105,7 +120,8 @@ def units_of(ratings: Iterable[Mapping[str, str]], rounds: set[str], dimension: 
     for row in ratings:
         if row["role"] != "rater" or row["round"] not in rounds or row["dimension"] != dimension:
             continue
-        if (row["round"], number_of(row["item"]) in GOLD) == ("1", True):  # gold answers are no part of agreement
+        # Neither is a part of agreement. What screening rounds say counts there, whatever came of it.
+        if row["training"] == "true" or (row["screened_out"] == "true" and row["round_kind"] != "screening"):
             continue
         if row["revision"] == "blind" or when == "after":
             found[row["round"], row["item"], row["part"]][row["rater"]] = value_of(dimension, row["values"])
@@ -143,6 +159,9 @@ def same(found: float | None, expected: float) -> bool:
     return math.isnan(expected) if found is None else math.isclose(found, expected, abs_tol=1e-9)
 
 
+KNOWN = {number: answer(number, "ann") for number in (*GOLD, *RETRY)}
+
+
 # Points on the way
 
 
@@ -152,9 +171,8 @@ def reckon(study: Study, client: Client, *, with_package: bool = False) -> dict[
     ratings, resolutions, labels = of("ratings"), of("resolutions"), of("labels")
     _agreement(olga, client, ratings)
     _labels(olga, ratings, resolutions, labels)
-    sample = olga.send("GET", "studies/study/samples/").json()["results"][0]
-    flow = olga.send("GET", f"studies/study/samples/{sample['id']}/flow/").json()
-    assert [line["n"] for line in flow if line["kind"] == "drawn"] == [sample["size"]]
+    _training(olga, ratings)
+    _screening(olga, client, labels)
     made = exported(study, resamples=10) if with_package else None
     if made is not None:
         assert complaints(made.rows, made.facts) == []
@@ -187,6 +205,71 @@ def _agreement(olga: Script, client: Client, ratings: list[dict[str, str]]) -> N
             value = alpha(units_of(ratings, rounds, key, "before"))
             if not math.isnan(value):
                 assert f">{value:.2f}</a>".replace("-0.00", "0.00") in page, (words, key, value)
+
+
+def _training(olga: Script, ratings: list[dict[str, str]]) -> None:
+    """Tries on training items by the first answers of the file; who reached the minimum, and who got other items."""
+    first: dict[tuple[str, int], dict[str, dict[str, Value]]] = defaultdict(lambda: defaultdict(dict))
+    others = set()
+    for row in ratings:
+        if row["training"] == "true" and row["revision"] != "current":
+            first[row["rater"], int(row["round"])][row["item"]][row["dimension"]] = value_of(
+                row["dimension"], row["values"]
+            )
+        elif row["round"] == str(PILOT) and row["role"] == "rater":
+            others.add(row["rater"])
+    expected = {}
+    for (rater, round_), given in first.items():
+        right = 0
+        for item, said in given.items():
+            known = {key: values if key == "areas" else values[0] for key, values in KNOWN[number_of(item)].items()}
+            right += said == {key: frozenset(each) if key == "areas" else each for key, each in known.items()}
+        expected[rater, round_] = (right, len(given), len(given) == 2 and right / len(given) >= MINIMUM)
+    told = olga.send("GET", f"studies/study/rounds/{PILOT}/training/").json()["tries"]
+    assert {
+        (each["rater"], each["round"]): (each["n_right"], each["n_items"], each["reached"]) for each in told
+    } == expected
+    reached = {rater for (rater, _), (_, _, is_reached) in expected.items() if is_reached}
+    assert others <= reached
+    raters = olga.send("GET", f"studies/study/rounds/{PILOT}/raters/").json()["results"]
+    assert {each["code"] for each in raters if each["admission"]} >= others
+
+
+def _screening(olga: Script, client: Client, labels: list[dict[str, str]]) -> None:
+    """Flow, agreement and reasons of the screening, from the files of items and of that round's ratings."""
+    (sample,) = olga.send("GET", "studies/study/samples/").json()["results"]
+    flow = olga.send("GET", f"studies/study/samples/{sample['id']}/flow/").json()
+    told = {line["step"]: line["n"] for line in flow if line["kind"] != "step"}
+    drawn = [row for row in of("items") if row["sample"] == str(sample["id"])]
+    screens = Round.objects.filter(study__slug="study", number=SCREENING).exclude(state="draft").exists()
+    ratings = of("ratings", round=SCREENING) if screens else []
+    coding = {str(each.number) for each in Round.objects.exclude(kind="screening").exclude(state="draft")}
+    n: Counter[str] = Counter()
+    coded: Counter[str] = Counter()
+    for row in drawn:
+        rounds = set(row["rounds"].strip("[]").split(";"))
+        standing = row["screening"] if row["screening"] != "unscreened" else "open"
+        standing = "unscreened" if standing == "open" and str(SCREENING) not in rounds else standing
+        n["out: " + row["screening_reason"] if standing == "out" else standing] += 1
+        coded[standing] += bool(rounds & coding)
+    found = {"drawn": sample["size"]}
+    if n["in"]:
+        found |= {f"screened {words}": each for words, each in n.items() if words.startswith("out: ")}
+        found |= {"screening open": n["open"], "not screened yet": n["unscreened"] + sample["size"] - len(drawn)}
+        found |= {"kept": n["in"], "kept, in no coding round yet": n["in"] - coded["in"] if coded else 0}
+        found |= {"coded, though not screened": coded["unscreened"], "coded, though open": coded["open"]}
+        found |= {"coded, though screened out": coded["out"], "in coding rounds": sum(coded.values())}
+    assert told == {words: each for words, each in found.items() if each}
+    out = {row["item"] for row in drawn if row["screening"] == "out"}
+    assert not out & {row["item"] for row in labels}
+    if not ratings:
+        return
+    for entry in olga.send("GET", f"studies/study/agreement/?round={SCREENING}").json():
+        units = units_of(ratings, {str(SCREENING)}, entry["dimension"], "before")
+        assert entry["units"] == sum(len(each) > 1 for each in units.values())
+        coefficients = {each["name"]: each["value"] for each in entry["coefficients"]}
+        assert same(coefficients["percent_agreement"], percent(units)), entry["dimension"]
+        assert same(coefficients["krippendorff_alpha"], alpha(units)), entry["dimension"]
 
 
 def _labels(
@@ -242,8 +325,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     study = make.study(text=TAXONOMY, raters=PEOPLE)
     olga, ada = Script("olga"), Script("ada")
     make.issues(60)
-    for number in GOLD:
-        make.issues(1, "acme/gold", first=number)
+    make.issues(4, "acme/gold", first=GOLD[0])
     assert olga.send("PATCH", "studies/study/", {"third_rater": True}).status_code == 200
 
     def post(path: str, body: Any = None, who: Script = olga) -> Any:
@@ -254,65 +336,90 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     def point(*, with_package: bool = False) -> dict[str, Any]:
         return reckon(study, client_of_olga, with_package=with_package)
 
+    def known(numbers: tuple[int, ...]) -> dict[str, Any]:
+        return {f"acme/gold#{number}": {"labels": KNOWN[number]} for number in numbers}
+
     sample = post("samples/", {"filter": {"repository": "acme/rocket"}, "size": 40, "seed": 5})
 
-    # A pilot with gold, in which Dan gets none right
-    gold = {f"acme/gold#{number}": {"labels": answer(number, "ann")} for number in GOLD}
+    # A pilot with gold, in which Dan gets none right, and so no other items before a second try
     post(
         "rounds/",
         {
-            "kind": "pilot",
-            "raters": list(PEOPLE),
-            "raters_per_item": 2,
-            "sample": sample["id"],
-            "n_items": 8,
-            "known": gold,
-        },
-    )
-    post("rounds/1/open/", {"unregistered": True})
-    work("ann", 1, most=4)
-    work("ben", 1)
-    point()  # 1
-    for who in PEOPLE:
-        work(who, 1)
-    point()  # 2
-    told = olga.send("GET", "studies/study/rounds/1/training/").json()["results"]
-    assert {each["rater"]: (each["n_right"], each["n_items"]) for each in told}["R4"] == (0, 2)
-    post("rounds/1/close/", {"leave_open": True})
-    point(with_package=True)  # 3
-
-    # A main round: a third of the items for two, quotas, and a rater who leaves
-    post(
-        "rounds/",
-        {
-            "kind": "main", "raters": list(PEOPLE[:3]), "raters_per_item": 2, "double_share": 0.4,
-            "sample": sample["id"], "n_items": 24, "quotas": {"cat": 8},
+            "kind": "pilot", "raters": list(PEOPLE), "raters_per_item": 2, "sample": sample["id"], "n_items": 8,
+            "known": known(GOLD), "gold_minimum": {"share": MINIMUM},
         },
     )  # fmt: skip
-    post("rounds/2/open/", {"reason": "The pilot was only to train."})
+    post(f"rounds/{PILOT}/open/", {"unregistered": True})
+    work("ann", PILOT, most=4)
+    work("ben", PILOT)
+    point()  # 1
+    for who in PEOPLE:
+        work(who, PILOT)
+    held = Script("dan").send("GET", f"studies/study/rounds/{PILOT}/next/")
+    assert (held.status_code, held.json()["code"]) == (409, "below_minimum")
+    point()  # 2
+    post("rounds/", {"kind": "pilot", "raters": ["dan"], "raters_per_item": 1, "issues": [], "known": known(RETRY)})
+    post(f"rounds/{SECOND_TRY}/open/", {"unregistered": True})
+    work("dan", SECOND_TRY)
+    work("dan", PILOT)
+    for number in (SECOND_TRY, PILOT):
+        assert Round.objects.get(study=study, number=number).state == "resolving"
+        post(f"rounds/{number}/close/", {"leave_open": True})
+    point(with_package=True)  # 3
+
+    # Screening of what the pilot left; one that both did not agree on is decided, its reason and some others are open
+    screening = {"kind": "screening", "raters": ["ben", "cat"], "sample": sample["id"], "n_items": 30}
+    post("rounds/", {**screening, "reasons": ["Spam", "Duplicate"]})
+    post(f"rounds/{SCREENING}/open/")
+    for who in ("ben", "cat"):
+        work(who, SCREENING)
+    waiting = ada.send("GET", f"studies/study/disagreements/?round={SCREENING}").json()["results"]
+    assert len(waiting) > 1, "nothing stays open"
+    place = {name: waiting[0][name] for name in ("item", "part", "round", "dimension")}
+    post("resolutions/", {**place, "values": ["out"], "rationale": "Ben is right."}, ada)
+    post(f"rounds/{SCREENING}/close/", {"leave_open": True})
+    assert [row["screening_reason"] for row in of("items") if row["item"] == place["item"]] == ["reason open"]
+
+    # A main round of what is in: a part of the items for two, quotas, and a rater who leaves
+    made = post(
+        "rounds/",
+        {
+            "kind": "main", "raters": list(PEOPLE[:3]), "raters_per_item": 2, "double_share": 0.5,
+            "sample": sample["id"], "quotas": {"cat": 8},
+        },
+    )  # fmt: skip
+    post(f"rounds/{MAIN}/open/", {"reason": "The pilot was only to train."})
+    coded = {row["item"] for row in of("items") if str(MAIN) in row["rounds"].strip("[]").split(";")}
+    assert coded == {row["item"] for row in of("items") if row["screening"] == "in"}
+    assert made["n_items"] == len(coded) > 15
     for who in PEOPLE[:3]:
-        work(who, 2, most=5)
+        work(who, MAIN, most=5)
     point()  # 4
-    post("rounds/2/raters/R1/withdraw/")
-    post("rounds/2/raters/", {"user": "dan"})
-    work("dan", 2, most=3)
+    post(f"rounds/{MAIN}/raters/R1/withdraw/")
+    post(f"rounds/{MAIN}/raters/", {"user": "dan"})
+    work("dan", MAIN, most=3)
     point()  # 5
     for who in PEOPLE[1:]:
-        work(who, 2)
-    assert Round.objects.get(study=study, number=2).state == "resolving", "somebody has items left"
+        work(who, MAIN)
+    assert Round.objects.get(study=study, number=MAIN).state == "resolving", "somebody has items left"
     point()  # 6
 
     # Third raters by rule, then the adjudicator, who is right as ann is
-    second = Round.objects.get(study=study, number=2)
-    rule_round(second.pk)
+    main = Round.objects.get(study=study, number=MAIN)
+    rule_round(main.pk)
     for who in PEOPLE:
-        work(who, 2)
-    rule_answers(second.pk)
+        work(who, MAIN)
+    rule_answers(main.pk)
     assert any(row["decider"] == "rule" for row in of("resolutions"))
-    assert Assignment.objects.filter(round=second, slot=None).exclude(current=None).exists()
+    assert Assignment.objects.filter(round=main, slot=None).exclude(current=None).exists()
     point(with_package=True)  # 7
+
+    # An item that two coded is screened out, and leaves every result
+    late = next(row["item"] for row in of("labels") if row["method"] == "unanimous" and row["round"] == str(MAIN))
+    post("screening/", {"screening": "out", "reason": "Spam", "items": [late]})
+    point()
     n_before = math.inf
-    while (waiting := ada.send("GET", "studies/study/disagreements/?round=2").json()["results"]) and len(
+    while (waiting := ada.send("GET", f"studies/study/disagreements/?round={MAIN}").json()["results"]) and len(
         waiting
     ) < n_before:
         n_before = len(waiting) + 1
@@ -321,7 +428,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
             place = {name: each[name] for name in ("item", "part", "round", "dimension")}
             if right or each["dimension"] == "areas":
                 post("resolutions/", {**place, "values": right, "rationale": "As Ann said."}, ada)
-    post("rounds/2/close/", {"leave_open": True})
+    post(f"rounds/{MAIN}/close/", {"leave_open": True})
     before = point(with_package=True)  # 8
 
     # A split, whose relabeling is half done, then done, then undone
