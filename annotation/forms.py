@@ -107,6 +107,14 @@ class SettingsForm(forms.Form):
         widget=forms.RadioSelect,
         help_text="The choice applies to closed rounds, too. You can change it at any time.",
     )
+    screening_keywords = forms.CharField(
+        label="Keywords for screening",
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="They are highlighted for everybody who screens, in titles and texts. Separate them by commas. "
+        "`hang*` finds hangs and hanging, too. Raters can add their own.",
+    )
     third_rater = forms.BooleanField(
         label="Where raters differ, a third one is asked by itself",
         required=False,

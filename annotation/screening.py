@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from annotation.answers import PartRead
 from annotation.consensus import Verdict
+from ingest.keywords import KEYWORDS_MOST, pattern
 from taxonomy.schema import (
     KEY_MAX,
     NAME_MAX,
@@ -73,6 +75,43 @@ def read_reasons(given: object, fields: dict[str, list[str]]) -> tuple[str, ...]
     elif longest := next((each for each in reasons if len(each) > NAME_MAX), None):
         fields["reasons"] = [f"A reason has at most {NAME_MAX} characters; “{longest[:40]}…” has {len(longest)}."]
     return reasons if "reasons" not in fields else ()
+
+
+def read_keywords(given: object, fields: dict[str, list[str]], name: str) -> list[str]:
+    """The keywords to highlight of a request, none twice; what is wrong goes into `fields`. Empty: highlight none."""
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        fields[name] = ["Give a list of texts, one keyword each."]
+        return []
+    found: dict[str, str] = {}
+    for word in filter(None, (" ".join(each.split()) for each in given)):
+        found.setdefault(word.casefold(), word)
+    if len(found) > KEYWORDS_MOST:
+        fields[name] = [f"Give at most {KEYWORDS_MOST} keywords; there are {len(found)}."]
+    for word in found.values():
+        try:
+            pattern(word)
+        except ValueError as error:
+            fields[name] = [f"{error}."]
+            break
+    return list(found.values()) if name not in fields else []
+
+
+def answer_to_screen(side: object, reason: str, before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """In or out (with the key of its reason) as the body of a submit.
+
+    `before` is the draft or the answer that it follows, of one part: its memo, confidence and flag stay, and the quotes
+    of what is said again.
+    """
+    labels = {SCREENING: [side], **({REASON: [reason]} if side == OUT and reason else {})}
+    body: dict[str, Any] = {"labels": labels}
+    if before is None:
+        return body
+    part = next(iter(before.get("parts") or ()), {})
+    body["memo"] = "\n\n".join(each for each in (before.get("memo"), part.get("memo")) if each)
+    body["confidence"], body["flag"] = before.get("confidence"), bool(before.get("flag"))
+    quotes = part.get("evidence") or ()
+    body["evidence"] = [each for each in quotes if each.get("category") in labels.get(str(each.get("dimension")), ())]
+    return body
 
 
 def first_document(slug: str, study_title: str, reasons: Sequence[str]) -> Document:

@@ -202,6 +202,7 @@ class _Storing:
         given = {name: row[name] for name in (*words, "majority")}
         # Files of earlier versions have no such column: what was screened out stayed.
         given["screened_out"] = row.get("screened_out", Study.ScreenedOut.KEEP)
+        given["screening_keywords"] = row.get("screening_keywords", [])
         if fields := wrong_words(given):
             raise refused(f"The study in the file does not fit: {next(iter(fields))}.")
         key, primary = row["pseudonym_key"], row["primary"]

@@ -20,7 +20,8 @@ from annotation.queries.states import takeable_states
 from ingest.models import Snapshot
 
 COPIED = (
-    "guidelines", "resolve_when", "applies", "screened_out", "names_shown", "third_rater", "majority", "pseudonymise",
+    "guidelines", "resolve_when", "applies", "screened_out", "screening_keywords",
+    "names_shown", "third_rater", "majority", "pseudonymise",
 )  # fmt: skip
 
 

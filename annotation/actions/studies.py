@@ -22,6 +22,7 @@ from annotation.queries.resolving import forget_queue
 from annotation.queries.studies import labelling_has_begun
 from annotation.registration import not_registered
 from annotation.ruling import newest_annotation
+from annotation.screening import read_keywords
 from taxonomy.models import Taxonomy
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
@@ -99,6 +100,7 @@ def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
         fields["resolve_when"] = ["Write round or item."]
     if words.get("applies", Study.Applies.BOTH) not in Study.Applies.values:
         fields["applies"] = ["Write both or either."]
+    read_keywords(words.get("screening_keywords", []), fields, "screening_keywords")
     if words.get("screened_out", Study.ScreenedOut.EXCLUDE) not in Study.ScreenedOut.values:
         fields["screened_out"] = ["Write exclude or keep."]
     for name in SWITCHES:
@@ -109,7 +111,7 @@ def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
 
 @transaction.atomic
 def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
-    """Changes title, guidelines, resolve_when, applies, screened_out, the switches (pseudonymise …) or primary.
+    """Changes title, guidelines, resolve_when, applies, screened_out, screening_keywords, the switches (…) or primary.
 
     Primary only before the first round opens. A rule that is turned on is not applied to rounds that are being resolved
     already, unless the owner asks for it.
@@ -118,7 +120,7 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     require_at_work(study)
-    settings = {"title", "guidelines", "resolve_when", "applies", "screened_out", "primary"}
+    settings = {"title", "guidelines", "resolve_when", "applies", "screened_out", "screening_keywords", "primary"}
     unknown = set(changes) - {*settings, *SWITCHES}
     if unknown:
         raise Invalid(
@@ -134,6 +136,8 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
         resolving = study.rounds.filter(state=Round.State.RESOLVING)
         resolving.filter(ruled_at=None).update(ruled_at=timezone.now())
         resolving.update(ruled_until=newest_annotation())
+    if "screening_keywords" in changes:
+        changes["screening_keywords"] = read_keywords(changes["screening_keywords"], {}, "screening_keywords")
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     held = hold_coding_rounds(study) if "screened_out" in changes else []

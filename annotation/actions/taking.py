@@ -98,6 +98,22 @@ def take_following(*, seat: Seat, round_: Round) -> tuple[Assignment | None, Hel
         return None, error
 
 
+def take_beside_maybes(*, seat: Seat, round_: Round) -> None:
+    """In a pool, takes the next item for a rater who put off all that they hold as a maybe.
+
+    Renews their leases, so a maybe goes back to the pool two hours after its rater last looked at the list.
+    """
+    assert seat.membership is not None
+    if round_.mode != Round.Mode.POOL or round_.state != Round.State.OPEN or seat.membership.is_away:
+        return
+    held = Assignment.objects.filter(round=round_, rater=seat.membership, state__in=Assignment.UNFINISHED)
+    held.filter(state=Assignment.State.LEASED).update(lease_until=timezone.now() + LEASE)
+    if held.filter(maybe=False).exists():
+        return
+    _free_expired(round_)
+    _take_from_pool(seat, round_, past_maybes=True)
+
+
 def _renew(assignment: Assignment) -> bool:
     """Lengthens a lease, at most once a minute; False where it ran out and was given back meanwhile."""
     until = timezone.now() + LEASE
@@ -108,8 +124,10 @@ def _renew(assignment: Assignment) -> bool:
 
 
 @transaction.atomic
-def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
+def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> Assignment | None:
     """Takes the next free slot in the round's order that this rater has not had.
+
+    Who holds an item gets that one; with `past_maybes` another one, if all that they hold are maybes.
 
     The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
     behind them are looked for at the end.
@@ -122,8 +140,10 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
         return None
     walker.round, walker.rater = round_, seat.membership
     found = waiting_assignment(round_, walker.rater)
-    if found is not None and not is_third_of_pool(round_, found):
+    if found is not None and not is_third_of_pool(round_, found) and not past_maybes:
         return found
+    if past_maybes and _has_open(walker):
+        return None
     if walker.left_at is not None or _is_at_quota(walker):
         return None
     place = _free_ahead.first(round_.pk, walker.walked)
@@ -153,6 +173,12 @@ def _take_from_pool(seat: Seat, round_: Round) -> Assignment | None:
             [place.pk, walker.walked, walker.n_assigned, walker.pk],
         )
     return taken or waiting_assignment(round_, walker.rater)
+
+
+def _has_open(walker: RoundRater) -> bool:
+    """Whether a rater of a pool holds an item that is not a maybe."""
+    held = Assignment.objects.filter(round=walker.round_id, rater=walker.rater_id, state=Assignment.State.LEASED)
+    return held.filter(maybe=False).exists()
 
 
 def _free(round_id: int) -> QuerySet[RoundItem]:

@@ -20,6 +20,7 @@ from annotation.api import (
     plans,
     proposals,
     results,
+    screening,
     studies,
 )
 
@@ -60,6 +61,8 @@ urlpatterns = [
     path(ROUND + "raters/<str:code>/admit/", calibration.AdmitRater.as_view(), name="api_admit_rater"),
     path(ROUND + "raters/<str:code>/withdraw/", giving.WithdrawRater.as_view(), name="api_withdraw_rater"),
     path(ROUND + "training/", calibration.TrainingOfRound.as_view(), name="api_training"),
+    path(ROUND + "screening/", screening.OwnScreenings.as_view(), name="api_own_screenings"),
+    path(STUDY + "keywords/", screening.Keywords.as_view(), name="api_keywords"),
     path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),
     path(STUDY + "changes/", results.ClosingChanges.as_view(), name="api_closing_changes"),
     path(STUDY + "updates/", changes.Changes.as_view(), name="api_updates"),

@@ -75,6 +75,11 @@ class StudyChanges(serializers.Serializer[Any]):
         help_text="What becomes of labeled items that are screened out: exclude them from agreement, agreed labels, "
         "counts and files, or keep them, marked `screened_out`.",
     )
+    screening_keywords = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Words that are highlighted for everybody who screens; `hang*` finds hangs, too.",
+    )
     pseudonymise = serializers.BooleanField(required=False)
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
@@ -123,6 +128,7 @@ class StudyShape(serializers.ModelSerializer[Study]):
             "resolve_when",
             "applies",
             "screened_out",
+            "screening_keywords",
             "pseudonymise",
             "names_shown",
             "third_rater",
@@ -370,7 +376,9 @@ class Studies(ListAPIView[Study]):
                 taxonomy=text(body, "taxonomy"),
                 **picked(body, "primary", "guidelines", "resolve_when"),
             )
-            if changes := picked(body, "applies", "screened_out", *study_actions.SWITCHES, "headline", "archived"):
+            if changes := picked(
+                body, "applies", "screened_out", "screening_keywords", *study_actions.SWITCHES, "headline", "archived"
+            ):
                 study = change(get_seat(caller(request), study.slug), changes)
         return Response(StudyShape(study).data, status=201)
 

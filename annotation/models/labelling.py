@@ -43,6 +43,11 @@ class Assignment(Public, models.Model):
         help_text="Of a third rater who could read the answers before they were asked; they give no blind revision.",
     )  # fmt: skip
 
+    maybe = models.BooleanField(
+        default=False, db_default=False,
+        help_text="While screening its rater put it off as a maybe; it stays to be answered.",
+    )  # fmt: skip
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["round", "item", "rater"], name="a_rater_gets_an_item_once_in_a_round"),

@@ -59,6 +59,10 @@ class Study(models.Model):
         max_length=7, choices=ScreenedOut.choices, default=ScreenedOut.EXCLUDE, db_default=ScreenedOut.EXCLUDE,
         help_text="What becomes of labeled items that are screened out.",
     )  # fmt: skip
+    screening_keywords = ArrayField(
+        models.CharField(max_length=200), default=list, db_default=[], blank=True,
+        help_text="Words that are highlighted for everybody who screens.",
+    )  # fmt: skip
     pseudonymise = models.BooleanField(default=True, help_text="Exports name authors of issues by a keyed hash.")
     pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -132,6 +136,10 @@ class Membership(models.Model):
     away_until = models.DateField(
         null=True, blank=True, help_text="The day (UTC) of their return; before it they get no items."
     )
+    screening_keywords = ArrayField(
+        models.CharField(max_length=200), default=list, db_default=[], blank=True,
+        help_text="Words that are highlighted for this rater while screening, beside those of the study.",
+    )  # fmt: skip
     could_read_until = models.DateTimeField(
         null=True, blank=True, editable=False,
         help_text="When they last lost a role that reads the answers of open rounds; the database sets it.",

@@ -97,7 +97,16 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Annotation: frozenset({"request_digest"}),
     Plan: frozenset({"n_claims"}),
     Membership: frozenset(
-        {"invited_user_id", "invited_by_id", "invited_at", "invitation_key", "declined_at", "n_invited", "away_until"}
+        {
+            "invited_user_id",
+            "invited_by_id",
+            "invited_at",
+            "invitation_key",
+            "declined_at",
+            "n_invited",
+            "away_until",
+            "screening_keywords",
+        }
     ),
 }
 """Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server

@@ -259,17 +259,17 @@ def _to_read(round_: Round, assignment: Assignment, at_hand: Sequence[str] = ())
     return {
         "item": assignment.item,
         "is_at_hand": is_at_hand,
-        "issue_html": _issue_html(snapshot) if snapshot and not is_at_hand else "",
+        "issue_html": issue_html(snapshot) if snapshot and not is_at_hand else "",
         "answered_on": answer.snapshot_id if answer and reads_otherwise(answer, assignment.item) else None,
         "trained": training.feedback_seen(assignment),
         "turn": _turn(round_, assignment, snapshot),
-        "may_change": _may_change(round_, assignment),
+        "may_change": may_change(round_, assignment),
         "is_excluded": assignment.state == Assignment.State.WITHDRAWN
         and RoundItem.objects.filter(round=round_, item=assignment.item_id, excluded=True).exists(),
     }
 
 
-def _issue_html(snapshot: Snapshot) -> SafeString:
+def issue_html(snapshot: Snapshot) -> SafeString:
     """The issue as its pages show it, a long thread up to its first part: the page fetches the others by itself.
 
     The other raters of an item find it rendered (a snapshot does not change).
@@ -316,7 +316,7 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> d
         "draft": queries.draft_of(assignment),
         "carried": carried.draft if carried else None,
         "before": carried.before_as_documents if carried else [],
-        "may_change": _may_change(round_, assignment),
+        "may_change": may_change(round_, assignment),
         "outcomes": _outcomes(round_, assignment),
     }
 
@@ -346,7 +346,7 @@ def _came_back(seat: Seat, round_: Round) -> proposals.CameBack | None:
     return next(iter(proposals.came_back(seat.user, round_)), None)
 
 
-def _may_change(round_: Round, assignment: Assignment) -> bool:
+def may_change(round_: Round, assignment: Assignment) -> bool:
     if assignment.state == Assignment.State.WITHDRAWN:
         return False
     if assignment.state in Assignment.UNFINISHED:

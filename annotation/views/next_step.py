@@ -74,19 +74,21 @@ def _away(own: RaterLine, slug: str) -> Step:
 def _label(round_: Round, own: RaterLine, slug: str) -> Step:
     number = round_.number
     due = f" Due on {round_.due_on:%-d %B %Y}." if round_.due_on else ""
-    address, hint = reverse("label", args=[slug, number]), f"{own.n_finished} done so far.{due}"
+    is_screening = round_.kind == Round.Kind.SCREENING
+    address = reverse("screen" if is_screening else "label", args=[slug, number])
+    hint = f"{own.n_finished} done so far.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
         return Step(f"Worklist: {_items(own.n_left)} {verb} for you", "Answer the worklist", address, hint)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
-    return Step(words, f"Label round {number}", address, hint)
+    return Step(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
 
 
 def _third(round_: Round, n: int, slug: str) -> Step:
     return Step(
         f"{_items(n)} of round {round_.number} {'waits' if n == 1 else 'wait'} for your answer as a third rater",
         f"Answer {_items(n)}",
-        reverse("label", args=[slug, round_.number]),
+        reverse("screen" if round_.kind == Round.Kind.SCREENING else "label", args=[slug, round_.number]),
         "Other raters differ there. What they answered stays hidden until your answers are in.",
     )
 

@@ -208,6 +208,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     initial: dict[str, object] = {"title": here.title, "guidelines": here.guidelines, "resolve_when": here.resolve_when}
     initial |= {"pseudonymise": here.pseudonymise, "third_rater": here.third_rater, "majority": here.majority}
     initial |= {"names_shown": here.names_shown, "applies": here.applies, "screened_out": here.screened_out}
+    initial["screening_keywords"] = ", ".join(here.screening_keywords)
     headline = headline_set(seat)
     initial["headline"] = [str(number) for number in headline.fixed]
     form = SettingsForm(given, initial=initial, fixable=fixable_rounds(seat))
@@ -218,6 +219,8 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data if name != "headline"}
+        if "screening_keywords" in changes:
+            changes["screening_keywords"] = changes["screening_keywords"].replace("\n", ",").split(",")
         fixes = "headline" in form.fields and "headline" in form.changed_data
         for name in ("applies", "screened_out"):
             if not changes.get(name):

@@ -1,0 +1,134 @@
+"""A rater's list of a screening round over REST: what they said, what they put off as a maybe, and their keywords."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.access import RATER, Seat, get_round
+from annotation.actions.screening_answers import set_maybe, set_own_keywords
+from annotation.actions.taking import require_here
+from annotation.actions.training import require_admission
+from annotation.api.reading import body_of, choice_in_address, seat_of
+from annotation.api.studies import PAGE, paged, pages_of
+from annotation.errors import Forbidden, Invalid, NotFound
+from annotation.models import Round
+from annotation.queries import screening as queries
+from annotation.queries.labelling import has_part_in
+
+
+class OwnScreeningShape(serializers.Serializer[Any]):
+    """An issue that a rater screens."""
+
+    assignment = serializers.UUIDField()
+    position = serializers.IntegerField()
+    item = serializers.CharField()
+    title = serializers.CharField()
+    screening = serializers.ChoiceField(queries.SIDES, help_text="What the rater said; `open` and `maybe` are to do.")
+    reason = serializers.CharField(help_text="Why it is out, in words; else empty.")
+
+
+class MaybeBody(serializers.Serializer[Any]):
+    """Which issue is put off, or (`maybe` false) not any more."""
+
+    assignment = serializers.UUIDField()
+    maybe = serializers.BooleanField()
+
+
+class KeywordsShape(serializers.Serializer[Any]):
+    """The words that are highlighted while screening."""
+
+    keywords = serializers.ListField(child=serializers.CharField(), help_text="The caller's own.")
+    of_study = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+
+class KeywordsBody(serializers.Serializer[Any]):
+    """The caller's own keywords; an empty list takes them away."""
+
+    keywords = serializers.ListField(child=serializers.CharField())
+
+
+def _round(seat: Seat, number: int) -> Round:
+    """A screening round in which the caller rates."""
+    seat.require(RATER)
+    round_ = get_round(seat, number)
+    if round_.kind != Round.Kind.SCREENING:
+        raise NotFound(f"Round {number} is no screening round.")
+    assert seat.membership is not None
+    if not has_part_in(round_, seat.membership):
+        raise Forbidden(f"You are not a rater of round {number}.")
+    return round_
+
+
+class OwnScreenings(APIView):
+    """The caller's own issues of a screening round, with what they said of them. Answers go to `annotations/`."""
+
+    permission_classes = [scope("rate", read="rate")]
+    ordering = ("position",)
+
+    @extend_schema(
+        responses=pages_of(OwnScreeningShape),
+        parameters=[*PAGE, OpenApiParameter("show", str, enum=list(queries.SHOWN))],
+        operation_id="studies_rounds_own_screenings",
+    )
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        """409 `away` for a rater who is away; 409 `below_minimum` before the round's minimum on training items."""
+        seat = seat_of(request, slug)
+        round_ = _round(seat, number)
+        require_here(seat)
+        assert seat.membership is not None
+        require_admission(round_, seat.membership, None)
+        show = choice_in_address(request, "show", queries.SHOWN, "all")
+        rows = queries.with_words(queries.own_screenings(round_, seat.membership, show))
+        names = queries.reason_names(round_)
+
+        def shown(row: Any) -> dict[str, Any]:
+            line = queries.line_of(row, names)
+            return {
+                "assignment": row.public_id,
+                "position": row.position,
+                "item": row.item.identifier,
+                "title": line.title,
+                "screening": line.side,
+                "reason": line.reason,
+            }
+
+        return paged(self, request, rows, shown)
+
+    @extend_schema(request=MaybeBody, responses=MaybeBody, operation_id="studies_rounds_maybe")
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """Puts one of the caller's issues off as a maybe, or takes that back; 409 where it is answered."""
+        seat, body = seat_of(request, slug), body_of(request)
+        _round(seat, number)
+        if body.get("assignment") is None:
+            raise Invalid("Nothing was changed.", fields={"assignment": ["Name the assignment."]})
+        found = set_maybe(seat=seat, assignment=body["assignment"], maybe=body.get("maybe", True), round_number=number)
+        return Response({"assignment": found.public_id, "maybe": found.maybe})
+
+
+class Keywords(APIView):
+    """The words that are highlighted for the caller while they screen."""
+
+    permission_classes = [scope("rate", read="rate")]
+
+    @extend_schema(responses=KeywordsShape, operation_id="studies_keywords_read")
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        seat.require(RATER)
+        return Response(_keywords(seat))
+
+    @extend_schema(request=KeywordsBody, responses=KeywordsShape, operation_id="studies_keywords_set")
+    def post(self, request: Request, slug: str) -> Response:
+        """Sets the caller's own; those of the study are its owner's (`screening_keywords`)."""
+        seat, body = seat_of(request, slug), body_of(request)
+        set_own_keywords(seat=seat, keywords=body.get("keywords"))
+        return Response(_keywords(seat))
+
+
+def _keywords(seat: Seat) -> dict[str, Any]:
+    assert seat.membership is not None
+    return {"keywords": seat.membership.screening_keywords, "of_study": seat.study.screening_keywords}
