@@ -60,6 +60,12 @@ def require_prepared(study: Study) -> None:
     job = job_at_work(study)
     if job is None:
         return
+    if job.kind == BulkJob.Kind.DUPLICATES:
+        raise Conflict(
+            f"{job.sample} is being searched for duplicates: {job.n_done:,} of {job.n_total:,} steps are done. Wait "
+            "until it is ready.",
+            code="preparing",
+        )
     what = str(job.sample) if job.sample else f"Round {job.round.number if job.round else ''}"
     raise Conflict(
         f"{what} is being prepared: {job.n_done:,} of {job.n_total:,} are done. Wait until it is ready.",

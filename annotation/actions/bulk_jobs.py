@@ -9,6 +9,7 @@ from accounts.time_limits import Turn
 from annotation.access import get_seat
 from annotation.actions import bulk
 from annotation.actions.bulk import SAMPLED, TAKEN, Drawing, Opening, take_issues
+from annotation.actions.duplicates import Finding
 from annotation.actions.rounds import finish_opening
 from annotation.assigning import raters_planned
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
@@ -112,10 +113,16 @@ def _opening(job: BulkJob) -> Step:
     return step
 
 
+def _finding(job: BulkJob) -> Step:
+    assert job.sample is not None
+    return Finding(job.sample).step
+
+
 _STEPS: dict[str, Callable[[BulkJob], Step]] = {
     BulkJob.Kind.SAMPLE: _drawing,
     BulkJob.Kind.ROUND: _taking,
     BulkJob.Kind.OPENING: _opening,
+    BulkJob.Kind.DUPLICATES: _finding,
 }
 
 BULK_JOBS = BulkJobs()

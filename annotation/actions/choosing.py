@@ -27,8 +27,7 @@ from annotation.actions.screening import forget_queues, labeled_among, leave_dra
 from annotation.actions.studies import record
 from annotation.answers import digest
 from annotation.errors import Conflict, Invalid, NotFound
-from annotation.models import BulkJob, Item, Round, Sample, SampleIssue, Study
-from annotation.queries.bulk import job_of
+from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue, Study
 from annotation.queries.choosing import (
     Wish,
     counts_as_document,
@@ -138,7 +137,7 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
         raise Conflict(
             f"Round {round_.number} uses sample {sample.number}, so it can't be discarded.", code="sample_in_use"
         )
-    if (job := job_of(sample)) is not None and job.is_at_work:
+    if BulkJob.objects.filter(sample=sample, state__in=BulkJob.AT_WORK).exists():
         require_prepared(study)
     if (later := drawn_without(sample)) is not None:
         raise Conflict(
@@ -158,6 +157,7 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
         filter=sample.filter,
     )
     BulkJob.objects.filter(sample=sample).delete()
+    LikelyDuplicate.objects.filter(sample=sample).delete()
     SampleIssue.objects.filter(sample=sample).delete()
     Sample.objects.filter(pk=sample.pk).delete()
     with connection.cursor() as cursor:

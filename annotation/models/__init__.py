@@ -1,5 +1,6 @@
 """Who labels what, where they differ, and what was agreed: the rows, and the rules that the database keeps."""
 
+from annotation.models.duplicates import LikelyDuplicate
 from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
 from annotation.models.life import Arrival, Deletion
 from annotation.models.plans import Plan, ProposalOutcome
@@ -44,6 +45,7 @@ __all__ = [
     "Invitation",
     "InvitationUse",
     "Item",
+    "LikelyDuplicate",
     "Meeting",
     "MeetingResolution",
     "Membership",

@@ -202,6 +202,7 @@ class BulkJob(Public, Job):
         SAMPLE = "sample", "draws the issues of a sample"
         ROUND = "round", "puts the items of a sample into a round"
         OPENING = "opening", "makes the assignments of a round and opens it"
+        DUPLICATES = "duplicates", "finds likely duplicates in a sample"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="bulk_jobs")
     kind = models.CharField(max_length=10, choices=Kind.choices)

@@ -9,8 +9,12 @@ def job_at_work(study: Study) -> BulkJob | None:
 
 
 def job_of(row: Round | Sample) -> BulkJob | None:
-    """The newest job of a round or a sample, unless it is done; one query, none where its jobs were fetched along."""
-    newest = max(row.bulk_jobs.all(), key=lambda each: each.pk, default=None)
+    """The newest job that prepares a round or a sample, unless it is done; one query, none where jobs came along.
+
+    A search for duplicates prepares nothing: the sample can be used meanwhile, and if it fails.
+    """
+    preparing = (each for each in row.bulk_jobs.all() if each.kind != BulkJob.Kind.DUPLICATES)
+    newest = max(preparing, key=lambda each: each.pk, default=None)
     return None if newest is None or newest.state == BulkJob.State.DONE else newest
 
 

@@ -78,6 +78,7 @@ Annotations and assignments name each other; the database looks at that at the e
 """
 STAYS: Mapping[str, str] = {
     "bulkjob": "jobs that drew samples or prepared rounds; what they made is in the study",
+    "likelyduplicate": "likely duplicates in samples, which a search finds again; what was screened is in the study",
     "workbook": "spreadsheets that were uploaded; what was imported from them is in the study",
     "earlierpin": "states that were pinned before; those that answers were given on are in the file",
     "readerlink": "links for reviewers: what opens them is a secret of this server",

@@ -212,7 +212,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
                 raise
             status, refusal = 422, next(iter(error.fields.values()), [error.message])[0]
         else:
-            messages.success(request, _said(done, request.POST.get("screening", ""), seat.study))
+            messages.success(request, said_of_screening(done, request.POST.get("screening", ""), seat.study))
             return redirect(reverse("items", args=[slug]))
     page = page_of(request, rows)
     may_screen = seat.has_role(OWNER, ADJUDICATOR)
@@ -269,7 +269,7 @@ def _near(request: HttpRequest, items: Ints) -> list[int]:
     return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()
 
 
-def _said(done: actions.Screened, screening: str, study: Study) -> str:
+def said_of_screening(done: actions.Screened, screening: str, study: Study) -> str:
     words = {"in": "screened in", "out": "screened out"}.get(screening, "not screened any more")
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:
@@ -298,7 +298,7 @@ def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             screening=request.POST.get("screening"),
             reason=request.POST.get("reason", ""),
         )
-        said = _said(done, request.POST.get("screening", ""), seat.study)
+        said = said_of_screening(done, request.POST.get("screening", ""), seat.study)
     except ConcordError as error:
         if error.status != 422:
             raise

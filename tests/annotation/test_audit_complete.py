@@ -21,6 +21,7 @@ WITHOUT = {
     "choosing.fetch_selection": "the run of the fetch says who and when",
     "discussing.write_remark": WRITES_ITSELF,
     "discussing.take_over": WRITES_ITSELF,
+    "duplicates.exclude_duplicates": ELSEWHERE,
     "imports.import_ratings": ELSEWHERE,
     "imports.import_gathered": ELSEWHERE,
     "imports.import_plan": ELSEWHERE,

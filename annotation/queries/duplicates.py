@@ -1,0 +1,115 @@
+"""Likely duplicates of a sample: what GitHub and comments mark, the texts that are compared, and the groups found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+
+from annotation.access import Seat
+from annotation.duplicates import marked
+from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
+from annotation.queries.looked import item_of
+from annotation.queries.states import newest_readable
+from ingest.models import Issue
+
+
+@dataclass(frozen=True)
+class Text:
+    """An issue as it is compared: as its item has it pinned, else as it is stored now."""
+
+    title: str
+    body: str
+    is_closed_as_duplicate: bool
+    mark: tuple[str, int] | None
+    repository: str
+
+
+_ISSUES = """
+    SELECT issue.id FROM annotation_sampleissue AS drawn JOIN ingest_issue AS issue ON issue.id = drawn.issue_id
+    WHERE drawn.sample_id = %s ORDER BY issue.repository_id, issue.number
+"""
+_TEXTS = """
+    SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name
+    FROM ingest_issue AS issue
+    JOIN ingest_repository AS home ON home.id = issue.repository_id
+    LEFT JOIN annotation_item AS item ON item.study_id = %s AND item.issue_id = issue.id
+    LEFT JOIN ingest_snapshot AS state ON state.id = coalesce(item.snapshot_id, issue.current_snapshot_id)
+    WHERE issue.id = ANY(%s)
+"""
+_COMMENTS = """
+    SELECT place.snapshot_id, comment.body FROM ingest_snapshotcomment AS place
+    JOIN ingest_comment AS comment ON comment.id = place.comment_id
+    WHERE place.snapshot_id = ANY(%s) AND comment.body ~* 'duplicate of' ORDER BY place.snapshot_id, place.position
+"""
+
+
+def issues_of(sample: Sample) -> list[int]:
+    """The ids of a sample's issues, by repository and number."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ISSUES, [sample.pk])
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def texts_of(sample: Sample, issues: Sequence[int], *, with_marks: bool) -> list[Text]:
+    """The texts of these issues, in their order; two queries with marks, else one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TEXTS, [sample.study_id, list(issues)])
+        rows = {row[0]: row[1:] for row in cursor.fetchall()}
+        said: dict[int, tuple[str, int]] = {}
+        if with_marks:
+            cursor.execute(_COMMENTS, [[row[0] for row in rows.values() if row[0]]])
+            for snapshot, body in cursor.fetchall():
+                if snapshot not in said and (found := marked(body)):
+                    said[snapshot] = found
+    texts = []
+    for pk in issues:
+        snapshot, title, body, reason, home = rows[pk]
+        mark = (marked(body or "") or said.get(snapshot)) if with_marks else None
+        texts.append(Text(title or "", body or "", reason == "duplicate", mark, home))
+    return texts
+
+
+def places_of(names: set[tuple[str, int]], issues: Sequence[int]) -> dict[tuple[str, int], int]:
+    """Where issues by (`owner/name` in lower case, number) stand among those of a sample; a query for every 1,000."""
+    place = {pk: at for at, pk in enumerate(issues)}
+    wanted = sorted({number for _, number in names})
+    found = {}
+    for start in range(0, len(wanted), 1000):
+        rows = Issue.objects.filter(number__in=wanted[start : start + 1000])
+        columns = rows.values_list("pk", "repository__owner", "repository__name", "number")
+        for pk, owner, name, number in columns.iterator():
+            key = (f"{owner}/{name}".lower(), number)
+            if key in names and pk in place:
+                found[key] = place[pk]
+    return found
+
+
+def search_of(sample: Sample) -> BulkJob | None:
+    """The newest search for duplicates in a sample; `cursor` has its `groups` and `issues` once it is done."""
+    return BulkJob.objects.filter(sample=sample, kind=BulkJob.Kind.DUPLICATES).order_by("-pk").first()
+
+
+def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
+    """The issues of a sample in groups of likely duplicates, the first of each group before the others.
+
+    With `title` as this person may read it (or null), `is_open` (whether they may open the issue), and `screening` and
+    `screening_reason` of its item.
+    """
+    item = item_of(OuterRef("issue"), sample.study_id)
+    rows: Any = LikelyDuplicate.objects.filter(sample=sample).select_related("issue__repository", "like__repository")
+    found: QuerySet[LikelyDuplicate] = rows.annotate(
+        title=newest_readable(seat, "issue", "title"),
+        is_open=Exists(Issue.objects.visible_to(seat.user).filter(pk=OuterRef("issue"))),
+        screening=Subquery(item.values("screening")),
+        screening_reason=Subquery(item.values("screening_reason")),
+    ).order_by("pk")
+    return found
+
+
+def n_suggested(sample: Sample) -> int:
+    """How many issues of a sample's groups are not the first of them, nor screened out; one query."""
+    item = item_of(OuterRef("issue"), sample.study_id)
+    rows = LikelyDuplicate.objects.filter(sample=sample, is_first=False, like__isnull=False)
+    return rows.exclude(Exists(item.filter(screening=Item.Screening.OUT))).count()
