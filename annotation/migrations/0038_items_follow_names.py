@@ -49,7 +49,7 @@ FROM ingest_formername f JOIN ingest_repository r ON r.id = f.repository_id
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_strata_by_fix"), ("ingest", "0010_changes_and_activity")]
+    dependencies = [("annotation", "0037_likely_duplicates"), ("ingest", "0010_changes_and_activity")]
 
     operations = [
         migrations.RunSQL(RENAMED, NOT_RENAMED),

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_strata_by_fix")]
+    dependencies = [("annotation", "0038_items_follow_names")]
 
     operations = [
         migrations.AddField(

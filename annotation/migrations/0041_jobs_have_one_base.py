@@ -6,7 +6,7 @@ STATES = [("queued", "Queued"), ("running", "Running"), ("done", "Done"), ("fail
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_strata_by_fix")]
+    dependencies = [("annotation", "0040_more_inbox_lines")]
 
     operations = [
         migrations.AddField("arrival", "n_claims", models.PositiveIntegerField(db_default=0, default=0, help_text="Who holds the last claim may write.")),

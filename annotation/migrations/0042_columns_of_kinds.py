@@ -33,6 +33,6 @@ def by_column() -> str:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_strata_by_fix"), ("taxonomy", "0004_columns_of_kinds")]
+    dependencies = [("annotation", "0041_jobs_have_one_base"), ("taxonomy", "0004_columns_of_kinds")]
 
     operations = [migrations.RunSQL(by_column(), FUNCTION)]

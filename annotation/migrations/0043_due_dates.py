@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0035_strata_by_fix")]
+    dependencies = [("annotation", "0042_columns_of_kinds")]
 
     operations = [
         migrations.AddField(

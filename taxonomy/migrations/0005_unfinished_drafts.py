@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("taxonomy", "0003_drafts_in_an_editor")]
+    dependencies = [("taxonomy", "0004_columns_of_kinds")]
 
     operations = [
         migrations.AddField(
