@@ -1,11 +1,13 @@
-"""The kinds of questions, one class each; importing this package registers them; pure.
+"""The kinds of questions, one class each in a module of its own; importing this package registers them; pure.
 
-A new kind is a module here with a subclass of `Kind`, and a line below. Features ask a kind what it declares, never
+A new kind is a module in this folder that registers a subclass of `Kind`. Features ask a kind what it declares, never
 what it is called.
 """
 
-from taxonomy.kinds import single, multi, boolean, ordinal, number, text  # noqa: F401, I001 - the order of the schema
-from taxonomy.kinds.base import (
+from importlib import import_module
+from pkgutil import iter_modules
+
+from .base import (
     BOOLEAN,
     CATEGORY,
     COLUMNS,
@@ -21,6 +23,7 @@ from taxonomy.kinds.base import (
     WrongValue,
     nearest,
     register,
+    sources,
 )
 
 __all__ = [
@@ -39,4 +42,11 @@ __all__ = [
     "WrongValue",
     "nearest",
     "register",
+    "sources",
 ]
+
+ORDER = ("single", "multi", "boolean", "ordinal", "number", "text")
+"""The first kinds, in the order of pages and files; others follow."""
+
+for _name in (*ORDER, *sorted(each.name for each in iter_modules(__path__))):
+    import_module(f"{__name__}.{_name}")

@@ -5,7 +5,9 @@ replication package ships them as they are.
 """
 
 import difflib
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 Value = str | bool | float
@@ -165,6 +167,13 @@ def register(kind: Kind) -> Kind:
         raise ValueError(f"There is a kind {kind.name!r} already.")
     KINDS[kind.name] = kind
     return kind
+
+
+def sources() -> list[Path]:
+    """The files of the registered kinds and of what they build on, by name."""
+    names = {each.__module__ for kind in KINDS.values() for each in type(kind).__mro__ if each is not object}
+    files = [sys.modules[name].__file__ for name in {__name__.rpartition(".")[0], *names}]
+    return sorted((Path(each) for each in files if each), key=lambda path: path.name)
 
 
 class OfKind:

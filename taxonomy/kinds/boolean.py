@@ -1,6 +1,6 @@
 """Questions that yes or no answers; pure."""
 
-from taxonomy.kinds.base import BOOLEAN, LONGEST_SHOWN, Kind, Question, Value, Values, WrongValue, register
+from .base import BOOLEAN, LONGEST_SHOWN, Kind, Question, Value, Values, WrongValue, register
 
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 

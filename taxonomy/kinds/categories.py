@@ -1,6 +1,6 @@
 """The base of the kinds whose answers are categories of the taxonomy; pure."""
 
-from taxonomy.kinds.base import CATEGORY, Kind, Question, Values, WrongValue, nearest
+from .base import CATEGORY, Kind, Question, Values, WrongValue, nearest
 
 
 class OfCategories(Kind):

@@ -1,7 +1,7 @@
 """Questions that any number of categories answers, none of them included; pure."""
 
-from taxonomy.kinds.base import register
-from taxonomy.kinds.categories import OfCategories
+from .base import register
+from .categories import OfCategories
 
 
 class Multi(OfCategories):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from taxonomy.kinds.base import LONGEST_SHOWN, NUMBER, Kind, Question, Value, Values, WrongValue, register
+from .base import LONGEST_SHOWN, NUMBER, Kind, Question, Value, Values, WrongValue, register
 
 
 class Number(Kind):

@@ -1,7 +1,7 @@
 """Questions that one category of an ordered scale answers; pure."""
 
-from taxonomy.kinds.base import register
-from taxonomy.kinds.categories import OfCategories
+from .base import register
+from .categories import OfCategories
 
 
 class Ordinal(OfCategories):

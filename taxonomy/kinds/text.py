@@ -1,6 +1,6 @@
 """Questions that a text in the rater's own words answers; pure."""
 
-from taxonomy.kinds.base import LONGEST_TEXT, TEXT, Kind, Question, Values, WrongValue, register
+from .base import LONGEST_TEXT, TEXT, Kind, Question, Values, WrongValue, register
 
 
 class Text(Kind):

@@ -14,7 +14,7 @@ from taxonomy.errors import InvalidDocument
 from taxonomy.kinds import KINDS, Kind, register
 from taxonomy.models import Dimension
 from tests import builders as make
-from tests.kinds import SLIDER, slider_registered
+from tests.made_up_kinds import SLIDER, slider_registered
 
 DOCUMENT = """
 slug: sure

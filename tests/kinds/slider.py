@@ -1,7 +1,7 @@
-"""A kind of question that exists in tests alone: a whole number from 0 to 100, chosen on a slider; pure."""
+"""Questions that a whole number from 0 to 100 answers, on a slider: a kind that exists in tests alone; pure."""
 
-from taxonomy.kinds import Question, Values, WrongValue, register
-from taxonomy.kinds.number import Number
+from .base import Question, Values, WrongValue, register
+from .number import Number
 
 
 class Slider(Number):
