@@ -1,17 +1,15 @@
 """Reads what a rater sent against the version it was given for: values per dimension, or sentences per field."""
 
-import difflib
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.consensus import PENDING, ProposalAsked, Values
 from annotation.evidence import Quote, read_evidence
+from taxonomy.kinds import LONGEST_TEXT, WrongValue, nearest
 from taxonomy.tree import Answer, TreeDimension, VersionTree
 
-LONGEST_TEXT = 20_000
 MOST_PARTS = 50
 
 
@@ -83,9 +81,9 @@ def read_part(
         read = None if given is None else _read(dimension, given, path, fields)
         if proposal is not None and (checked := _proposal(dimension, proposal, path, fields)):
             proposals[dimension.key] = checked
-            kept = read if read and dimension.kind == "multi" else ()
+            kept = read if read and dimension.is_set else ()
             read = tuple(sorted({*map(str, kept), PENDING}))
-        if read is None and dimension.kind == "multi" and not dimension.required and not is_partial:
+        if read is None and dimension.is_set and not dimension.required and not is_partial:
             read = ()
         if read is not None:
             values[dimension.key] = read
@@ -111,8 +109,7 @@ def read_decided(dimension: TreeDimension, given: object, path: str, fields: dic
 def applies(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
     """Whether a dimension is asked under these values."""
     answers: dict[str, Answer] = {
-        each: given[0] if given and not tree.by_key[each].has_categories else [str(value) for value in given]
-        for each, given in values.items()
+        each: tree.by_key[each].question_kind.as_answer(given) for each, given in values.items()
     }
     return tree.applies(key, answers)
 
@@ -133,55 +130,11 @@ def _is_blank(given: object) -> bool:
 
 def _read(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values | None:
     """The values of one dimension, or None where it was left blank or is wrong."""
-    match dimension.kind:
-        case "boolean":
-            if isinstance(given, bool):
-                return (given,)
-            fields[path] = ["Answer true or false."]
-        case "number":
-            if (number := _finite(given)) is not None:
-                return (number,)
-            fields[path] = ["Answer with a number."]
-        case "text":
-            if isinstance(given, str) and len(given) <= LONGEST_TEXT:
-                return (given.strip(),) if given.strip() else None
-            fields[path] = [f"Answer with text of at most {LONGEST_TEXT} characters."]
-        case _:
-            return _read_categories(dimension, given, path, fields)
-    return None
-
-
-def _finite(given: object) -> float | None:
-    """A number as a finite float, or None for anything else; a whole number may be too large to be one."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        return None
     try:
-        number = float(given)
-    except OverflowError:
+        return dimension.question_kind.read(dimension, given)
+    except WrongValue as wrong:
+        fields[path] = wrong.sentences
         return None
-    return number if math.isfinite(number) else None
-
-
-def _read_categories(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values | None:
-    keys = [given] if isinstance(given, str) and given else given or []
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        fields[path] = ["Answer with a list of category keys."]
-        return None
-    wrong = []
-    for key in keys:
-        category = dimension.by_key.get(key)
-        if category is None:
-            wrong.append(f"“{key}” is no category of “{dimension.title}”.{nearest(key, list(dimension.by_key))}")
-        elif not category.selectable:
-            wrong.append(f"“{category.name}” only groups others; choose one below it.")
-    if dimension.kind != "multi" and len(set(keys)) > 1:
-        wrong.append(f"“{dimension.title}” takes one category.")
-    if wrong:
-        fields[path] = wrong
-        return None
-    if dimension.kind == "multi":
-        return tuple(sorted(set(keys)))
-    return (keys[0],) if keys else None
 
 
 def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> ProposalAsked | None:
@@ -198,12 +151,6 @@ def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[s
     else:
         return ProposalAsked(" ".join(name.split()), memo)
     return None
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """A sentence with the nearest known word, or nothing."""
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f" Did you mean “{close[0]}”?" if close else ""
 
 
 def digest(value: object) -> str:

@@ -142,15 +142,15 @@ def _score(dimension: TreeDimension, here: Sequence[Compared], name: str | None)
 
 def _coefficient(dimension: TreeDimension, both: Sequence[Compared], name: str) -> Coefficient:
     def value(values: Values) -> Any:
-        return frozenset(values) if dimension.kind == "multi" else values[0]
+        return dimension.question_kind.as_compared(values)
 
     rows = [(value(each.given or ()), value(each.known or ())) for each in both]
     scale = None
-    if dimension.kind == "ordinal":
+    if dimension.has_steps:
         off = [PENDING] if any(PENDING in row for row in rows) else []
         scale = [category.key for category in dimension.categories if category.selectable] + off
     found = Patterns.from_table(rows, raters=RATER_AND_GOLD, categories=scale)
-    return one_coefficient(found, name, kind=dimension.kind, apart=(PENDING,))
+    return one_coefficient(found, name, kind=dimension.variable, apart=(PENDING,))
 
 
 RATER_AND_GOLD = ("rater", "gold")
@@ -158,7 +158,7 @@ RATER_AND_GOLD = ("rater", "gold")
 
 def _categories(dimension: TreeDimension, both: Sequence[Compared]) -> list[CategoryScore]:
     """The categories that occur on either side, in the order of the dimension, each against all others together."""
-    if dimension.kind == "number":
+    if dimension.is_number:
         return []
     order = {category.key: place for place, category in enumerate(dimension.categories)}
     used = {str(one) for each in both for one in (*(each.known or ()), *(each.given or ()))}
@@ -170,7 +170,7 @@ def _categories(dimension: TreeDimension, both: Sequence[Compared]) -> list[Cate
         patterns = Patterns.from_table(rows, raters=RATER_AND_GOLD)
         found.append(
             CategoryScore(
-                category={"True": "yes", "False": "no"}.get(key, key) if dimension.kind == "boolean" else key,
+                category={"True": "yes", "False": "no"}.get(key, key) if dimension.is_two_valued else key,
                 n_known=sum(known for _, known in rows),
                 n_given=sum(given for given, _ in rows),
                 n_both=sum(given and known for given, known in rows),
@@ -264,7 +264,6 @@ def _short(each: Mapping[str, Any]) -> str:
 
 COLUMNS = ("item", "part", "dimension", "value", "why")
 EMPTY_SET = "[]"
-TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str, dict[str, Any]]:
@@ -292,25 +291,13 @@ def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str
         whys[item] = whys.get(item) or why
         if not value:
             continue
-        kind = tree.by_key[key].kind
-        if kind == "boolean":
-            labels[key] = TRUTHS.get(value.lower(), value)
-        elif kind == "number":
-            labels[key] = _number(value)
-        elif kind == "text":
-            labels[key] = value
-        else:
+        if tree.by_key[key].has_categories:
             labels.setdefault(key, []).extend([value] if value != EMPTY_SET else [])
+        else:
+            labels[key] = tree.by_key[key].question_kind.parse(value)
     if not parts and not wrong:
         wrong.append("The sheet has no rows below its first line.")
     return {
         item: {"parts": [{"labels": labels} for _, labels in sorted(here.items())], "why": whys[item]}
         for item, here in parts.items()
     }
-
-
-def _number(value: str) -> float | str:
-    try:
-        return float(value)
-    except ValueError:
-        return value

@@ -1,17 +1,17 @@
 """Forms of training items: what is right of one item, or of many in a sheet; the minimum; why it is passed over."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
 
 from accounts.spreadsheets import as_lines
 from annotation.agreement import COEFFICIENTS
-from annotation.answers import LONGEST_TEXT
 from annotation.calibration import EMPTY_SET
 from annotation.errors import Unreadable
 from annotation.registration import Primary, primary_of
 from annotation.sheets.tables import open_table
+from taxonomy.kinds import BOOLEAN, CATEGORY, LONGEST_TEXT, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree
 
 LONGEST_SHEET = 1_000_000
@@ -51,7 +51,7 @@ class KnownForm(forms.Form):
             if value == [EMPTY_SET]:
                 labels[dimension.key] = []
             elif value not in ("", None, []):
-                labels[dimension.key] = {"yes": True, "no": False}[value] if dimension.kind == "boolean" else value
+                labels[dimension.key] = dimension.question_kind.parse(value) if isinstance(value, str) else value
         return {cleaned["item"]: {"labels": labels, "why": cleaned["why"]}}
 
     def explain(self, fields: dict[str, list[str]]) -> None:
@@ -63,17 +63,23 @@ class KnownForm(forms.Form):
 
 def _field(dimension: TreeDimension) -> forms.Field:
     """Empty: not known, so raters are not judged by it."""
-    shared: dict[str, Any] = {"label": dimension.title, "required": False}
-    if dimension.has_categories:
-        choices = [(each.key, " › ".join(each.names)) for each in dimension.categories if each.selectable]
-        if dimension.kind == "multi":
-            return forms.MultipleChoiceField(choices=[(EMPTY_SET, "none (the empty set)"), *choices], **shared)
-        return forms.ChoiceField(choices=[("", "not known"), *choices], **shared)
-    if dimension.kind == "boolean":
-        return forms.ChoiceField(choices=[("", "not known"), ("yes", "yes"), ("no", "no")], **shared)
-    if dimension.kind == "number":
-        return forms.FloatField(**shared)
-    return forms.CharField(max_length=LONGEST_TEXT, **shared)
+    return FIELDS[dimension.column](dimension, {"label": dimension.title, "required": False})
+
+
+def _categories(dimension: TreeDimension, shared: dict[str, Any]) -> forms.Field:
+    choices = [(each.key, " › ".join(each.names)) for each in dimension.categories if each.selectable]
+    if dimension.is_set:
+        return forms.MultipleChoiceField(choices=[(EMPTY_SET, "none (the empty set)"), *choices], **shared)
+    return forms.ChoiceField(choices=[("", "not known"), *choices], **shared)
+
+
+FIELDS: dict[str, Callable[[TreeDimension, dict[str, Any]], forms.Field]] = {
+    CATEGORY: _categories,
+    BOOLEAN: lambda _, shared: forms.ChoiceField(choices=[("", "not known"), ("yes", "yes"), ("no", "no")], **shared),
+    NUMBER: lambda _, shared: forms.FloatField(**shared),
+    TEXT: lambda _, shared: forms.CharField(max_length=LONGEST_TEXT, **shared),
+}
+"""The field of a form by the column of the values."""
 
 
 class SheetForm(forms.Form):

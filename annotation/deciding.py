@@ -87,7 +87,7 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
         columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
     if verdict.replaces is not None and (before := verdict.replaces.values) is not None:
         columns.setdefault(as_value(before), (as_value(before), before, []))
-    if dimension.kind == "boolean":
+    if dimension.is_two_valued:
         for answer in (True, False):
             columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))
     chosen = [frozenset(map(str, values)) for name, values, _ in columns.values() if name not in ("skip", NO_PART)]
@@ -122,7 +122,7 @@ def _column(
     kept = tuple(value for value in given.values if value != PENDING)
     if PENDING not in given.values:
         return as_value(kept), kept
-    return (as_value(kept) if kept and dimension.kind == "multi" else "pending"), kept
+    return (as_value(kept) if kept and dimension.is_set else "pending"), kept
 
 
 def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapping[str, Voice]) -> Said:
@@ -164,9 +164,7 @@ def value_words(dimension: TreeDimension, values: Values) -> str:
         return "none"
     if dimension.has_categories:
         return " + ".join(category.name for category in categories_of(dimension, values))
-    if dimension.kind == "boolean":
-        return "Yes" if values[0] else "No"
-    return f"{values[0]:g}" if dimension.kind == "number" else str(values[0])
+    return dimension.question_kind.word(values[0])
 
 
 def no_part_words(part: int) -> str:
@@ -176,7 +174,7 @@ def no_part_words(part: int) -> str:
 
 def none_words(dimension: TreeDimension) -> str:
     """What it means to decide that there is no value."""
-    return "None of the categories" if dimension.kind == "multi" else "No value"
+    return "None of the categories" if dimension.is_set else "No value"
 
 
 def categories_of(dimension: TreeDimension, values: Values) -> list[TreeCategory]:

@@ -240,7 +240,7 @@ def _decide(round_: Round, tree: VersionTree, item: int, made: Iterable[tuple[Ve
         ResolutionValue.objects.bulk_create(
             ResolutionValue(resolution=resolution, category_id=dimension.by_key[str(value)].id)
             if dimension.has_categories
-            else ResolutionValue(resolution=resolution, **{dimension.kind: value})
+            else ResolutionValue(resolution=resolution, **{dimension.column: value})
             for value in decided.values
         )
 

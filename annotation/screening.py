@@ -8,6 +8,7 @@ from typing import Any
 from annotation.answers import PartRead
 from annotation.consensus import Verdict
 from ingest.keywords import KEYWORDS_MOST, pattern
+from taxonomy.kinds.single import SINGLE
 from taxonomy.schema import (
     KEY_MAX,
     NAME_MAX,
@@ -124,7 +125,7 @@ def first_document(slug: str, study_title: str, reasons: Sequence[str]) -> Docum
             DimensionSpec(
                 key=SCREENING,
                 title="In or out",
-                kind="single",
+                kind=SINGLE.name,
                 categories=(
                     CategorySpec(key=IN, name="In: keep it", shortcut="i"),
                     CategorySpec(key=OUT, name="Out: leave it out", shortcut="o"),
@@ -151,7 +152,7 @@ def next_document(before: Document, reasons: Sequence[str]) -> Document | None:
 
 def _why(specs: tuple[CategorySpec, ...]) -> DimensionSpec:
     return DimensionSpec(
-        key=REASON, title="Why out", kind="single", applies_when=AppliesWhen(SCREENING, (OUT,)), categories=specs
+        key=REASON, title="Why out", kind=SINGLE.name, applies_when=AppliesWhen(SCREENING, (OUT,)), categories=specs
     )
 
 
@@ -186,7 +187,7 @@ def refuse_proposals(parts: Sequence[PartRead], fields: dict[str, list[str]], *,
 def fits(document: Document) -> bool:
     """Whether a version still asks in or out, and why out: its maintainers may have made something else of it."""
     keys = {each.key: each for each in document.dimensions}
-    if not {SCREENING, REASON} <= set(keys) or {keys[SCREENING].kind, keys[REASON].kind} != {"single"}:
+    if not {SCREENING, REASON} <= set(keys) or {keys[SCREENING].kind, keys[REASON].kind} != {SINGLE.name}:
         return False
     sides = {spec.key for spec, _ in keys[SCREENING].walk() if spec.selectable}
     when = keys[REASON].applies_when

@@ -175,8 +175,8 @@ def _part(tree: VersionTree, rows: list[Row]) -> dict[str, object]:
         pending, _, name = row.value.partition(":")
         if pending == "PENDING":
             proposals[row.dimension] = {"name": name.strip(), "memo": row.memo}
-        elif tree.by_key[row.dimension].kind == "boolean":
-            labels[row.dimension] = row.value == "true"
+        elif not tree.by_key[row.dimension].has_categories:
+            labels[row.dimension] = tree.by_key[row.dimension].question_kind.parse(row.value)
         else:
             kept = labels.setdefault(row.dimension, [])
             assert isinstance(kept, list)
@@ -194,13 +194,13 @@ def _decide(seat: Seat, rows: list[Row]) -> None:
         decisions[row.item, row.part, row.dimension].append(row)
     order = {dimension.key: dimension.position for dimension in tree.dimensions}
     for (item, part, dimension), values in sorted(decisions.items(), key=lambda each: order[each[0][2]]):
-        is_boolean = tree.by_key[dimension].kind == "boolean"
+        kind = tree.by_key[dimension].question_kind
         resolve(
             seat=seat,
             round_=round_,
             item=get_item(seat, item),
             part=part,
             dimension=dimension,
-            values=[row.value == "true" if is_boolean else row.value for row in values],
+            values=[kind.parse(row.value) for row in values],
             rationale=" ".join(row.memo for row in values if row.memo),
         )

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.storable import check_storable
 from annotation.access import Seat
 from annotation.actions.labelling import keep_draft, submit_annotation
-from annotation.answers import LONGEST_TEXT, MOST_PARTS, applies, read_decided
+from annotation.answers import MOST_PARTS, applies, read_decided
 from annotation.consensus import Values
 from annotation.errors import Invalid, NotFound, Stale, WrongState
 from annotation.mentions import mentioned
@@ -28,6 +28,7 @@ from annotation.models import (
 from annotation.queries.discussing import own_answer, people
 from annotation.queries.labelling import answer_of
 from annotation.queries.matching import matches_of
+from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -172,9 +173,8 @@ def _with_value(
     """
     parts = json.loads(json.dumps(answer["parts"]))
     changed = parts[part - 1]
-    has_categories = tree.by_key[dimension].has_categories
-    if values or tree.by_key[dimension].kind == "multi":
-        changed["labels"][dimension] = list(values) if has_categories else values[0]
+    if values or tree.by_key[dimension].is_set:
+        changed["labels"][dimension] = tree.by_key[dimension].question_kind.as_json(values)
     else:
         changed["labels"].pop(dimension, None)
     changed["proposals"].pop(dimension, None)

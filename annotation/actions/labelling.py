@@ -12,7 +12,7 @@ from annotation.actions.finishing import finish_if_done
 from annotation.actions.matching import carry_match
 from annotation.actions.rows import value_columns
 from annotation.actions.training import admit_elsewhere, require_admission
-from annotation.answers import LONGEST_TEXT, PartRead, answers_digest, digest, read_parts
+from annotation.answers import PartRead, answers_digest, digest, read_parts
 from annotation.consensus import PENDING
 from annotation.errors import Conflict, Invalid, Stale, WrongState
 from annotation.evidence import BODY, COMMENT, TITLE, Quote, Source
@@ -31,6 +31,7 @@ from annotation.queries.imports import MARK
 from annotation.queries.states import states_of_members
 from annotation.screening import refuse_proposals
 from ingest.models import Snapshot
+from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 

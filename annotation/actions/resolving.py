@@ -68,7 +68,7 @@ def resolve(
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
     verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
-    is_set = tree.by_key[dimension].kind == "multi"
+    is_set = tree.by_key[dimension].is_set
     no_part = no_part or (verdict.reason == "parts" and not read and not is_set)
     if no_part and all(part in each.agreed for each in answers_in_parts(round_, tree, item)):
         sentence = f"All raters found part {part}, so it can’t be resolved as one that does not exist."

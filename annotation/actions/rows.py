@@ -9,7 +9,7 @@ def value_columns(dimension: TreeDimension, values: Values, proposal_id: int | N
     if not values:
         return [{}]
     if not dimension.has_categories:
-        return [{dimension.kind: values[0]}]
+        return [{dimension.column: values[0]}]
     return [
         {"proposal_id": proposal_id} if value == PENDING else {"category_id": dimension.by_key[str(value)].id}
         for value in values

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.storable import check_storable
 from annotation.access import Seat, row_number
 from annotation.agreement import COEFFICIENTS
-from annotation.answers import LONGEST_TEXT, nearest, read_parts
+from annotation.answers import read_parts
 from annotation.errors import Conflict, Held, Invalid
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater
 from annotation.queries.giving import training_of
@@ -18,6 +18,7 @@ from annotation.queries.training import Trained, agreed_answers, minimum_words, 
 from annotation.queries.verdicts import code_order
 from annotation.registration import NOT_MEASURED, Primary, primary_of
 from annotation.reporting.gate import gate
+from taxonomy.kinds import LONGEST_TEXT, nearest
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -56,7 +57,7 @@ def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, li
         return None
     labels = [
         {
-            key: list(values) if tree.by_key[key].has_categories else values[0]
+            key: tree.by_key[key].question_kind.as_json(values)
             for key, values in part.values.items()
             if values or tree.by_key[key].has_categories
         }

@@ -310,7 +310,7 @@ def parts_said(
         dimension = tree.by_id[rating.dimension_id]
         labels, proposals = parts[rating.part - 1]["labels"], parts[rating.part - 1]["proposals"]
         if not dimension.has_categories:
-            labels[dimension.key] = getattr(rating, dimension.kind)
+            labels[dimension.key] = getattr(rating, dimension.column)
             continue
         keys = labels.setdefault(dimension.key, [])
         if rating.category_id is not None:

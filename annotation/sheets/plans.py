@@ -206,7 +206,7 @@ def multi_dimensions(reader: ValueReader | None, several: Sequence[str]) -> set[
     """The dimensions that take several values, as `loose` gives their names: of a version, else those named."""
     if reader is None:
         return {loose(name) for name in several}
-    multi = [each for each in reader.tree.dimensions if each.kind == "multi"]
+    multi = [each for each in reader.tree.dimensions if each.is_set]
     return {loose(name) for each in multi for name in (each.key, each.title)}
 
 

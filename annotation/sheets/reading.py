@@ -1,6 +1,5 @@
 """What was typed into a sheet, read against a version: values, proposals, and refusals with the nearest category."""
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,15 +7,15 @@ from dataclasses import dataclass, field
 from rapidfuzz import fuzz, process
 
 from accounts.naming import cleaned, visible
-from annotation.answers import LONGEST_TEXT, PartRead, ProposalAsked, applies
+from annotation.answers import PartRead, ProposalAsked, applies
 from annotation.consensus import PENDING, Values
 from annotation.sheets.columns import SheetRow
+from taxonomy.kinds import Value, WrongValue
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 NAME_MAX = 200
 LIKENESS = 50.0
 PATHS_SHOWN = 10
-TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 SCALE_VALUE = re.compile(r"-?\d{1,6}")
 """A whole number of a scale."""
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
@@ -25,7 +24,6 @@ EMPTY_SET = "[]"
 """The cell of an answer that chooses none of the categories; a blank one is no answer."""
 SEPARATORS = re.compile(r"[;|\n]")
 
-Value = str | bool | float
 Refuse = Callable[[SheetRow, str], None]
 
 
@@ -60,7 +58,7 @@ class ValueReader:
 
     def read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
         """What a text means, several values only for a dimension that takes several. Raises Refused."""
-        text = text if dimension.kind == "text" else visible(text).strip()
+        text = text if dimension.is_free_text else visible(text).strip()
         place = dimension.key, text
         if place not in self._values:
             try:
@@ -80,7 +78,7 @@ class ValueReader:
             return _read(dimension, text)
         except Refused:
             instead = self.spellings.get((dimension.key, folded(text)))
-            words = words_of(text) if instead is None and dimension.kind == "multi" else []
+            words = words_of(text) if instead is None and dimension.is_set else []
             if instead is None and not any((dimension.key, folded(word)) in self.spellings for word in words):
                 raise
         if instead is None:
@@ -109,28 +107,20 @@ def loose(name: str) -> str:
 
 
 def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
-    if is_empty_set(text) and dimension.kind != "text":
-        if dimension.kind == "multi":
+    if is_empty_set(text) and not dimension.is_free_text:
+        if dimension.is_set:
             return ()
         raise Refused(f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. A blank is no rating.")
     if asked := ASKS.fullmatch(text):
         return (_proposal(dimension, asked["name"] or ""),)
-    match dimension.kind:
-        case "boolean":
-            folded = text.casefold()
-            if folded in TRUE | FALSE:
-                return (folded in TRUE,)
-            raise Refused(f"“{text[:NAME_MAX]}” is neither true nor false.")
-        case "number":
-            return (_number(text),)
-        case "text":
-            if len(text) > LONGEST_TEXT:
-                raise Refused(f"The text is longer than {LONGEST_TEXT} characters.")
-            return (text,)
-        case "multi":
-            return _several(dimension, text)
-        case _:
-            return (_category(dimension, text).key,)
+    if dimension.is_set:
+        return _several(dimension, text)
+    if dimension.has_categories:
+        return (_category(dimension, text).key,)
+    try:
+        return dimension.question_kind.read_cell(dimension, text)
+    except WrongValue as wrong:
+        raise Refused(str(wrong)) from None
 
 
 def _proposal(dimension: TreeDimension, name: str) -> ProposalAsked:
@@ -140,16 +130,6 @@ def _proposal(dimension: TreeDimension, name: str) -> ProposalAsked:
     if len(name) > NAME_MAX:
         raise Refused(f"A proposed name has at most {NAME_MAX} characters.")
     return ProposalAsked(name or PENDING)
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise Refused(f"“{text[:NAME_MAX]}” is no number.")
-    return number
 
 
 def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
@@ -286,7 +266,7 @@ class _Part:
                 return
             if asked is not None:
                 raise Refused(f"“{dimension.title}” has a proposal in {self.rows[key].where} already.")
-        if dimension.kind != "multi" and key in self.rows:
+        if not dimension.is_set and key in self.rows:
             if not isinstance(value, ProposalAsked) and self.values.get(key) == [value]:
                 return
             raise Refused(f"“{dimension.title}” takes one value; it has one in {self.rows[key].where} already.")
@@ -373,7 +353,7 @@ def read_decisions(
                 continue
             if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):
                 memos[number, dimension.key].append(row.memo)
-            if is_empty_set(text) and dimension.kind not in ("multi", "text"):
+            if is_empty_set(text) and not dimension.is_set and not dimension.is_free_text:
                 blanks[number, dimension.key] = Blank(number, "", "", row)
                 empty.append(Decided(number, dimension.key, (), row.memo, row))
             elif text:

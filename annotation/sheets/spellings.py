@@ -135,7 +135,7 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
     multi = {
         loose(name)
         for name in dict.fromkeys(name for row in rows for name, _ in row.values)
-        if (dimension := reader.dimension(name)) is not None and dimension.kind == "multi"
+        if (dimension := reader.dimension(name)) is not None and dimension.is_set
     }
     names, found, _ = _counted(rows, multi)
     lists = []

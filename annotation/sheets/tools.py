@@ -134,15 +134,15 @@ def _of_tasks(tasks: Sequence[Mapping[str, Any]]) -> ToolSheet:
     return answers.sheet(LABEL_STUDIO, "task")
 
 
-def _values(kind: str, value: Mapping[str, Any]) -> list[str] | None:
-    """The values of one result, None for a kind that is no answer; levels of a taxonomy are joined to a path."""
-    match kind:
+def _values(type_: str, value: Mapping[str, Any]) -> list[str] | None:
+    """The values of one result, None for a type that is no answer; levels of a taxonomy are joined to a path."""
+    match type_:
         case "choices":
             return [_text(each) for each in _list(value.get("choices"))]
         case "taxonomy":
             return [_path(each) for each in _list(value.get("taxonomy"))]
         case "rating" | "number":
-            return [_text(value[kind])] if value.get(kind) is not None else []
+            return [_text(value[type_])] if value.get(type_) is not None else []
         case "textarea":
             text = "\n".join(_text(each) for each in _list(value.get("text")))
             return [text] if text.strip() else []

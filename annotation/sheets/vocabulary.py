@@ -10,6 +10,9 @@ from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
 from annotation.sheets.mapping import SEPARATOR
 from annotation.sheets.reading import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
+from taxonomy.kinds import KINDS
+from taxonomy.kinds.multi import MULTI
+from taxonomy.kinds.single import SINGLE
 from taxonomy.schema import is_key, key_of
 
 CATEGORIES_MAX = 1_000
@@ -61,13 +64,13 @@ def document_from_values(
             made[name] = {
                 "key": key,
                 "title": _title(name),
-                "kind": "multi" if of_sheet in multi else "single",
+                "kind": (MULTI if of_sheet in multi else SINGLE).name,
                 "required": False,
                 "categories": (_tree if of_sheet in trees else _categories)(found[of_sheet]),
             }
             if kind := (scales or {}).get(of_sheet):
                 made[name] |= _scale(name, kind, found[of_sheet])
-    without = multi | {name for name, kind in (scales or {}).items() if kind == "number"}
+    without = multi | {name for name, kind in (scales or {}).items() if not KINDS[kind].has_categories}
     for name, (above, values) in _conditions(sheet, names, list(made), without).items():
         by_value = dict(_by_value(made[above]["categories"]))
         made[name]["applies_when"] = {"dimension": made[above]["key"], "is": sorted(by_value[each] for each in values)}
@@ -115,7 +118,7 @@ def _scale(name: str, kind: str, values: dict[str, Counter[str]]) -> dict[str, A
     if not all(SCALE_VALUE.fullmatch(text) for text in values):
         sentence = f"The values of “{name}” are not all whole numbers, so it can't be {kind}."
         raise Invalid(sentence, fields={kind: [sentence]})
-    if kind == "number":
+    if not KINDS[kind].has_categories:
         return {"kind": kind, "categories": []}
     in_order = dict(sorted(values.items(), key=lambda each: int(each[0])))
     found = {each["name"]: each for each in _categories(in_order)}

@@ -15,7 +15,6 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from annotation.access import get_item_at, get_round, get_seat, row_number
 from annotation.actions.discussing import take_over, write_remark
-from annotation.answers import LONGEST_TEXT
 from annotation.errors import Invalid, Stale, WrongState
 from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.queries import discussing as queries
@@ -25,6 +24,7 @@ from annotation.views.paging import page_of
 from annotation.views.resolving import discussion
 from annotation.views.resolving.here import Here, here_at, may_look, note_here
 from annotation.views.study_page import me, study_page
+from taxonomy.kinds import LONGEST_TEXT
 
 
 def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, Item]:

@@ -105,9 +105,9 @@ def _values(tree: VersionTree, key: str, filled: Filled) -> object:
         return list(filled.several)
     if filled.choice == "other" and filled.other:
         dimension = tree.by_key.get(key)
-        if dimension is not None and dimension.kind == "number":
-            return _as_number(filled.other[0])
-        return filled.other[0] if dimension is not None and dimension.kind == "text" else list(filled.other)
+        if dimension is None or dimension.has_categories:
+            return list(filled.other)
+        return dimension.question_kind.parse(filled.other[0])
     try:
         values = json.loads(filled.choice)
     except ValueError:
@@ -116,13 +116,6 @@ def _values(tree: VersionTree, key: str, filled: Filled) -> object:
         sentence = "Say which other value it is." if filled.choice == "other" else "Choose what counts here."
         raise Invalid("The decision could not be taken.", fields={"values": [sentence]})
     return values
-
-
-def _as_number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _decided_words(dimension: TreeDimension, filled: Filled) -> str:

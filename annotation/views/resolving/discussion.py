@@ -8,7 +8,6 @@ from django.core.cache import cache
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.answers import LONGEST_TEXT
 from annotation.consensus import Verdict
 from annotation.deciding import as_value
 from annotation.mentions import marked
@@ -19,6 +18,7 @@ from annotation.queries.resolving import Line, Queue
 from annotation.queries.verdicts import ItemVerdicts
 from annotation.views.resolving.here import Here
 from ingest.rendering import render_markdown
+from taxonomy.kinds import LONGEST_TEXT
 
 HERE_SECONDS = 30
 

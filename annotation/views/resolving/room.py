@@ -181,19 +181,18 @@ def _place(
         "options": columns,
         "is_wide": len(columns) > 2,
         "reason": deciding.reason_words(verdict, heard, _before_words(verdict)),
-        "has_other": dimension.kind != "boolean",
-        "has_none": all(option.value != "[]" for option in columns)
-        and (verdict.reason != "parts" or dimension.kind == "multi"),
+        "has_other": not dimension.is_two_valued,
+        "has_none": all(option.value != "[]" for option in columns) and (verdict.reason != "parts" or dimension.is_set),
         "none_words": deciding.none_words(dimension),
         "other_chosen": filled.choice == "other",
         "other_text": filled.other[0] if filled.other and not dimension.has_categories else "",
-        "other_keys": filled.other or _shared(columns) if dimension.kind == "multi" else filled.other,
+        "other_keys": filled.other or _shared(columns) if dimension.is_set else filled.other,
         "filled": filled,
         "told": [_told(dimension, verdict.part, decision, met) for decision in earlier],
         "methods": _methods(here, item, verdict) if here.decides else [],
         "expected": Resolution.public_id_of(earlier[0].id) if earlier else "",
         "action": here.item_url(item.pk),
-        "several": _several(columns) if dimension.kind == "multi" else [],
+        "several": _several(columns) if dimension.is_set else [],
         "several_keys": filled.several or _shared(columns),
     } | (beside(here, item, verdict) if here.decides else {})
 
