@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Left, Length
 
 from accounts.models import User
@@ -54,8 +54,8 @@ def issues(
     """Issues the user may see, for lists (without bodies), in the order of `issue_order`; raises Invalid.
 
     A name that the repository had before finds it, too. `search` is read by `ingest.search.grammar`. One query when
-    read, and at once one for what waits to be indexed where there are words, and one or two for a repository, labels
-    or logins.
+    read; at once one for what waits to be indexed and one or two of the index where there are words, and one or two for
+    a repository, labels or logins.
     Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
     more there are, and with `is_complete` they raise Conflict.
     """
@@ -88,16 +88,11 @@ def issues(
         waiting = conditions.unindexed(user, WAITING_MOST + 1)
         if is_complete and len(waiting) > WAITING_MOST:
             raise Conflict(conditions.INDEX_BUILDING, code="index_building")
-        if waiting:
-            late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
-            found = found.filter(conditions.with_words(asked, late))
-        else:
-            is_current = conditions.is_current("search_text__snapshot")
-            found = found.filter(is_current, conditions.text_condition(asked, "search_text__"))
-        if named:
-            # Said of the texts as well, for a walk from the newest to begin with those of this repository.
-            ends = Issue.objects.filter(repository__in=named).aggregate(first=Min("pk"), last=Max("pk"))
-            found = found.filter(pk__gte=ends["first"] or 0, pk__lte=ends["last"] or 0)
+        late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
+        n_expected = conditions.n_with_words(asked)
+        is_sorted = asked.sort and n_expected > conditions.LOOKED_UP_MOST
+        has_words = conditions.with_words(asked, late) if is_sorted else conditions.for_a_list(asked, late, n_expected)
+        found = found.filter(has_words).alias(n_with_words=Value(n_expected))
     if asked.sort:
         found = found.annotate(sort_key=conditions.sort_key(asked))
     return found.order_by(*_order_of(asked))
@@ -154,9 +149,38 @@ def n_not_searched(user: Viewer) -> int:
     return max(0, n_unsearchable(WAITING_MOST + COUNTED_MOST + 1, user=user) - WAITING_MOST)
 
 
-def n_capped(found: QuerySet[Any]) -> int:
-    """How many there are, up to COUNTED_MOST + 1."""
-    return found.order_by().values("pk")[: COUNTED_MOST + 1].count()
+@dataclass(frozen=True)
+class Counted:
+    """How many issues a list has: exactly, or `about` so many."""
+
+    n: int
+    about: bool = False
+
+
+def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
+    """How many issues `issues` found: counted where they are few, else as the planner estimates.
+
+    Of those with words the share that the index tells is taken of what the other conditions leave. Two queries, or
+    three; `n_shown` are known to be there.
+    """
+    n_left = conditions.n_estimated(found)
+    n_words = found.query.annotations.get("n_with_words")
+    if n_words is not None and n_words.value > conditions.LOOKED_UP_MOST:
+        n_left = round(n_left / conditions.EXISTS_SHARE)
+    if n_left <= conditions.LOOKED_UP_MOST:
+        n = found.order_by().values("pk")[: conditions.LOOKED_UP_MOST + 1].count()
+        if n <= conditions.LOOKED_UP_MOST:
+            return Counted(n)
+        n_left = n
+    elif n_words is not None:
+        n_left = round(n_left * min(1.0, n_words.value / conditions.n_with_text()))
+    return Counted(_rounded(max(n_left, n_shown)), about=True)
+
+
+def _rounded(n: int) -> int:
+    """A number of which the first two digits tell enough."""
+    unit = 10 ** max(0, len(str(n)) - 2)
+    return round(n / unit) * unit
 
 
 def repositories(user: Viewer, *, after: int | None = None) -> QuerySet[Any]:

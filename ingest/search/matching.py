@@ -28,8 +28,8 @@ LEXEME_CHARACTERS = 32
 LEXEMES_BYTES = 1_000_000
 """A tsvector holds 1 MB of lexemes; a text with more is a candidate for every search (`EVERYTHING`)."""
 EVERYTHING = "*"
-PAIR = "="
-"""Stands before the number of two words that follow each other."""
+PAIR, PAIR_CHARACTERS = "=", 8
+"""Stands before a number for the first and the beginning of the second of two words that follow each other."""
 OF_COMMENT = "/"
 """Stands before a lexeme of a comment."""
 PREFIX_CHARACTERS = 3
@@ -99,7 +99,7 @@ class Term:
                 else:
                     beginning = beginning or run[2]
             elif self.is_phrase and run.end() == len(self.text):
-                beginning = run[1][:LEXEME_CHARACTERS]
+                beginning = _pair(words[-1], run[1]) if words else run[1][:LEXEME_CHARACTERS]
             else:
                 words.append(run[1][:LEXEME_CHARACTERS])
         found |= _pairs(words)
@@ -110,7 +110,12 @@ def _pairs(words: Sequence[str]) -> set[str]:
     """Lexemes for every two words that follow each other; where one is alone, itself."""
     if len(words) < 2:
         return set(words)
-    return {f"{PAIR}{crc32(f'{one} {other}'.encode()):x}" for one, other in pairwise(words)}
+    return {_pair(one, other) for one, other in pairwise(words)}
+
+
+def _pair(one: str, other: str) -> str:
+    """The lexeme of two words, or its beginning where the other word is only begun."""
+    return f"{PAIR}{crc32(one.encode()):x} {other[:PAIR_CHARACTERS]}"
 
 
 def marked(folded: str) -> str:
@@ -123,8 +128,8 @@ def marked(folded: str) -> str:
 def lexemes(folded: str) -> set[str]:
     """Words and parts of identifiers and paths, every two that follow each other, and pairs of East Asian characters.
 
-    Of a run of those the last is alone, too. Two words are a number, whatever stands between them: so a phrase or an
-    identifier of frequent words selects few candidates.
+    Of a run of those the last is alone, too. Two words are one lexeme, whatever stands between them: so a phrase or an
+    identifier of frequent words selects few candidates, also one that ends within a word.
     """
     found = set()
     words: list[str] = []

@@ -44,7 +44,7 @@ def issues(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "is_beyond": bool(after or before),
         "first_url": _page_url(words) if any(words.values()) else request.path,
-        "n_found": None if problem else _n_found(found, words, rows, more_before or more_after),
+        "counted": None if problem else _counted(found, words, rows, more_before or more_after),
         "n_not_searched": queries.n_not_searched(request.user) if words["search"] else 0,
         "counted_most": queries.COUNTED_MOST,
         "repositories": stored,
@@ -56,13 +56,13 @@ def issues(request: HttpRequest) -> HttpResponse:
     return render(request, "ingest/issues.html", context, status=422 if problem else 200)
 
 
-def _n_found(found: Any, words: dict[str, str], rows: list[Issue], has_more: bool) -> int | None:
-    """How many fit, up to COUNTED_MOST + 1; None where an index can't tell."""
+def _counted(found: Any, words: dict[str, str], rows: list[Issue], has_more: bool) -> queries.Counted | None:
+    """How many fit; None where an index can't tell."""
     if not has_more:
-        return len(rows)
+        return queries.Counted(len(rows))
     asked = {name for name, value in words.items() if value}
     if asked & {"search", "label"} or asked == {"repository"}:
-        return queries.n_capped(found)
+        return queries.n_found(found, n_shown=len(rows) + 1)
     return None
 
 

@@ -154,7 +154,7 @@ def rows_of(file: bytes) -> dict[str, list[dict[str, Any]]]:
         row["created_by_id"] = words[User][row["created_by_id"]]
     for rows in found.values():
         for row in rows:
-            row.pop("id")
+            row.pop("id", None)
     for name, model in (("dimension", Dimension), ("category", Category)):
         found[name] = [{"is": each} for each in sorted(words[model].values())]
     found["comments"].sort(key=lambda row: row["sha256"])

@@ -321,10 +321,10 @@ def test_issues_are_found_by_what_closed_them(ann, take):
 
 def test_hits_are_counted_where_that_is_cheap(ann, take):
     take(lines(60, state="open", labels=["bug"]))
-    assert ann.get("/issues/?repository=o/r").context["n_found"] == 60
-    assert ann.get("/issues/?label=bug").context["n_found"] == 60
-    assert ann.get("/issues/?state=open").context["n_found"] is None
-    assert ann.get("/issues/?state=closed").context["n_found"] == 0
+    assert ann.get("/issues/?repository=o/r").context["counted"].n == 60
+    assert ann.get("/issues/?label=bug").context["counted"].n == 60
+    assert ann.get("/issues/?state=open").context["counted"] is None
+    assert ann.get("/issues/?state=closed").context["counted"].n == 0
 
 
 def test_what_a_repository_holds_is_counted_when_something_was_stored(ann, take):

@@ -10,6 +10,7 @@ from ingest import indexing, queries, sync, tasks
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import SearchText, Unsearchable
+from ingest.search import conditions
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.ingest.test_taking_files import file_of, issue
 
@@ -188,11 +189,29 @@ def test_a_task_leaves_the_rest_to_the_next_task(monkeypatch):
     assert (queries.n_unsearchable(), sent) == (0, [1])
 
 
-def test_a_search_is_one_query_however_much_it_finds(take, staff):
+def test_a_search_takes_as_many_queries_however_much_it_finds(take, staff):
     for n in (3, 60):
         take([issue(k, labels=["bug"]) for k in range(1, n + 1)])
-        with assert_queries(3):  # what waits, spellings of the label, issues
+        with assert_queries(5):  # what waits, spellings of the label, how many to expect, those with words, issues
             assert len(queries.issues(staff, search="hang", label="bug", state="open")[:51]) == min(n, 51)
+
+
+def test_many_hits_are_shown_by_pages_and_counted_by_estimate(take, staff, client, monkeypatch):
+    rows = [issue(n, title="Deadlock" if n % 2 else "Timeout", labels=["bug"]) for n in range(1, 301)]
+    take(rows)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE ingest_issue, ingest_snapshot, ingest_searchtext")
+    client.force_login(staff)
+    exact = client.get("/issues/?search=deadlock")
+    assert (exact.context["counted"].n, exact.context["counted"].about) == (150, False)
+    monkeypatch.setattr(conditions, "LOOKED_UP_MOST", 40)
+    about = client.get("/issues/?search=deadlock")
+    assert about.context["rows"] == exact.context["rows"]
+    assert about.context["counted"] == queries.Counted(150, about=True)
+    assert "about 150 issues" in about.content.decode()
+    assert client.get("/issues/?search=label:bug").context["counted"] == queries.Counted(300, about=True)
+    few = client.get("/issues/?search=deadlock created:<2000-01-01 -hang")
+    assert few.context["counted"] == queries.Counted(0)
 
 
 def test_private_issues_are_not_found_by_others(take):
