@@ -8,7 +8,7 @@ from django.utils.text import slugify
 
 from annotation.actions.machines import LONGEST
 from annotation.actions.primary import LONGEST_REASON
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS
+from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
@@ -179,7 +179,7 @@ class PrimaryForm(forms.Form):
                 required=False,
                 widget=forms.TextInput(attrs={"placeholder": "Why this one"}),
             )
-            suited = METRICS_BY_KIND[dimension.kind]
+            suited = VARIABLES[dimension.variable].metrics
             if len(suited) > 1:
                 self.fields[f"{dimension.key}.metric"] = forms.ChoiceField(
                     label=f"Alpha’s distance for {dimension.title}",
@@ -193,7 +193,7 @@ class PrimaryForm(forms.Form):
                 )
 
     def _weights_of(self, dimension: TreeDimension) -> list[tuple[str, str]]:
-        is_scaled = dimension.kind in SCALED_KINDS
+        is_scaled = dimension.is_ordered
         found = [("", f"{SCALE_WEIGHTS[0]}, as by itself" if is_scaled else "none")]
         found += [(name, name) for name in SCALE_WEIGHTS[1:]] if is_scaled else []
         sent = self.initial.get(f"{dimension.key}.weights")
@@ -250,8 +250,7 @@ class PrimaryForm(forms.Form):
 
 def suitable(dimension: TreeDimension) -> list[str]:
     """The coefficients that suit a dimension: weights need an order."""
-    ordered = dimension.kind in {"ordinal", "number"}
-    return [name for name, each in COEFFICIENTS.items() if ordered or not each.needs_order]
+    return [name for name, each in COEFFICIENTS.items() if dimension.is_ordered or not each.needs_order]
 
 
 ROLES = (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from annotation.agreement import COEFFICIENTS
+from taxonomy.kinds import KINDS
 from taxonomy.tree import TreeDimension
 
 DEFAULT: Mapping[str, Any] = {"coefficient": "krippendorff_alpha", "threshold": 0.8}
@@ -18,7 +19,7 @@ Primary = Mapping[str, Mapping[str, Any]]
 
 def has_coefficients(kind: str) -> bool:
     """Whether agreement on a dimension of this kind is measured; texts are not."""
-    return kind != "text"
+    return KINDS[kind].has_coefficients
 
 
 def primary_of(primary: Primary, key: str, kind: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS, weights_over
+from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES, weights_over
 from annotation.errors import Invalid
 from annotation.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -76,7 +76,7 @@ def _read(entry: Mapping[str, Any], dimension: TreeDimension, found: dict[str, o
         return "The threshold is a number from -1 to 1."
     found |= {"coefficient": coefficient, "threshold": threshold}
     metric, weights, reason = entry.get("metric"), entry.get("weights"), entry.get("reason") or ""
-    suited = METRICS_BY_KIND[dimension.kind]
+    suited = VARIABLES[dimension.variable].metrics
     if metric not in (None, "", *suited):
         return f"The metric of this dimension ({dimension.kind}) is one of {', '.join(suited)}."
     if metric:
@@ -96,12 +96,12 @@ def _weights(weights: object, dimension: TreeDimension, found: dict[str, object]
     if isinstance(weights, str):
         if weights not in SCALE_WEIGHTS:
             return f"The weights are {' or '.join(SCALE_WEIGHTS)}, or a matrix."
-        if dimension.kind not in SCALED_KINDS:
+        if not dimension.is_ordered:
             return f"This dimension ({dimension.kind}) has no order that {weights} weights could go by; give a matrix."
         found["weights"] = weights
         return ""
     scale = [category.key for category in dimension.categories if category.selectable]
-    if not scale or dimension.kind == "multi":
+    if not scale or dimension.is_set:
         return f"This dimension ({dimension.kind}) takes no matrix of weights."
     is_table = isinstance(weights, list) and all(
         isinstance(row, list) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in row)

@@ -25,15 +25,14 @@ from .patterns import Patterns, category_label
 from .planning import Planned, units_for_width
 from .registry import COEFFICIENTS, CoefficientSpec
 from .summary import (
-    METRICS_BY_KIND,
     SCALE_WEIGHTS,
-    SCALED_KINDS,
     interval_words,
     one_coefficient,
     share_reaching,
     summary,
     warnings,
 )
+from .variables import VARIABLES
 
 __all__ = [
     "CI_METHODS",
@@ -41,10 +40,9 @@ __all__ = [
     "COEFFICIENTS",
     "EFFECTIVE",
     "EXACT",
-    "METRICS_BY_KIND",
-    "SCALED_KINDS",
     "SCALES",
     "SCALE_WEIGHTS",
+    "VARIABLES",
     "Clusters",
     "Coefficient",
     "CoefficientSpec",

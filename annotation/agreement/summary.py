@@ -17,20 +17,7 @@ from .metrics import Metric, Paths, Weights
 from .pairs import by_category, by_pair, confused_pairs, confusion
 from .patterns import Category, Patterns, category_label
 from .registry import ALPHA, COEFFICIENTS, Setting
-
-METRICS_BY_KIND: dict[str, tuple[str, ...]] = {
-    "single": ("nominal", "tree"),
-    "boolean": ("nominal",),
-    "text": ("nominal",),
-    "ordinal": ("ordinal", "nominal", "interval"),
-    "number": ("interval", "ratio", "ordinal", "nominal"),
-    "multi": ("masi", "jaccard", "nominal"),
-}
-"""The metrics of Krippendorff's alpha that suit each kind of dimension, the default first."""
-
-SCALED_KINDS = ("ordinal", "number")
-FREE_KINDS = ("number", "text")
-"""Kinds whose values are no categories."""
+from .variables import VARIABLES
 
 SCALE_WEIGHTS = ("quadratic", "linear")
 """Weights of weighted kappa and AC2 that can be asked for by name, the default first."""
@@ -130,14 +117,14 @@ def summary(
         "by_pair": pairs,
         "confusion": confusion(patterns),
         "confused_pairs": []
-        if kind in FREE_KINDS
+        if VARIABLES[kind].is_open
         else confused_pairs(
             patterns,
             coefficient=coefficient,
             gain_of=_gains(patterns, coefficient, kind, metric, weights, paths, apart),
         ),
         "warnings": [
-            *warnings(patterns, coefficients, pairs, [] if kind in FREE_KINDS else categories),
+            *warnings(patterns, coefficients, pairs, [] if VARIABLES[kind].is_open else categories),
             *_off_scale(patterns, _without(patterns, kind, metric, apart), called),
         ],
     }
@@ -212,9 +199,9 @@ def share_reaching(
 
 
 def _metric_of(kind: str, metric: Metric | None) -> Metric:
-    if kind not in METRICS_BY_KIND:
-        raise ValueError(f"{kind!r} is no kind of dimension; there are {', '.join(METRICS_BY_KIND)}.")
-    suited = METRICS_BY_KIND[kind]
+    if kind not in VARIABLES:
+        raise ValueError(f"{kind!r} is no kind of dimension; there are {', '.join(VARIABLES)}.")
+    suited = VARIABLES[kind].metrics
     if metric is None:
         return suited[0]
     if isinstance(metric, str) and metric not in suited:
@@ -233,12 +220,12 @@ def _weights_called(kind: str, weights: Weights | None) -> str | None:
     """The name of the weights that were used; None where there are none."""
     if weights is not None and not isinstance(weights, str):
         return "custom"
-    return (weights or SCALE_WEIGHTS[0]) if kind in SCALED_KINDS else None
+    return (weights or SCALE_WEIGHTS[0]) if VARIABLES[kind].is_ordered else None
 
 
 def _without(patterns: Patterns, kind: str, metric: Metric, apart: Sequence[Category]) -> list[int]:
     """The categories whose ratings count as not given to alpha: those that its metric finds no place for."""
-    if kind not in SCALED_KINDS or not isinstance(metric, str) or metric == "nominal":
+    if not VARIABLES[kind].is_ordered or not isinstance(metric, str) or metric == "nominal":
         return []
     return [k for k in patterns.used_categories if patterns.categories[k] in apart]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from annotation.access import Seat
-from annotation.agreement import METRICS_BY_KIND, SCALED_KINDS, Clusters, Patterns, Weights, weights_over
+from annotation.agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round
@@ -71,7 +71,7 @@ class Asked:
             for name, choices in CHOICES.items()
             if given.get(name) and given[name] not in choices
         }
-        metrics = sorted({metric for each in METRICS_BY_KIND.values() for metric in each})
+        metrics = sorted({metric for each in VARIABLES.values() for metric in each.metrics})
         if given.get("metric") and given["metric"] not in metrics:
             fields["metric"] = [f"Write one of {', '.join(metrics)}."]
         if given.get("weights") and given["weights"] not in WEIGHTS:
@@ -277,13 +277,13 @@ def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
 
     Raises Invalid for a metric, or weights, that don't suit the one dimension that was asked for.
     """
-    if asked.weights is not None and asked.dimension is not None and dimension.kind not in SCALED_KINDS:
+    if asked.weights is not None and asked.dimension is not None and not dimension.is_ordered:
         words = [f"A {dimension.kind} dimension has no order; leave them out."]
         raise Invalid("This agreement can't be asked for.", fields={"weights": words})
     if asked.metric is None:
         fixed = asked.fixed.get(dimension.key, {}).get("metric")
-        return fixed if fixed in METRICS_BY_KIND[dimension.kind] else None
-    if asked.metric in METRICS_BY_KIND[dimension.kind]:
+        return fixed if fixed in VARIABLES[dimension.variable].metrics else None
+    if asked.metric in VARIABLES[dimension.variable].metrics:
         return asked.metric
     if asked.dimension is not None:
         raise Invalid(
@@ -299,7 +299,7 @@ def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> t
     A matrix is laid out over the categories of the patterns; where it says nothing of one of them, a sentence says so
     and it does not count.
     """
-    has_order = dimension.kind in SCALED_KINDS
+    has_order = dimension.is_ordered
     if asked.weights is not None:
         return (asked.weights if has_order else None), ""
     fixed = asked.fixed.get(dimension.key, {})
@@ -401,10 +401,10 @@ def as_patterns(
 
 def _categories(dimension: TreeDimension, used: set[Value], level: str, keys: Sequence[str]) -> list[Any]:
     """The categories that were used, in order; all of them for an ordinal dimension, whose scale counts."""
-    if not dimension.has_categories or dimension.kind == "multi":
+    if not dimension.has_categories or dimension.is_set:
         return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
     scale = {category.key for category in dimension.categories if category.selectable}
-    counts = scale if dimension.kind == "ordinal" and level == "leaf" else set()
+    counts = scale if dimension.has_steps and level == "leaf" else set()
     found: list[Any] = [key for key in keys or dimension.by_key if key in used or key in counts]
     return found + [extra for extra in OFF_SCALE if extra in used]
 

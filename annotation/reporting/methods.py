@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from annotation.access import Seat
-from annotation.agreement import COEFFICIENTS, SCALED_KINDS
+from annotation.agreement import COEFFICIENTS
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.consensus import PENDING
 from annotation.methods import (
@@ -462,7 +462,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
 
 def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
     """On how many units an alpha of an order rests, where some labels are no level of the scale."""
-    is_order = found.across.dimension.kind in SCALED_KINDS and metric != "nominal"
+    is_order = found.across.dimension.is_ordered and metric != "nominal"
     if COEFFICIENTS[found.headline.coefficient].takes != "metric" or not is_order:
         return {}
     rows = [row for each in found.across.counted for row in each.rows if len(row.raters) > 1]

@@ -84,7 +84,7 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
     weights, unsuited = weights_for(found.dimension, asked, patterns_found)
     numbers = summary(
         patterns_found,
-        kind=found.dimension.kind,
+        kind=found.dimension.variable,
         metric=metric_for(found.dimension, asked),
         weights=weights,
         paths=found.paths,
@@ -213,7 +213,7 @@ def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> 
     chosen = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
     patterns_found = patterns_of(found, codes, asked)
     how: dict[str, Any] = {
-        "kind": found.dimension.kind,
+        "kind": found.dimension.variable,
         "metric": metric_for(found.dimension, asked),
         "weights": weights_for(found.dimension, asked, patterns_found)[0],
         "paths": found.paths,

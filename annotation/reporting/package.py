@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from annotation.access import Seat
-from annotation.agreement import METRICS_BY_KIND, SCALE_WEIGHTS, SCALED_KINDS
+from annotation.agreement import SCALE_WEIGHTS, VARIABLES
 from annotation.calibration import Score
 from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid
@@ -27,6 +27,7 @@ from annotation.reporting.shown.parts import Answer as Shown
 from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
+from taxonomy.kinds import KINDS
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -126,7 +127,8 @@ def _score(one: Score, kind: str) -> dict[str, Any]:
         "n_not_asked": one.n_not_asked,
     }
     if one.coefficient is not None:
-        metric, weights = METRICS_BY_KIND[kind][0], SCALE_WEIGHTS[0] if kind in SCALED_KINDS else None
+        variable = VARIABLES[KINDS[kind].variable]
+        metric, weights = variable.metrics[0], SCALE_WEIGHTS[0] if variable.is_ordered else None
         found |= {"coefficient": one.coefficient.name, "value": one.coefficient.value}
         found |= {"metric": metric, "weights": weights}
     return found

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annotation import agreement
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Patterns, summary
+from annotation.agreement import COEFFICIENTS, VARIABLES, Patterns, summary
 from annotation.agreement.coefficients import Coefficient
 from annotation.agreement.summary import warnings
 
@@ -45,14 +45,14 @@ def test_without_intervals_there_are_values_but_no_intervals():
     assert kappa["ci_low"] is kappa["ci_method"] is None
 
 
-@pytest.mark.parametrize("kind", METRICS_BY_KIND)
+@pytest.mark.parametrize("kind", VARIABLES)
 def test_each_kind_has_its_metric(kind: str):
     sets = Patterns.from_table([[{"a"}, {"a", "b"}], [{"b"}, {"b"}], [{"a"}, {"a"}]])
     numbers = Patterns.from_table([[1, 2], [3, 3], [2, 2]])
     patterns = sets if kind == "multi" else numbers
-    for metric in (None, *METRICS_BY_KIND[kind]):
+    for metric in (None, *VARIABLES[kind].metrics):
         entry = summary(patterns, kind=kind, metric=metric, paths={}, intervals=False)
-        assert entry["metric"] == (metric or METRICS_BY_KIND[kind][0])
+        assert entry["metric"] == (metric or VARIABLES[kind].metrics[0])
         expected = agreement.krippendorff_alpha(patterns, entry["metric"], paths={}, intervals=False).value
         assert next(c for c in entry["coefficients"] if c["name"] == "krippendorff_alpha")["value"] == expected
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from annotation import agreement
-from annotation.agreement import COEFFICIENTS, METRICS_BY_KIND, Clusters, Patterns, summary
+from annotation.agreement import COEFFICIENTS, VARIABLES, Clusters, Patterns, summary
 
 from .tables import QUICK, Table, rating_tables
 
@@ -27,7 +27,7 @@ def assert_undefined(coefficient: dict, *words: str) -> None:
         assert word in coefficient["undefined"]
 
 
-@pytest.mark.parametrize("kind", METRICS_BY_KIND)
+@pytest.mark.parametrize("kind", VARIABLES)
 @pytest.mark.parametrize(
     "patterns",
     [

@@ -1,0 +1,26 @@
+"""The types of variables that agreement is measured on, and what suits each; pure."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """`metrics` are those of Krippendorff's alpha that suit it, the default first.
+
+    `is_ordered`: weights can go by the order of its values. `is_open`: its values are no categories.
+    """
+
+    metrics: tuple[str, ...]
+    is_ordered: bool = False
+    is_open: bool = False
+
+
+VARIABLES: dict[str, Variable] = {
+    "single": Variable(("nominal", "tree")),
+    "boolean": Variable(("nominal",)),
+    "text": Variable(("nominal",), is_open=True),
+    "ordinal": Variable(("ordinal", "nominal", "interval"), is_ordered=True),
+    "number": Variable(("interval", "ratio", "ordinal", "nominal"), is_ordered=True, is_open=True),
+    "multi": Variable(("masi", "jaccard", "nominal")),
+}
+"""By the name that a kind of question declares as its `variable`."""
