@@ -23,12 +23,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A dimension as it is asked: `number` counts from 1, `style` is steps, list, search, boolean, number or text."""
+    """A dimension as it is asked: `number` counts from 1, `style` is steps, list, search or the widget of its kind."""
 
     number: int
     dimension: TreeDimension
     style: str
     options: tuple[Option, ...]
+
+    @property
+    def template(self) -> str:
+        """The template of its control."""
+        return f"annotation/labelling/widgets/{self.style}.html"
 
     @property
     def is_row(self) -> bool:
@@ -56,8 +61,9 @@ def description(asked: list[Prompt]) -> list[dict[str, object]]:
             "number": prompt.number,
             "key": prompt.dimension.key,
             "title": prompt.dimension.title,
-            "kind": prompt.dimension.kind,
-            "style": prompt.style,
+            "is_set": prompt.dimension.is_set,
+            "is_two_valued": prompt.dimension.is_two_valued,
+            "is_number": prompt.dimension.is_number,
             "required": prompt.dimension.required,
             "applies_when": _condition(prompt.dimension),
             "categories": [_category(option) for option in prompt.options],
@@ -68,12 +74,12 @@ def description(asked: list[Prompt]) -> list[dict[str, object]]:
 
 def _style(dimension: TreeDimension) -> str:
     if not dimension.has_categories:
-        return dimension.kind
+        return dimension.question_kind.widget
     n_choices = sum(category.selectable for category in dimension.categories)
     if n_choices > LONGEST_LIST:
         return "search"
     is_flat = all(category.selectable and category.level == 1 for category in dimension.categories)
-    return "steps" if dimension.kind == "ordinal" and is_flat else "list"
+    return "steps" if dimension.has_steps and is_flat else "list"
 
 
 def _options(dimension: TreeDimension) -> Iterator[Option]:

@@ -5,11 +5,11 @@ import { isBlank } from "./state.js";
 /** [{part (from 0), name, sentence}], in the order of the page; the server judges by the same rule. */
 export function missing(state, version) {
   return state.parts.flatMap(({ labels, proposals }, part) => version.applicable(labels)
-    .filter(({ key, kind, required }) => required && isEmpty(labels[key], kind) && !proposals[key])
+    .filter(({ key, is_set: isSet, required }) => required && isEmpty(labels[key], isSet) && !proposals[key])
     .map(({ key, title }) => ({ part, name: key, sentence: `“${title}” needs an answer.` })));
 }
 
-const isEmpty = (value, kind) => isBlank(value) || (Array.isArray(value) && !value.length && kind !== "multi");
+const isEmpty = (value, isSet) => isBlank(value) || (Array.isArray(value) && !value.length && !isSet);
 
 /** The line above Submit: how many are missing and which, each a button that goes there; nothing for none. */
 export function showMissing(place, found, version, nParts, go) {

@@ -21,7 +21,7 @@ export class Question {
   }
 
   get isMulti() {
-    return this.dimension.kind === "multi";
+    return this.dimension.is_set;
   }
 
   get value() {
@@ -75,7 +75,7 @@ export class Question {
     const { value, asked } = this;
     const chosen = Array.isArray(value) ? value : [];
     for (const input of this.choices) {
-      input.checked = this.dimension.style === "boolean" ? value === (input.value === "yes") : chosen.includes(input.value);
+      input.checked = this.dimension.is_two_valued ? value === (input.value === "yes") : chosen.includes(input.value);
     }
     if (this.none) this.none.checked = Array.isArray(value) && !value.length;
     if (this.box && document.activeElement !== this.box) this.box.value = value === undefined ? "" : String(value);
@@ -147,7 +147,7 @@ export class Question {
     const { element } = this;
     for (const input of this.choices) {
       input.addEventListener("change", () => {
-        if (this.dimension.style === "boolean") this.set(input.value === "yes");
+        if (this.dimension.is_two_valued) this.set(input.value === "yes");
         else if (this.isMulti) this.toggle(input.value);
         else this.set([input.value]);
       });
@@ -193,7 +193,7 @@ export class Question {
   /** Answers by a single key; false where the key means nothing here. */
   press(key) {
     const letter = key.toLowerCase();
-    if (this.dimension.style === "boolean") {
+    if (this.dimension.is_two_valued) {
       if (letter !== "y" && letter !== "n") return false;
       this.set(letter === "y");
       this.hooks.go(this);

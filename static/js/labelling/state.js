@@ -51,8 +51,8 @@ export function bodyOf(state, version) {
     if (quotes.length) part.evidence = quotes;
     for (const dimension of version.applicable(labels)) {
       const value = labels[dimension.key];
-      if (!isBlank(value) && !(Array.isArray(value) && !value.length && dimension.kind !== "multi")) {
-        part.labels[dimension.key] = dimension.kind === "number" ? numberOf(value) : value;
+      if (!isBlank(value) && !(Array.isArray(value) && !value.length && !dimension.is_set)) {
+        part.labels[dimension.key] = dimension.is_number ? numberOf(value) : value;
       }
       const proposal = proposals[dimension.key];
       if (proposal) part.proposals[dimension.key] = { name: proposal.name ?? "", memo: proposal.memo ?? "" };
