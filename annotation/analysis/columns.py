@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taxonomy.kinds import OfKind
+
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -80,7 +82,7 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False)
-class Single:
+class Single(OfKind):
     """A column with one category per row at most: a single or ordinal dimension, a mark, an attribute of the item.
 
     `codes` has N entries; those below 0 stand for no value. A boolean has the categories "false" and "true".
@@ -110,7 +112,7 @@ class Multi:
     codes: Ints
     state: Ints
 
-    kind = "multi"
+    is_two_valued = False
 
     def taken(self, rows: Ints) -> Multi:
         place = np.full(len(self.state), -1, dtype=np.int64)
@@ -128,7 +130,7 @@ class Number:
     values: Floats
     unit: str = ""
 
-    kind = "number"
+    is_two_valued = False
 
     def taken(self, rows: Ints) -> Number:
         return replace(self, values=self.values[rows])

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from annotation.exports.writers import COLUMNS, REPEATED, cell
+from taxonomy.kinds import KINDS, Kind
 
 PLACE: Mapping[str, pa.DataType] = {
     "item": pa.string(),
@@ -23,7 +24,14 @@ PLACE: Mapping[str, pa.DataType] = {
 RATED = ("item", "part", "round", "round_label", "round_kind", "rater", "role")
 NOTED = ("memo", "seconds", "training", "revision", "taxonomy_version", "screened_out")
 TAKEN = frozenset({*PLACE, *COLUMNS["ratings"]})
-KINDS = {"boolean": pa.bool_(), "number": pa.float64(), "text": pa.string(), "multi": pa.list_(pa.string())}
+TYPES = {
+    "bool": pa.bool_(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "list<string>": pa.list_(pa.string()),
+    "dictionary": REPEATED,
+}
+"""The types that kinds declare."""
 
 Dimensions = Sequence[tuple[str, str]]
 """Key and kind of each."""
@@ -38,10 +46,15 @@ def wide_columns(what: str, dimensions: Dimensions) -> dict[str, pa.DataType]:
     """
     if what == "ratings":
         columns = COLUMNS["ratings"]
-        values = {name_of(key): KINDS[kind] if kind == "multi" else REPEATED for key, kind in dimensions}
+        values = {name_of(key): type_of(kind) if KINDS[kind].is_set else REPEATED for key, kind in dimensions}
         return {**{name: columns[name] for name in RATED}, **values, **{name: columns[name] for name in NOTED}}
-    values = {name_of(key): KINDS.get(kind, REPEATED) for key, kind in dimensions}
+    values = {name_of(key): type_of(kind) for key, kind in dimensions}
     return {**PLACE, **values, **{f"{name}.method": REPEATED for name in values}}
+
+
+def type_of(kind: str) -> pa.DataType:
+    """The type of the column of a dimension of this kind."""
+    return TYPES[KINDS[kind].arrow_type]
 
 
 def name_of(key: str) -> str:
@@ -96,7 +109,7 @@ def _ratings(batch: pa.RecordBatch, dimensions: Dimensions) -> pa.RecordBatch:
     words = pa.array([str(cell(json.loads(each))) for each in sets.to_pylist()], pa.string())
     for key, kind, mine in _apart(batch, dimensions):
         at = _at(batch["values"], mine, rows, n)
-        columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, sets if kind == "multi" else words)
+        columns[name_of(key)] = pa.DictionaryArray.from_arrays(at, sets if KINDS[kind].is_set else words)
     columns |= {name: batch[name].take(taken) for name in NOTED}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
@@ -129,20 +142,20 @@ def _at(column: Any, mine: np.ndarray, rows: np.ndarray, n: int) -> pa.Array:
 
 def _values(column: Any, indices: pa.Array, kind: str) -> Any:
     """The values of a dimension, of the type of its column; sets stay JSON texts of lists, as writers take them."""
-    if kind == "multi":
+    if KINDS[kind].is_set:
         return pa.DictionaryArray.from_arrays(indices, column.dictionary)
     lists = [json.loads(each) for each in column.dictionary.to_pylist()]
-    if kind in KINDS:
-        return pa.array([_one(each, kind) for each in lists], KINDS[kind]).take(indices)
+    if not KINDS[kind].has_categories:
+        return pa.array([_one(each, KINDS[kind]) for each in lists], type_of(kind)).take(indices)
     words = [";".join(str(each) for each in one) for one in lists]
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
 
-def _one(values: Sequence[Any], kind: str) -> Any:
+def _one(values: Sequence[Any], kind: Kind) -> Any:
     """The mark, number or words of a list; None for what other dimensions have given."""
     value = values[0] if values else None
-    if kind == "boolean":
+    if kind.is_two_valued:
         return value if isinstance(value, bool) else None
-    if kind == "number":
+    if kind.is_number:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     return value if isinstance(value, str) else None

@@ -6,6 +6,7 @@ from datetime import date
 
 from accounts.wording import counted, listed
 from annotation.agreement import COEFFICIENTS, EXACT
+from taxonomy.kinds import OfKind
 
 NO_HEADLINE = "no main round is finished"
 """Why a study has no number of its own yet."""
@@ -39,7 +40,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Dimension:
+class Dimension(OfKind):
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
     `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
@@ -88,12 +89,15 @@ class Dimension:
     @property
     def answers(self) -> str:
         """What could be answered: `one of 34 categories`."""
-        return ANSWERS[self.kind].format(n=self.n_categories)
+        return self.question_kind.described.format(n=self.n_categories)
 
     @property
     def scale(self) -> str:
         """The type of the variable."""
-        return self.metric if self.kind == "number" and self.metric in ("interval", "ratio") else SCALES[self.kind]
+        if self.is_number and self.metric in ("interval", "ratio"):
+            return self.metric
+        sizes = [(self.is_set, ", several values"), (self.is_two_valued, ", two values")]
+        return self.question_kind.level + "".join(words for is_so, words in sizes if is_so)
 
     @property
     def standing(self) -> str:
@@ -114,22 +118,6 @@ METRICS = {
     "jaccard": "Jaccard distance",
     "tree": "distance over the tree of categories",
 } | {name: f"{name} metric" for name in ("nominal", "ordinal", "interval", "ratio")}
-ANSWERS = {
-    "single": "one of {n} categories",
-    "multi": "any of {n} categories",
-    "ordinal": "one of {n} levels in an order",
-    "boolean": "yes or no",
-    "number": "a number",
-    "text": "a text",
-}
-SCALES = {
-    "single": "nominal",
-    "multi": "nominal, several values",
-    "ordinal": "ordinal",
-    "boolean": "nominal, two values",
-    "number": "interval",
-    "text": "nominal",
-}
 
 
 @dataclass(frozen=True)
@@ -347,7 +335,7 @@ class Facts:
     @property
     def measured(self) -> list[Dimension]:
         """The dimensions on which agreement is measured: those of free text are none."""
-        return [each for each in self.dimensions if each.kind != "text"]
+        return [each for each in self.dimensions if each.has_coefficients]
 
     @property
     def headline_version(self) -> int:

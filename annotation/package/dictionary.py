@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from annotation.agreement import CI_METHODS
 from annotation.package.tables import Column, Reference, Table
+from taxonomy.kinds import KINDS
 
 ROUND = Column("round", "integer", "Number of the round.", is_required=True)
 ITEM = Column("item", "string", "owner/name#number, or the identifier as imported.", is_required=True)
@@ -14,7 +15,6 @@ OF_ITEM = Reference(["item"], "items", ["item"])
 OF_ROUND = Reference(["round"], "rounds", ["round"])
 OF_RATER = Reference(["rater"], "raters", ["rater"])
 OF_VERSION = ["taxonomy", "taxonomy_version", "dimension"]
-KINDS = ("single", "multi", "boolean", "ordinal", "number", "text")
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
 VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; []: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]

@@ -6,6 +6,7 @@ from typing import Any
 from annotation.agreement import COEFFICIENTS
 from annotation.charts import PRINT, Panel, Point, on_paper, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
+from taxonomy.kinds import KINDS
 
 MOST_CELLS = 60
 """A confusion of more categories can't be read at the size of a page."""
@@ -32,7 +33,7 @@ def agreement_figures(
         key = entry["dimension"]
         if f"confusion-{key}" in found:
             continue  # of the headline set, which stands behind all rounds together
-        if entry["round"] is None and entry["when"] == "before" and entry["kind"] not in ("number", "text"):
+        if entry["round"] is None and entry["when"] == "before" and not KINDS[entry["kind"]].is_open:
             drawing = _confusion(entry, titles[key], positions[key])
             if drawing is not None:
                 found[f"confusion-{key}"] = on_paper(heat_map(drawing, PRINT))

@@ -115,7 +115,7 @@ def evidence_heard(annotations: Iterable[int], tree: VersionTree) -> dict[int, d
         part = matched.get(row.rating.annotation_id, {}).get(row.rating.part, row.rating.part)
         places.setdefault((part, dimension.key), []).append(
             Heard(
-                category=category if dimension.kind == "multi" else "",
+                category=category if dimension.is_set else "",
                 where=row.where,
                 comment=row.comment_id,
                 number=row.number,

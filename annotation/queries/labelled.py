@@ -19,6 +19,7 @@ from annotation.queries.plans.standing import label_version
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
 from annotation.queries.verdicts import ItemVerdicts
+from taxonomy.kinds import OfKind
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -43,7 +44,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Asking:
+class Asking(OfKind):
     """A dimension as the columns have it: as the newest version says, categories that only others have at the end."""
 
     key: str
@@ -84,12 +85,12 @@ def dimensions_in(versions: Iterable[TaxonomyVersion]) -> dict[str, Asking]:
     for tree in trees:
         for dimension in tree.dimensions:
             gathered.setdefault(dimension.key, []).append(dimension)
-    return {key: _asking(same) for key, same in gathered.items() if same[0].kind != "text"}
+    return {key: _asking(same) for key, same in gathered.items() if not same[0].is_free_text}
 
 
 def _asking(same: Sequence[TreeDimension]) -> Asking:
     newest = same[0]
-    if newest.kind == "boolean":
+    if newest.is_two_valued:
         return Asking(newest.key, newest.title, newest.kind, MARK)
     kept = {category.key: category for dimension in reversed(same) for category in dimension.categories}
     keys = [*newest.by_key, *(key for key in kept if key not in newest.by_key)]
@@ -151,7 +152,7 @@ class _Codes:
     def _add(self, part: int, dimension: str, value: Values | str | None) -> None:
         asking = self.asking.get(dimension)
         first = value[0] if isinstance(value, tuple) and value else None
-        is_set = asking is not None and asking.kind == "multi" and isinstance(value, tuple)
+        is_set = asking is not None and asking.is_set and isinstance(value, tuple)
         members = [asking.categories.place[str(one)] for one in value or ()] if asking and is_set else []
         self.part.append(part)
         self.column.append(self.columns.get(dimension, -1))
@@ -194,13 +195,13 @@ def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> 
     )
     for column, (key, each) in enumerate(codes.asking.items()):
         mine = np.flatnonzero(columns == column)
-        if each.kind == "number":
+        if each.is_number:
             found.numbers[key] = np.full(len(places), np.nan)
             found.numbers[key][which[mine]] = numbers[mine]
             continue
         found.codes[key] = np.full(len(places), NONE, dtype=np.int64)
         found.codes[key][which[mine]] = said[mine]
-        if each.kind == "multi":
+        if each.is_set:
             found.pairs[key] = _pairs(codes, which[mine], at[mine])
     return found
 
@@ -213,7 +214,7 @@ def _write_own(
     different, which = np.unique(words, return_inverse=True)
     values = [judge.values.words[number] for number in different.tolist()]
     numbers[at] = np.array([each if isinstance(each, float) else np.nan for each in values])[which]
-    for place in np.flatnonzero(np.array([asking[column].kind != "number" for column in columns[at]])):
+    for place in np.flatnonzero(np.array([not asking[column].is_number for column in columns[at]])):
         said[at[place]] = _code(asking[columns[at[place]]], (values[which[place]],))
 
 
@@ -234,9 +235,9 @@ def _code(asking: Asking, value: Values | str | None) -> int:
         return NONE
     if isinstance(value, str):
         return UNMAPPED
-    if asking.kind == "boolean":
+    if asking.is_two_valued:
         return int(value[0] is True)
-    if asking.kind in ("multi", "number"):
+    if asking.is_set or asking.is_number:
         return 0
     return asking.categories.place.get(str(value[0]), UNMAPPED) if len(value) == 1 else UNMAPPED
 
@@ -246,11 +247,11 @@ def _whole(asking: Mapping[str, Asking], gathered: Sequence[_Gathered], versions
     starts = np.cumsum([0, *(len(each.items) for each in gathered)])
     singles, multis, numbers = {}, {}, {}
     for key, each in asking.items():
-        if each.kind == "number":
+        if each.is_number:
             numbers[key] = Number(key, each.title, _stacked([one.numbers[key] for one in gathered], np.float64))
             continue
         codes = _stacked([one.codes[key] for one in gathered], _small(len(each.categories)))
-        if each.kind == "multi":
+        if each.is_set:
             rows = [one.pairs[key][0] + start for one, start in zip(gathered, starts, strict=False)]
             said = [one.pairs[key][1] for one in gathered]
             small = _small(len(each.categories))

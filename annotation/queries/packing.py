@@ -80,9 +80,9 @@ def packing(round_id: int, dimension: TreeDimension) -> Packing | None:
 
     Raters are found by a probe of an index each.
     """
-    if dimension.kind == "boolean":
+    if dimension.is_two_valued:
         lowest, highest = 0, 1
-    elif dimension.kind in ("single", "ordinal") and dimension.by_id:
+    elif dimension.takes_one_category and dimension.by_id:
         lowest, highest = min(dimension.by_id), max(dimension.by_id)
     else:
         return None

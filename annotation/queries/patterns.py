@@ -8,6 +8,7 @@ from django.db import connection
 
 from annotation.consensus import PENDING
 from annotation.queries.packing import NOT_COUNTING, packing
+from taxonomy.kinds import BOOLEAN, CATEGORY, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree
 
 DOES_NOT_APPLY = "(does not apply)"
@@ -189,7 +190,7 @@ def units_sql(
     given, params = given_sql(round_id, tree, dimension, part, pointer, among=among)
     steps = [f"given AS ({given})"]
     source = "given"
-    if part.applies == "either" and dimension.applies_when is not None and dimension.kind not in ("number", "text"):
+    if part.applies == "either" and dimension.applies_when is not None and not dimension.is_open:
         asked = was_asked(tree, dimension, params, round_id)
         steps.append(f"either AS ({_either(dimension, pointer, part, asked)})")
         source = "either"
@@ -207,6 +208,14 @@ _OWN_ANSWER = """EXISTS (
     WHERE p.annotation_id = r.annotation_id AND p.part = r.part AND p.dimension_id = %s AND {value})"""
 
 
+GIVEN = {
+    BOOLEAN: "r.boolean::int",
+    NUMBER: "r.number",
+    TEXT: "r.text",
+    CATEGORY: f"CASE WHEN r.proposal_id IS NOT NULL THEN {_PENDING} ELSE r.category_id END",
+}
+"""The value of a rating, by its column."""
+
 _BESIDE = """JOIN annotation_assignment a ON a.{pointer} = r.annotation_id
     LEFT JOIN annotation_partmatch m ON m.annotation_id = r.annotation_id AND m.part = r.part"""
 _AGREED_PART = "coalesce(m.agreed_part, r.part)"
@@ -223,7 +232,7 @@ def condition_sql(tree: VersionTree, dimension: TreeDimension, params: list[Any]
     assert condition is not None
     above = tree.by_key[condition.dimension]
     params.append(above.id)
-    if above.kind == "boolean":
+    if above.is_two_valued:
         params.append([value is True for value in condition.values])
         return "p.boolean = ANY(%s)"
     params.append([above.by_key[key].id for value in condition.values for key in above.below(str(value))])
@@ -307,7 +316,7 @@ def given_sql(
         where.append(_OWN_ANSWER.format(value=condition_sql(tree, dimension, params)))
     leave_pending = part.pending == "left_out"
     group = ""
-    if dimension.kind == "multi":
+    if dimension.is_set:
         value = (
             "coalesce(string_agg(CASE WHEN r.proposal_id IS NOT NULL THEN '-1' ELSE r.category_id::text END, ','"
             " ORDER BY r.category_id), '')"
@@ -316,10 +325,7 @@ def given_sql(
         if leave_pending:
             group += " HAVING count(r.proposal_id) = 0"
     else:
-        column = {"boolean": "r.boolean::int", "number": "r.number", "text": "r.text"}.get(
-            dimension.kind, f"CASE WHEN r.proposal_id IS NOT NULL THEN {_PENDING} ELSE r.category_id END"
-        )
-        value = column
+        value = GIVEN[dimension.column]
         if leave_pending:
             where.append("r.proposal_id IS NULL")
     sql = f"""
@@ -340,7 +346,7 @@ def was_asked(tree: VersionTree, dimension: TreeDimension, params: list[Any], *b
 
 def _either(dimension: TreeDimension, pointer: str, part: Slice, asked: str) -> str:
     """The given values, and “does not apply” for raters who labelled the part but were not asked there."""
-    missing = f"'{_NOT_APPLICABLE}'" if dimension.kind == "multi" else str(_NOT_APPLICABLE)
+    missing = f"'{_NOT_APPLICABLE}'" if dimension.is_set else str(_NOT_APPLICABLE)
     return f"""
         SELECT u.item_id, u.part, b.rater_id, coalesce(g.value, {missing}) AS value
         FROM (SELECT DISTINCT item_id, part FROM given) u
@@ -352,9 +358,9 @@ def _either(dimension: TreeDimension, pointer: str, part: Slice, asked: str) -> 
 
 
 def value_of(dimension: TreeDimension, value: Any) -> Value:
-    if dimension.kind == "multi":
+    if dimension.is_set:
         return frozenset(_name(dimension, int(each)) for each in value.split(",") if each)
-    if dimension.kind == "boolean":
+    if dimension.is_two_valued:
         return {0: "false", 1: "true"}.get(value, DOES_NOT_APPLY)
     if dimension.has_categories:
         return _name(dimension, value)

@@ -263,7 +263,7 @@ def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
 def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
     """The pairs of values that stand against each other (`crash~hang`), or the reason alone."""
     dimension = tree.by_key[verdict.dimension]
-    if verdict.reason != "differ" or dimension.kind in ("number", "text"):
+    if verdict.reason != "differ" or dimension.is_open:
         return (verdict.reason or "",)
     before = verdict.replaces.values if verdict.replaces else None
     given = [rating.values for rating in verdict.ratings]

@@ -8,6 +8,7 @@ from django.db.models import Count, Max
 
 from annotation.models import Resolution, Round
 from annotation.queries.patterns import Slice, Value, condition_sql, units_sql, value_of
+from taxonomy.kinds import BOOLEAN, CATEGORY, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree
 
 EXCEPTIONS = """
@@ -22,14 +23,15 @@ NEWEST = """
 NO_PART = """
     SELECT DISTINCT ON (item_id, part, dimension_id) item_id, part, no_part FROM annotation_resolution
     WHERE round_id = %s ORDER BY item_id, part, dimension_id, revision DESC"""
+OF_DECISION = "FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id"
 DECIDED = {
-    "boolean": "SELECT v.boolean::int FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1",
-    "number": "SELECT v.number FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1",
-    "text": "SELECT v.text FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1",
-    "multi": "SELECT coalesce(string_agg(v.category_id::text, ',' ORDER BY v.category_id), '')"
-    " FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id",
+    BOOLEAN: f"SELECT v.boolean::int {OF_DECISION} LIMIT 1",
+    NUMBER: f"SELECT v.number {OF_DECISION} LIMIT 1",
+    TEXT: f"SELECT v.text {OF_DECISION} LIMIT 1",
+    CATEGORY: f"SELECT v.category_id {OF_DECISION} LIMIT 1",
 }
-CATEGORY = "SELECT v.category_id FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id LIMIT 1"
+"""The value of a decision, by its column."""
+DECIDED_SET = f"SELECT coalesce(string_agg(v.category_id::text, ',' ORDER BY v.category_id), '') {OF_DECISION}"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def beside_agreed(round_id: int, tree: VersionTree, dimension: TreeDimension, pa
     now, params_now = units_sql(round_id, tree, dimension, Slice(when="after"), among=among)
     sql = f"""
         SELECT u.raters, u.given_values,
-            CASE WHEN d.method <> 'reopened' THEN ({DECIDED.get(dimension.kind, CATEGORY)})
+            CASE WHEN d.method <> 'reopened' THEN ({DECIDED_SET if dimension.is_set else DECIDED[dimension.column]})
                 WHEN cardinality(now.raters) > 1 AND now.given_values[1] = ALL(now.given_values)
                 THEN now.given_values[1] END AS agreed,
             coalesce(d.method <> 'reopened', false) AS is_decided, true{conditions} AS applies, count(*)

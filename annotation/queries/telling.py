@@ -66,7 +66,7 @@ class Telling:
         if found is None:
             return self.no_way
         told = found.values(dimension, values, free=[PENDING])
-        if not isinstance(told, Blocked) and not told and self.tree.by_key[dimension].kind != "multi":
+        if not isinstance(told, Blocked) and not told and not self.tree.by_key[dimension].is_set:
             told = Blocked("kind", self.version.number)  # The empty set is no answer to a question that takes one.
         return told.words if isinstance(told, Blocked) else told
 

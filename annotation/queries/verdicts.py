@@ -70,7 +70,7 @@ def questions(tree: VersionTree) -> list[Question]:
             dimension.key,
             dimension.applies_when.dimension if dimension.applies_when else None,
             dimension.required,
-            dimension.kind == "multi",
+            dimension.is_set,
         )
         for dimension in tree.dimensions
     ]

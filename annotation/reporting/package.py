@@ -27,7 +27,7 @@ from annotation.reporting.shown.parts import Answer as Shown
 from annotation.reporting.shown.question import Asked, Question
 from annotation.reporting.shown.stating import from_which
 from annotation.reporting.slices import ask
-from taxonomy.kinds import KINDS
+from taxonomy.kinds import KINDS as QUESTION_KINDS
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -127,7 +127,7 @@ def _score(one: Score, kind: str) -> dict[str, Any]:
         "n_not_asked": one.n_not_asked,
     }
     if one.coefficient is not None:
-        variable = VARIABLES[KINDS[kind].variable]
+        variable = VARIABLES[QUESTION_KINDS[kind].variable]
         metric, weights = variable.metrics[0], SCALE_WEIGHTS[0] if variable.is_ordered else None
         found |= {"coefficient": one.coefficient.name, "value": one.coefficient.value}
         found |= {"metric": metric, "weights": weights}
@@ -223,7 +223,7 @@ def _usual(seat: Seat) -> Iterator[tuple[str, str, Words]]:
     columns = labelled_for(seat).columns
     titles = {key: each.title for key, each in columns.singles.items()}
     titles |= {key: each.title for key, each in columns.multis.items()}
-    named = [key for key, each in columns.singles.items() if each.kind != "boolean"]
+    named = [key for key, each in columns.singles.items() if not each.is_two_valued]
     for key, title in titles.items():
         yield f"Counts of {title}", "counts", {"dimension": key}
         if "repository" in columns.attributes:
@@ -234,7 +234,7 @@ def _usual(seat: Seat) -> Iterator[tuple[str, str, Words]]:
     if len(steps) > 1:
         yield f"Flow of {', '.join(titles[key] for key in steps)}", "flow", {"dimensions": ",".join(steps)}
     for key, each in columns.singles.items():
-        if each.kind == "boolean":
+        if each.is_two_valued:
             yield f"Share of {each.title}", "shares", {"mark": key}
     for measure, (title, *_) in MEASURES.items():
         yield title, "numbers", {"measure": measure}

@@ -264,4 +264,4 @@ def _plain(dimension: TreeDimension, value: Value) -> tuple[str | bool | float, 
     """A value as labels have them."""
     if isinstance(value, frozenset):
         return tuple(sorted(value, key=lambda key: (key == PENDING, key)))
-    return (value == "true",) if dimension.kind == "boolean" and value in ("true", "false") else (value,)
+    return (value == "true",) if dimension.is_two_valued and value in ("true", "false") else (value,)

@@ -48,7 +48,7 @@ class Told:
         found = self.route.values(key, given, free=FREE)
         if isinstance(found, Blocked):
             return Lost(self._reasons(given) or [(category_label(value), found.words)])
-        if self.dimension.kind == "multi":
+        if self.dimension.is_set:
             return frozenset(str(each) for each in found)
         if not found:
             return Lost([(category_label(value), Blocked("kind", self.version).words)])

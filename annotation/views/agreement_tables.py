@@ -26,6 +26,7 @@ from annotation.views.agreement_words import (
     which_rounds,
     word_of,
 )
+from taxonomy.kinds import OfKind
 
 MOST_CATEGORIES = 48
 MOST_PAIRS = 3
@@ -123,7 +124,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(OfKind):
     """Everything about one dimension."""
 
     key: str
@@ -297,7 +298,7 @@ def _called(entry: Mapping[str, Any], coefficient: str) -> str:
 
 def _clashes(entry: Mapping[str, Any], names: Names, links: Links) -> list[dict[str, Any]]:
     """For numbers and texts, instead of a matrix: the differing pairs that occur most."""
-    if names.across.dimension.kind not in ("number", "text"):
+    if not names.across.dimension.is_open:
         return []
     differing = [each for each in entry["confusion"] if each["a"] != each["b"]]
     differing.sort(key=lambda each: -each["n"])
@@ -309,7 +310,7 @@ def _clashes(entry: Mapping[str, Any], names: Names, links: Links) -> list[dict[
 def _matrix(entry: Mapping[str, Any], raters: Sequence[str], names: Names, links: Links) -> Matrix | None:
     """Of the categories that were used; where they are too many, of those that raters differ on most."""
     found = {(each["a"], each["b"]): each["n"] for each in entry["confusion"]}
-    if not found or names.across.dimension.kind in ("number", "text"):
+    if not found or names.across.dimension.is_open:
         return None
     order = _in_order(entry["confusion"], names)
     differing: dict[str, int] = defaultdict(int)

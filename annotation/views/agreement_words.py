@@ -37,13 +37,13 @@ class Names:
             return FIXED[label]
         if label in self._categories:
             return self._categories[label].path
-        if self.across.dimension.kind == "multi":
+        if self.across.dimension.is_set:
             return ", ".join(self.of(each) for each in label.split(" + "))
-        return BOOLEANS.get(label, label) if self.across.dimension.kind == "boolean" else label
+        return BOOLEANS.get(label, label) if self.across.dimension.is_two_valued else label
 
     def defined(self, label: str) -> list["Defined"]:
         """A label with its definition; each of its categories, when it is a set."""
-        members = label.split(" + ") if self.across.dimension.kind == "multi" else [label]
+        members = label.split(" + ") if self.across.dimension.is_set else [label]
         found = []
         for member in members:
             category = self._categories.get(member)

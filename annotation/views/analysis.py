@@ -253,7 +253,7 @@ def _shared(asked: Asked, answer: Answer, versions: Sequence[TaxonomyVersion]) -
         listed = [("all", "all parts"), ("single", "items in one part")]
         found.append(Choice("parts", "Parts", listed, question.one("parts") or "all"))
     if dimensions:
-        found.append(Choice("fold", "Fold below n", (), question.one("fold"), kind="number"))
+        found.append(Choice("fold", "Fold below n", (), question.one("fold"), control="number"))
     return found
 
 

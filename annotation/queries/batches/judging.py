@@ -123,7 +123,7 @@ class Judge:
         self.keys = [each.key for each in self.tree.dimensions]
         self.ids = [each.id for each in self.tree.dimensions]
         self.above = [sorted(map(self.keys.index, self._above(key))) for key in self.keys]
-        self.has_free = any(not each.has_categories and each.kind != "boolean" for each in self.tree.dimensions)
+        self.has_free = any(each.is_open for each in self.tree.dimensions)
         self.is_own = np.array([self._is_own(at) for at in range(len(self.keys))], dtype=bool)
         self.raters: Raters = raters_of(round_.study_id)
         self.odd = read_binary(_ODD, [round_.pk], annotation="bigint", n_parts="int", is_skip="int")
@@ -149,7 +149,7 @@ class Judge:
         """Whether it is all the same which words are given: the dimension is free, and nothing hangs on it."""
         mine, there = self.tree.dimensions[at], self.telling.tree.by_key.get(self.keys[at])
         hangs = any(at in above for other, above in enumerate(self.above) if other != at)
-        is_free = mine.kind in ("number", "text")
+        is_free = mine.is_open
         return is_free and not hangs and (there is None or there.kind == mine.kind)
 
     def _forget(self) -> None:
@@ -207,7 +207,7 @@ class Judge:
         is_third = answers["slot"][order] < 0
         bases = self._bases(stretch, complete, n_answers, current, is_third)
 
-        if self.is_own.sum() == sum(each.kind in ("number", "text") for each in self.tree.dimensions):
+        if self.is_own.sum() == sum(each.is_open for each in self.tree.dimensions):
             self.values.forget_free()
         ratings = stretch.ratings(self.values, self.ids, has_free=self.has_free)
         at = _found(current, ratings["annotation"])

@@ -81,7 +81,7 @@ class _Kept:
         self.dimensions = [each.id for each in self.tree.dimensions]
         positions = np.array([each.position for each in self.tree.dimensions], dtype=np.int64)
         self.positions = np.argsort(np.argsort(positions, kind="stable"))
-        self.has_free = any(each.kind in ("number", "text") for each in self.tree.dimensions)
+        self.has_free = any(each.is_open for each in self.tree.dimensions)
         self._forget()
 
     def _forget(self) -> None:

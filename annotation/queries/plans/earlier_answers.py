@@ -361,10 +361,10 @@ class _Answer:
             if became:
                 kept[became] = None
             reasons.insert(0, ("pending", clause))
-        if len(kept) > 1 and new.kind != "multi":
+        if len(kept) > 1 and not new.is_set:
             kept, reasons = {}, [("kind", "the question takes one answer now")]
         values: Values | None = tuple(sorted(kept, key=lambda key: new.by_key[key].position)) if kept else None
-        if values is None and not reasons and new.kind == "multi":
+        if values is None and not reasons and new.is_set:
             values = ()
         if not reasons:
             return _Told(values)
@@ -433,7 +433,7 @@ def _alike(one: dict[str, object] | None, other: dict[str, object] | None) -> di
 
 def _as_sent(dimension: TreeDimension, values: Values) -> object:
     """Values in the shape of a request: a list of keys, or a scalar."""
-    return list(values) if dimension.has_categories else values[0]
+    return dimension.question_kind.as_json(values)
 
 
 def _old_values(dimension: TreeDimension, given: object) -> Sequence[OldValue]:

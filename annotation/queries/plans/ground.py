@@ -74,9 +74,9 @@ class Ground:
             dimension.id
             for version_id in self.ways
             for dimension in self.trees[version_id].dimensions
-            if dimension.kind == "multi"
+            if dimension.is_set
             and (after := self.tree.by_key.get(dimension.key)) is not None
-            and after.kind in ("single", "ordinal")
+            and after.takes_one_category
             and dimension.id not in self.gone
         ]
 

@@ -106,7 +106,7 @@ def _candidates(round_: Round, telling: Telling) -> QuerySet[Any, Any]:
     dimensions = [
         each.id
         for each in here
-        if way.dimension_blocked(each.key) or (each.kind == "multi" and telling.tree.by_key[each.key].kind != "multi")
+        if way.dimension_blocked(each.key) or (each.is_set and not telling.tree.by_key[each.key].is_set)
     ]
     given = Rating.objects.filter(Q(category__in=categories) | Q(dimension__in=dimensions), round=round_)
     decided = ResolutionValue.objects.filter(

@@ -209,9 +209,9 @@ def _check_alone(columns: Columns, key: str, fields: dict[str, list[str]]) -> No
 def _check_mark(columns: Columns, question: Question, fields: dict[str, list[str]]) -> None:
     mark = columns.singles.get(question.mark) or columns.attributes.get(question.mark)
     if mark is None:
-        marks_ = [key for key, each in columns.singles.items() if each.kind == "boolean"] or list(columns.singles)
+        marks_ = [key for key, each in columns.singles.items() if each.is_two_valued] or list(columns.singles)
         fields["mark"] = [f"There is no mark “{question.mark[:80]}”; there are {_listed(marks_)}."]
-    elif not question.value and mark.kind != "boolean":
+    elif not question.value and not mark.is_two_valued:
         fields["value"] = [f"Say which category of {mark.title.lower()} is the mark."]
     elif question.value and question.value not in mark.categories.place:
         known_values = _listed(mark.categories.keys)

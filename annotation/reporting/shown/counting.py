@@ -168,7 +168,7 @@ def rounded(share: float | None) -> float | str:
 def marked(asked: Asked) -> Answer:
     """How many parts carry a mark, in each category and group."""
     singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, Single)}
-    booleans = [key for key, each in singles.items() if each.kind == "boolean"]
+    booleans = [key for key, each in singles.items() if each.is_two_valued]
     if not singles:
         return nothing("Share of a mark")
     mark = asked.question.one("mark") or (booleans or list(singles))[0]
@@ -176,7 +176,7 @@ def marked(asked: Asked) -> Answer:
     keys = asked.groups[mark].categories.keys if mark in asked.groups else ()
     if asked.question.one("value") not in keys:  # of the mark that was chosen before
         asked.question = asked.question.with_words(value=[])
-    is_boolean = mark in singles and singles[mark].kind == "boolean"
+    is_boolean = mark in singles and singles[mark].is_two_valued
     told = asked.ask(mark=mark, value="true" if is_boolean or not keys else keys[0], dimension=next(iter(rest), ""))
     found = cast(Marks, told.found)
     column, value = told.columns[mark], told.question.value
@@ -415,7 +415,7 @@ def combined(asked: Asked) -> Answer:
             "Lift says how many times as often values come together as they would if nothing hung together.",
         ],
         sections=[Section("", [], figure, table)],
-        choices=[*menus, Choice("least", "At least n", (), asked.question.one("least"), kind="number")],
+        choices=[*menus, Choice("least", "At least n", (), asked.question.one("least"), control="number")],
         left_out=left_out(asked, told, found.left_out),
         read=keys,
     )

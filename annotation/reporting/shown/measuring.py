@@ -72,7 +72,7 @@ def measured(asked: Asked) -> Answer:
             Choice("measure", "Measure", list(measures.items()), measure),
             Choice("by", "By", asked.choices_of(asked.groups, "all together"), by),
             Choice(
-                "cut", "Cut", (), asked.question.one("cut") or (f"{cut:g}" if cut is not None else ""), kind="number"
+                "cut", "Cut", (), asked.question.one("cut") or (f"{cut:g}" if cut is not None else ""), control="number"
             ),
         ],
         left_out=left_out(asked, told, found.left_out),

@@ -98,13 +98,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Choice:
-    """A menu of the form: (value, words) of each choice, and which is chosen. `kind` is select, number or list."""
+    """A menu of the form: (value, words) of each choice, and which is chosen. `control`: select, number or several."""
 
     name: str
     title: str
     choices: Sequence[tuple[str, str]] = ()
     chosen: str = ""
-    kind: str = "select"
+    control: str = "select"
     help: str = ""
 
 
