@@ -22,12 +22,16 @@ Applies = Callable[[str, Mapping[str, Values]], bool]
 
 @dataclass(frozen=True)
 class Question:
-    """What consensus has to know of a dimension: its key, what it hangs on, whether it is required, or multi."""
+    """What consensus has to know of a dimension: key, what it hangs on, whether it is required, multi, or free text.
+
+    In free text `PENDING` is a text like any other, because it has no categories that could be proposed.
+    """
 
     key: str
     hangs_on: str | None = None
     required: bool = True
     multi: bool = False
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -338,8 +342,13 @@ def _changed(part: int, question: Question, answers: Sequence[Answer], agreed: V
     ]
     if not changed:
         return None
-    reason = "pending" if any(PENDING in values for values in changed) else "differ"
+    reason = "pending" if _is_pending(question, changed) else "differ"
     return Verdict(part, question.key, "open", reason, None, None, ratings, replaces=agreed)
+
+
+def _is_pending(question: Question, given: Sequence[Values]) -> bool:
+    """Whether one of these answers proposes a category."""
+    return not question.is_text and any(PENDING in values for values in given)
 
 
 def _are_alike(values: Values, other: Values | None) -> bool:
@@ -390,7 +399,7 @@ def _reason(
     `is_new`: a decision made this required question apply, so somebody has to answer it even where no rater did.
     """
     present = [rating.values for rating in ratings if rating.values is not None]
-    if any(PENDING in values for values in present):
+    if _is_pending(question, present):
         return "pending"
     if any(set(values) != set(present[0]) for values in present):
         return "differ"

@@ -71,6 +71,7 @@ def questions(tree: VersionTree) -> list[Question]:
             dimension.applies_when.dimension if dimension.applies_when else None,
             dimension.required,
             dimension.is_set,
+            not dimension.has_categories,
         )
         for dimension in tree.dimensions
     ]

@@ -111,7 +111,7 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, .
         if dimension.is_set:
             return ()
         raise Refused(f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. A blank is no rating.")
-    if asked := ASKS.fullmatch(text):
+    if dimension.kind != "text" and (asked := ASKS.fullmatch(text)):
         return (_proposal(dimension, asked["name"] or ""),)
     if dimension.is_set:
         return _several(dimension, text)
@@ -347,7 +347,7 @@ def read_decisions(
             if dimension is None:
                 refuse(row, reader.no_dimension(name))
                 continue
-            if _is_pending(text):
+            if dimension.kind != "text" and _is_pending(text):
                 refuse(row, "A final value can't be pending; write the category that was decided on.")
                 blanks[number, dimension.key] = Blank(number, "", "", row)
                 continue

@@ -196,6 +196,14 @@ def test_no_is_an_answer_and_a_blank_is_not(value) -> None:
     assert judged([mark], {"mark": (value,)}, {})[0].reason == "one_sided"
 
 
+def test_in_free_text_pending_is_a_text_and_no_proposal() -> None:
+    said, other = {"cause": (PENDING,)}, {"cause": ("else",)}
+    text, category = Question("cause", is_text=True), Question("cause")
+    assert judged([text], said, said)[0].state == "agreed"
+    assert judged([text], said, other)[0].reason == "differ"
+    assert judged([category], said, said)[0].reason == "pending"
+
+
 def test_the_order_of_raters_changes_nothing_but_the_order_of_what_they_said() -> None:
     given = (CRASH, HANG, SKIP, NEW)
     one, other = judged([KIND], *given)[0], judged([KIND], *reversed(given))[0]

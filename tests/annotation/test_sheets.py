@@ -362,6 +362,8 @@ def read(text: str, **more: object) -> tuple[ReadAnswer, list[tuple[int, str]]]:
         ("only_distributed,0", {"only_distributed": (False,)}),
         ("lines,12.5", {"lines": (12.5,)}),
         ("cause,some words", {"cause": ("some words",)}),
+        ("cause,PENDING", {"cause": ("PENDING",)}),
+        ("cause,pending: review", {"cause": ("pending: review",)}),
         ("symptom,", {}),
     ],
 )
@@ -380,7 +382,7 @@ def test_a_value_is_found_by_key_name_or_path(line: str, values: dict[str, objec
         ("only_distributed,maybe", "neither true nor false"),
         ("lines,many", "no number"),
         ("lines,nan", "no number"),
-        ("cause,PENDING", "no categories"),
+        ("lines,PENDING", "no categories"),
         ("symptoms,crash", "nearest is “symptom”"),
     ],
 )
