@@ -408,9 +408,10 @@ def _labels(dimension: Column) -> Table:
                 "method",
                 "string",
                 "What the label rests on. unanimous and single are of the planned raters alone, each blind. "
-                "third_rater, majority, adjudicator, discussion, owner and imported: that settled it, or a question "
-                "above for which a planned rater gave no label here. not_blind: all alike, but one answer was not "
-                "given blind. relabel and relabel_single: several raters of a relabeling round, or one alone.",
+                "third_rater, majority, adjudicator, discussion (in remarks, or in a meeting that was stated), owner "
+                "and imported: that settled it, or a question above for which a planned rater gave no label here. "
+                "not_blind: all alike, but one answer was not given blind. relabel and relabel_single: several raters "
+                "of a relabeling round, or one alone.",
             ),
             VERSION,
             Column("original_values", "list", "As they were agreed.", is_set=True),

@@ -596,7 +596,8 @@ class Agreed:
         self.data, self.known, self.ways = data, {}, {}
         self.decided, self.said = defaultdict(dict), defaultdict(list)
         for row in data.table("resolutions").sort_values("revision", key=lambda each: each.astype(int)).itertuples():
-            self.decided[int(row.round), row.item][int(row.part), row.dimension] = row
+            method = "discussion" if row.reported_as == "meeting" else row.method
+            self.decided[int(row.round), row.item][int(row.part), row.dimension] = row._replace(method=method)
         blind = {(each.round, each.item, each.rater): each for each in answers_of(data, "blind")}
         for answer in sorted(answers_of(data, "current"), key=lambda each: in_code_order(each.rater)):
             answer.blind = blind.get((answer.round, answer.item, answer.rater))

@@ -26,6 +26,7 @@ from annotation.matching import in_place
 from annotation.models import (
     Annotation,
     Assignment,
+    MeetingResolution,
     Membership,
     PartMatch,
     Proposal,
@@ -323,10 +324,14 @@ def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int
 
 
 def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[int, dict[tuple[int, str], Decision]]:
-    """Per item the newest resolution of each part and dimension, none where it was reopened; two queries."""
+    """Per item the newest resolution of each part and dimension, none where it was reopened; two queries.
+
+    What was discussed in a meeting, as whoever resolved it stated, has the method `discussion`.
+    """
     newest = list(
         Resolution.objects.filter(round=round_, item__in=items)
         .select_related("decided_by")
+        .annotate(has_meeting=Exists(MeetingResolution.objects.filter(resolution=OuterRef("pk"))))
         .order_by("item_id", "part", "dimension_id", "-revision")
         .distinct("item_id", "part", "dimension_id")
     )
@@ -338,7 +343,7 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
         found[resolution.item_id][resolution.part, key] = Decision(
             id=resolution.pk,
             values=values.get(resolution.pk, ()),
-            method=resolution.method,
+            method=Resolution.Method.DISCUSSION if resolution.has_meeting else resolution.method,
             rationale=resolution.rationale,
             decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
             decided_at=resolution.created_at,

@@ -19,9 +19,11 @@ from annotation.actions.rules import ask_third_rater
 from annotation.errors import Invalid
 from annotation.methods import checklist
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
+from annotation.queries.verdicts import round_verdicts
 from annotation.reporting.methods import methods
 from annotation.rules import THIRD_RATER
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -184,6 +186,11 @@ def test_a_meeting_for_the_whole_queue_covers_what_else_was_resolved_alone(dispu
     )
     found = {row["item"]: row["reported_as"] for row in listed()["results"]}
     assert list(found.values()) == ["discussion", "meeting", "meeting", "adjudicator"]
+    labels = Script("ada").send("GET", "studies/study/labels/?dimension=symptom").json()["results"]
+    alike = [row["method"] for row in labels if row["item"] in found]
+    assert alike == ["discussion", "discussion", "discussion", "adjudicator"]
+    judged = [verdict.method for each in round_verdicts(disputed) for verdict in each.verdicts if verdict.decision]
+    assert judged == alike
     assert AuditEvent.objects.get(verb="meeting stated").detail["resolutions"] == 2
     answer = post("ada", {"item": "acme/rocket#4", "dimension": "symptom", "meeting": meeting()}, 201)
     assert answer["reported_as"] == "meeting"

@@ -48,7 +48,10 @@ _NEWEST = """
     WHERE round_id = %s AND item_id {} ORDER BY item_id, part, dimension_id, revision DESC"""
 _DECISIONS = f"""
     SELECT d.id::bigint, d.item_id::bigint, d.part::int, d.dimension_id::bigint,
-        array_position(%s::text[], d.method::text)::int, {_VALUE}, (extract(epoch FROM d.created_at) * 1000000)::bigint
+        array_position(%s::text[], CASE WHEN EXISTS (
+            SELECT FROM annotation_meetingresolution m WHERE m.resolution_id = d.id
+        ) THEN '{Resolution.Method.DISCUSSION}' ELSE d.method::text END)::int, {_VALUE},
+        (extract(epoch FROM d.created_at) * 1000000)::bigint
     FROM ({_NEWEST}) AS d LEFT JOIN annotation_resolutionvalue v ON v.resolution_id = d.id
     WHERE d.method <> 'reopened'"""
 _FREE_DECISIONS = """
