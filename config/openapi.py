@@ -45,13 +45,12 @@ def describe_errors(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _describe(method: str, operation: dict[str, Any]) -> None:
     given = operation.get("parameters", [])
-    statuses = {400, 413, 415, 422} if "requestBody" in operation else set()
+    statuses = {400, 413, 415} if "requestBody" in operation else set()
     statuses |= {409} if method != "get" and any(operation.get("security", [])) else set()
-    statuses |= {400, 422} if any(parameter["in"] == "query" for parameter in given) else set()
-    statuses |= {422} if any(parameter["in"] == "header" for parameter in given) else set()
+    statuses |= {400} if any(parameter["in"] == "query" for parameter in given) else set()
     statuses |= {404} if any(parameter["in"] == "path" for parameter in given) else set()
     statuses |= {401, 403, 429} if any(operation.get("security", [])) else set()
-    statuses |= {503}
+    statuses |= {422, 503}  # 422 everywhere: it answers any parameter that is not known
     answers = operation["responses"]
     for status in statuses:
         answers.setdefault(str(status), {"description": REASONS[status]})
