@@ -128,7 +128,7 @@ class SampleForm(forms.Form):
     left_out_of = forms.ChoiceField(
         label="Control stretch",
         required=False,
-        help_text="Issues that the filter of a sample left out. Screen them all to bound what it missed.",
+        help_text="Issues that filter or screening of a sample excluded. Screen them all to bound what it missed.",
     )
     size_by = forms.ChoiceField(
         label="Size",
@@ -191,7 +191,11 @@ class SampleForm(forms.Form):
             *((str(each.pk), f"not if in sample {each.number}") for each in samples),
         ]
         control: Any = self.fields["left_out_of"]
-        control.choices = [("", "no"), *((str(each.pk), f"left out of sample {each.number}") for each in samples)]
+        control.choices = [
+            ("", "no"),
+            *((str(each.pk), f"left out of sample {each.number}") for each in samples),
+            *((f"out-{each.pk}", f"screened out of sample {each.number}") for each in samples),
+        ]
         if "count" in self.data or self.data.get("size_by") == "margin":
             self.fields["size"].required = False
 
@@ -227,7 +231,9 @@ class SampleForm(forms.Form):
         found["without_bots"] = cleaned.get("without_bots") or None
         excluded = cleaned.get("exclude_sample") or None
         found["exclude_sample"] = int(excluded) if excluded and excluded.isdigit() else excluded
-        found["left_out_of"] = int(cleaned["left_out_of"]) if cleaned.get("left_out_of") else None
+        control = cleaned.get("left_out_of") or ""
+        word = "screened_out_of" if control.startswith("out-") else "left_out_of"
+        found[word] = int(control.removeprefix("out-")) if control else None
         return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
 
     @property
@@ -250,6 +256,8 @@ class SampleForm(forms.Form):
                 given = value if isinstance(value, Mapping) else {"any": value}
                 found |= {cls.KEYWORDS[each]: _with_commas(given[each]) for each in cls.KEYWORDS if each in given}
                 found["keywords_in"] = ",".join(given.get("in", ()))
+            elif name == "screened_out_of":
+                found["left_out_of"] = f"out-{value}"
             elif isinstance(value, bool):
                 found[name] = value if name == "without_bots" else str(value).lower()
             else:

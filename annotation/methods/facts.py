@@ -204,6 +204,20 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Control:
+    """A random sample of what a filter or screening (`by`) excluded, screened whole: how many were kept, the bound.
+
+    `most_share` is the exact one-sided 95% bound of the share that was missed among the `n_frame` excluded issues.
+    """
+
+    by: str
+    size: int
+    n_frame: int
+    n_kept: int
+    most_share: float
+
+
+@dataclass(frozen=True)
 class Turnover:
     """That a rater left an open round, and what became of their assignments; or joined it, or came back.
 
@@ -293,6 +307,7 @@ class Facts:
     n_by_hand: int = 0
     n_rated_before: int = 0
     drawn: Sequence[Drawn] = ()
+    controls: Sequence[Control] = ()
     screened: Screened | None = None
     n_labeled_out: int = 0
     keeps_out: bool = False

@@ -60,6 +60,8 @@ def _hidden(facts: Facts) -> Iterable[Sentence]:
 def _sampling(facts: Facts) -> Iterable[Sentence]:
     for each in facts.drawn:
         yield from sentences.drawn(each)
+    for control in facts.controls:
+        yield sentences.control(control)
     if facts.screened is not None:
         yield from sentences.screened(facts.screened)
     if facts.n_labeled_out:

@@ -14,6 +14,7 @@ from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT
 from .facts import (
     JOINED,
     LEFT,
+    Control,
     Decided,
     Dimension,
     Drawn,
@@ -161,6 +162,13 @@ def drawn(each: Drawn) -> list[Sentence]:
         n = sum(n for _, n in each.coded)
         found.append(Sentence(f"Coding rounds contain {counted(n, 'drawn issue')}: {told}."))
     return found
+
+
+def control(each: Control) -> Sentence:
+    """What a filter or screening missed at most, by a random sample of what it excluded."""
+    of = f"Of a random sample of {each.size:,} of the {counted(each.n_frame, 'issue')} that {each.by} excluded"
+    kept = f"{each.n_kept:,} {was(each.n_kept)} kept on screening"
+    return Sentence(f"{of}, {kept}; at most {each.most_share:.1%} were missed (exact one-sided 95% bound).")
 
 
 def screened(each: Screened) -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -28,7 +28,9 @@ from ingest.selections import Selection
 OWN_WORDS = {
     "exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all",
     "left_out_of": "only issues that the filter of this sample of the study left out, of its repositories: a number",
+    "screened_out_of": "only issues of this sample of the study that are screened out: a number",
 }
+CONTROL = "screened_out_of"
 LARGEST_SEED = 2**63 - 1
 CHUNK = 2000
 REASONS_MOST = 50
@@ -132,7 +134,7 @@ def drawn_without(sample: Sample) -> Sample | None:
     for other in Sample.objects.filter(study=sample.study_id).defer("frame").exclude(pk=sample.pk).order_by("pk"):
         left_out = other.filter.get("exclude_sample")
         numbers = left_out if isinstance(left_out, list) else [left_out]
-        numbers = [*numbers, other.filter.get("left_out_of")]
+        numbers = [*numbers, other.filter.get("left_out_of"), other.filter.get(CONTROL)]
         if (left_out == "all" and other.pk > sample.pk) or sample.pk in map(row_number, numbers):
             return other
     return None
@@ -184,7 +186,7 @@ def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
 
 def _further(study: Study, conditions: object) -> list[filters.Step]:
     """The steps of the words that speak of the study's samples. Raises Invalid."""
-    return [*_left_out(study, conditions), *_not_drawn(study, conditions)]
+    return [*_left_out(study, conditions), *_screened_out(study, conditions), *_not_drawn(study, conditions)]
 
 
 def _left_out(study: Study, conditions: object) -> list[filters.Step]:
@@ -204,6 +206,22 @@ def _left_out(study: Study, conditions: object) -> list[filters.Step]:
     here = filters.steps(filters.read({"repository": named}))[0].condition if named else Q()
     framed = Q(pk__in=RawSQL(_FRAMED, [sample.pk]))  # noqa: S611
     return [filters.Step(f"left out by the filter of sample {sample.number}", here & ~framed)]
+
+
+def _screened_out(study: Study, conditions: object) -> list[filters.Step]:
+    """The step that leaves what screening excluded of a sample: a frame to draw a control stretch from."""
+    given = conditions.get(CONTROL) if isinstance(conditions, Mapping) else None
+    if given is None or given in ("", []):
+        return []
+    number = row_number(given)
+    sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
+    if sample is None:
+        sentence = f"The study has no sample {number}." if number else "Write a sample’s number."
+        raise Invalid("The filter could not be read.", fields={f"filter.{CONTROL}": [sentence]})
+    drawn = SampleIssue.objects.filter(sample=sample, issue=OuterRef("pk"))
+    out = Item.objects.filter(study=study, issue=OuterRef("pk"), screening=Item.Screening.OUT)
+    step = f"screened out of sample {sample.number}"
+    return [filters.Step(step, Q(Exists(drawn)) & Q(Exists(out)))]
 
 
 _FRAMED = """
@@ -295,7 +313,13 @@ def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) ->
 
 
 def _unscreened_of(sample: int) -> QuerySet[SampleIssue]:
-    """What a screening round may still take of a sample: in no round of any kind, not screened out."""
+    """What a screening round may still take of a sample: in no round of any kind, not screened out.
+
+    Of a control stretch, whose issues were screened before, it takes all that no round of this very sample has.
+    """
+    if Sample.objects.filter(pk=sample, filter__has_key=CONTROL).exists():
+        again = RoundItem.objects.filter(item=OuterRef("pk"), round__sample=sample)
+        return SampleIssue.objects.filter(~Looked(_items_of_sample(sample).filter(Exists(again))), sample=sample)
     placed = Q(Looked(RoundItem.objects.filter(item=OuterRef("pk"))))
     items = _items_of_sample(sample).filter(Q(screening=Item.Screening.OUT) | placed)
     return SampleIssue.objects.filter(~Looked(items), sample=sample)
@@ -417,7 +441,12 @@ def sample_lines(study: Study, samples: Sequence[Sample] | None = None) -> list[
         cursor.execute(_LEFT, [[each.pk for each in samples], study.pk, uses, asks, [each.pk for each in rounds]])
         left = {pk: numbers for pk, *numbers in cursor.fetchall()}
     none = (0,) * 6
-    return [SampleLine(each, bool(asks), *left.get(each.pk, none)) for each in samples]
+    lines = [SampleLine(each, bool(asks), *left.get(each.pk, none)) for each in samples]
+    # A query for each control stretch of what was screened out, of which there are few.
+    return [
+        replace(each, n_to_screen=_unscreened_of(each.sample.pk).count()) if CONTROL in each.sample.filter else each
+        for each in lines
+    ]
 
 
 def drawn_issues(seat: Seat, sample: Sample) -> QuerySet[SampleIssue]:
@@ -467,6 +496,8 @@ def flow(sample: Sample) -> list[FlowLine]:
     """
     lines = [FlowLine(each["step"], each["n"]) for each in sample.counts]
     lines.append(FlowLine("drawn", sample.size, "drawn"))
+    if CONTROL in sample.filter:
+        return lines + _screened_again(sample)
     n_of: Counter[str] = Counter()
     coded: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -493,17 +524,62 @@ def flow(sample: Sample) -> list[FlowLine]:
     return lines
 
 
+def _screened_again(sample: Sample) -> list[FlowLine]:
+    """What a further screening made of issues that were screened out, and the bound once all are screened again.
+
+    Only what was said after the draw counts. One query.
+    """
+    drawn = SampleIssue.objects.filter(sample=sample, issue=OuterRef("issue"))
+    items = Item.objects.filter(Exists(drawn), study=sample.study_id, screened_at__gt=sample.created_at).order_by()
+    rows = list(items.values_list("screening", "screening_reason").annotate(n=Count("pk")))
+    out = [(reason, n) for screening, reason, n in rows if screening == OUT]
+    lines = [
+        FlowLine(f"{SCREENED_OUT}{reason}", n, "out") for reason, n in sorted(out, key=lambda each: (-each[1], each[0]))
+    ]
+    n_in = sum(n for screening, _, n in rows if screening == IN)
+    n_left = sample.size - n_in - sum(n for _, n in out)
+    if n_left:
+        lines.append(FlowLine("not screened again yet", n_left, "unscreened"))
+    if n_left < sample.size:
+        lines.append(FlowLine("kept", n_in, "kept"))
+    return lines + _missed(sample, {IN: n_in, OPEN: 0, UNSCREENED: n_left})
+
+
 def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
-    """Of a control stretch that was screened whole: what the filter missed, with the bound of the share it can miss.
+    """Of a control stretch that was screened whole: what filter or screening missed, and the bound of that share.
 
     None for strata that are not in proportion, which are no simple random draw.
     """
     is_simple = not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
-    if not sample.filter.get("left_out_of") or not is_simple or n_of[OPEN] or n_of[UNSCREENED]:
+    is_control = sample.filter.get("left_out_of") or sample.filter.get(CONTROL)
+    if not is_control or not is_simple or n_of[OPEN] or n_of[UNSCREENED]:
         return []
-    share = most_missed(n_of[IN], sample.size)
-    step = f"missed by the filter: at most {share:.1%} of {sample.n_frame or 0:,} left out (95%, exact)"
+    share, n = most_missed(n_of[IN], sample.size), f"{sample.n_frame or 0:,}"
+    step = f"missed by the filter: at most {share:.1%} of {n} left out (95%, exact)"
+    if sample.filter.get(CONTROL):
+        step = f"missed by screening: at most {share:.1%} of {n} screened out (95%, exact)"
     return [FlowLine(step, n_of[IN], "missed")]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A control stretch that was screened whole: of what screening excluded (`is_of_screening`), or a filter."""
+
+    sample: Sample
+    n_kept: int
+    most_share: float
+    is_of_screening: bool
+
+
+def stretches_screened(study: Study) -> list[Stretch]:
+    """The control stretches of a study that have a bound, in their order; a query, and those of their flow tables."""
+    words = Q(filter__has_key="left_out_of") | Q(filter__has_key=CONTROL)
+    return [
+        Stretch(sample, line.n, most_missed(line.n, sample.size), CONTROL in sample.filter)
+        for sample in samples_of(study).filter(words).order_by("pk")
+        for line in flow(sample)
+        if line.kind == "missed"
+    ]
 
 
 def flow_as_markdown(lines: Sequence[FlowLine]) -> str:

@@ -18,6 +18,7 @@ from annotation.methods import (
     LEFT,
     OVERRULED,
     REJOINED,
+    Control,
     Decided,
     Dimension,
     Drawn,
@@ -48,7 +49,7 @@ from annotation.models import (
     Sample,
 )
 from annotation.queries.batches.labels import label_batches
-from annotation.queries.choosing import CODED_THOUGH, SCREENED_OUT, flow
+from annotation.queries.choosing import CODED_THOUGH, SCREENED_OUT, Stretch, flow, stretches_screened
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.imports import MARK
 from annotation.queries.patterns import DOES_NOT_APPLY
@@ -102,6 +103,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
+        controls=[_control(each) for each in stretches_screened(study)],
         screened=_screened(seat, asked),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
@@ -516,6 +518,11 @@ def _drawn(sample: Sample) -> Drawn:
         if "coded" in by_kind
         else [],
     )
+
+
+def _control(each: Stretch) -> Control:
+    by = "screening" if each.is_of_screening else "the filter"
+    return Control(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
 
 
 def _screened(seat: Seat, asked: Asked) -> Screened | None:

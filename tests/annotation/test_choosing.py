@@ -13,6 +13,7 @@ from django.urls import reverse
 from accounts.actions import make_token
 from annotation.actions import choosing, rounds, studies
 from annotation.actions.items import items_for
+from annotation.choosing_forms import SampleForm
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.queries.choosing import flow
@@ -183,6 +184,46 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
     with pytest.raises(Conflict, match="was drawn without"):
         choosing.discard_sample(seat=seat, sample=first)
+
+
+def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds_what_was_missed(study: Study) -> None:
+    seat, olga = make.owner_seat(study), Caller("olga")
+    first = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    names = [row.issue.identifier for row in first.drawn.select_related("issue__repository")]
+    olga.post("studies/study/screening/", {"items": names[:4], "screening": "in"})
+    olga.post("studies/study/screening/", {"items": names[4:], "screening": "out", "reason": "no bug"})
+    asked = {"filter": {"repository": "acme/rocket", "screened_out_of": first.pk}, "size": 10, "seed": 3}
+    stretch = olga.post("studies/study/samples/", asked).json()
+    assert {"step": "screened out of sample 1", "n": 16} in stretch["counts"]
+    assert set(stretch["issues"]) <= set(names[4:])
+    path = f"studies/study/samples/{stretch['id']}/flow/"
+    assert olga.get(path).json()[-1] == {"step": "not screened again yet", "n": 10, "kind": "unscreened"}
+    body = {"kind": "screening", "raters": ["bob"], "raters_per_item": 1, "sample": stretch["id"], "n_items": 10}
+    made = olga.post("studies/study/rounds/", body | {"reasons": ["No bug"]})
+    assert made.status_code == 201, made.json()
+    round_ = rounds.open_round(seat=seat, number=made.json()["number"])
+    for number, name in enumerate(stretch["issues"]):
+        said = {"screening": ["out"], "screening-reason": ["no-bug"]} if number else {"screening": ["in"]}
+        make.submit(round_, "bob", int(name.partition("#")[2]), said)
+    rounds.close_round(seat=seat, number=round_.number)
+    # 39.4%: the 95% quantile of the beta distribution with 2 and 9.
+    assert [(line["step"], line["n"]) for line in olga.get(path).json()][-3:] == [
+        ("screened out: No bug", 9), ("kept", 1),
+        ("missed by screening: at most 39.4% of 16 screened out (95%, exact)", 1),
+    ]  # fmt: skip
+    assert ("kept", 5) in [
+        (line["step"], line["n"]) for line in olga.get(f"studies/study/samples/{first.pk}/flow/").json()
+    ]
+    again = olga.post("studies/study/rounds/", body | {"n_items": 1})
+    assert again.status_code == 422 and set(again.json()["fields"]) == {"sample"}
+    with pytest.raises(Conflict, match="was drawn without"):
+        choosing.discard_sample(seat=seat, sample=first)
+    wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"screened_out_of": 99999}})
+    assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.screened_out_of"])
+    form = SampleForm({"left_out_of": f"out-{first.pk}", "state": "all", "seed": "1", "count": "1"}, samples=[first])
+    form.is_valid()
+    assert form.filter["screened_out_of"] == first.pk and "left_out_of" not in form.filter
+    assert SampleForm.initial_of({"screened_out_of": first.pk})["left_out_of"] == f"out-{first.pk}"
 
 
 def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None:

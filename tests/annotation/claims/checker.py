@@ -290,6 +290,23 @@ class Checker:
         ]
         self.expect(told in every, claim, every)
 
+    def control(self, claim: str, n: str, n_frame: str, by: str, n_kept: str, most: str) -> None:
+        word = "left_out_of" if by == "the filter" else "screened_out_of"
+        every = []
+        for sample in self.rows.samples:
+            if word not in sample["filter"]:
+                continue
+            stands = self.stands(sample)
+            n_in, size = len(stands["kept"]), sample["size"]
+            self.expect(len(stands["out"]) + n_in == size, claim, "not all of it is screened")
+            low, high = 0.0, 1.0  # the share at which so few or fewer are found in 5% of samples
+            for _ in range(60):
+                middle = (low + high) / 2
+                chance = sum(math.comb(size, k) * middle**k * (1 - middle) ** (size - k) for k in range(n_in + 1))
+                low, high = (middle, high) if chance > 0.05 else (low, middle)
+            every.append((size, sample["n_frame"], n_in, f"{high:.1%}"))
+        self.expect((number(n), number(n_frame), number(n_kept), f"{most}%") in every, claim, every)
+
     def screeners(self, claim: str, n: str, codes: str, n_items: str, rounds: str) -> None:
         over = [
             int(row["round"]) for row in self.rows.tables["rounds"]
@@ -1404,6 +1421,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening: (.*?”)\.", Checker.screened_out),
     (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
+    (r"Of a random sample of ([\d,]+) of the ([\d,]+) issues? that (the filter|screening) excluded, ([\d,]+) (?:was|were) kept on screening; at most ([\d.]+)% were missed \(exact one-sided 95% bound\)\.", Checker.control),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
     (rf"Agreement on what was screened in or out, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),

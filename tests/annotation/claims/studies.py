@@ -236,6 +236,9 @@ def screened_study(screened_out: str) -> Study:
         for who, value in zip(("bob", "carol"), values, strict=True):
             make.submit(coding, who, number, {"symptom": [{"a": "crash", "b": "hang"}[value]]})
     rounds.close_round(seat=seat, number=2, leave_open=True)
+    control = draw_sample(seat=seat, size=1, filter={"repository": "acme/rocket", "screened_out_of": sample.pk})
+    again = study.items.get(issue__in=control.drawn.values("issue"))
+    screen_items(seat=seat, screening="out", reason=again.screening_reason, items=[again.identifier])
     late = [f"acme/rocket#{named[place]}" for place in (3, 7)]
     screen_items(seat=seat, screening="out", reason="Old", items=late)
     return study
