@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.holds import Kind, are_held, held, place
 from accounts.job_base import LOST_SECONDS, Work
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
+from annotation.assignments import withdraw
 from annotation.consensus import Verdict
 from annotation.models import (
     Annotation,
@@ -293,8 +294,7 @@ def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
     waiting = asked.filter(ARBITERS, state__in=Assignment.UNFINISHED).order_by("pk")
     rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
     if rows:
-        withdrawn = {"state": Assignment.State.WITHDRAWN, "lease_until": None}
-        Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]).update(**withdrawn)
+        withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
     # In a pool the count is that of all who were ever taken, in whose order they stand.
     planned = RoundRater.objects.filter(round__mode=Round.Mode.PLANNED)
     for (round_id, rater), n in sorted(Counter((round_id, rater) for _, round_id, rater in rows).items()):

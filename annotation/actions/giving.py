@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from annotation import assignments
 from annotation.access import OWNER, Seat, get_round_rater
 from annotation.actions.finishing import finish_if_done
 from annotation.actions.rounds import give_everything, hold_round, is_whole, quotas_short, raters_named
@@ -80,8 +81,7 @@ def _withdraw(seat: Seat, number: int, rater: str) -> Leaving:
         return Leaving(leaver.rater, [])
     _require_open(round_, "lets raters leave")
     found = leaving(round_, leaver)
-    withdrawn = {"state": Assignment.State.WITHDRAWN, "lease_until": None}
-    Assignment.objects.filter(pk__in=[each.pk for each, _ in found.moves]).update(**withdrawn)
+    assignments.withdraw(Assignment.objects.filter(pk__in=[each.pk for each, _ in found.moves]))
     if found.n_waiting:
         free = [each.item_id for each, to in found.moves if each.slot is not None and to is None]
         RoundItem.objects.counting().filter(round=round_, item__in=free).update(n_free=F("n_free") + 1)
@@ -126,10 +126,10 @@ def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
     for item, slot, rater in given:
         last[rater] = last.get(rater, 0) + 1
         each = had.get((item, rater)) or Assignment(round=round_, item_id=item, rater_id=rater)
-        each.slot, each.state, each.position = slot, Assignment.State.WAITING, last[rater]
+        each.slot, each.position = slot, last[rater]
         (again if each.pk else made).append(each)
     Assignment.objects.bulk_create(made, batch_size=5000)
-    Assignment.objects.bulk_update(again, ["slot", "state", "position"], batch_size=5000)
+    assignments.give_slots_again(again)
     for rater, n in Counter(rater for _, _, rater in given).items():
         RoundRater.objects.filter(round=round_, rater=rater).update(n_assigned=F("n_assigned") + n)
 
@@ -263,7 +263,7 @@ def _train(round_: Round, row: RoundRater) -> int:
     Not those of which they may know what is right.
     """
     mine = Assignment.objects.filter(round=round_, rater=row.rater_id, item__in=training_of(round_))
-    again = mine.filter(state=Assignment.State.WITHDRAWN).update(state=Assignment.State.WAITING)
+    again = assignments.give_again(mine)
     had = set(mine.values_list("item_id", flat=True))
     of_training = list(training_of(round_).values_list("item", flat=True))
     had |= {item for item, _ in seen_answers(round_, [row.rater_id], of_training)}

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.actions.rows import value_columns
 from annotation.answers import digest
+from annotation.assignments import submit_imported
 from annotation.models import (
     Annotation,
     Assignment,
@@ -178,13 +179,8 @@ class RoundWriter:
                 found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, answer.is_unblinded))
                 continue
             if assignment.state not in Assignment.FINISHED:
-                is_back = assignment.state == Assignment.State.WITHDRAWN
-                row.n_assigned += is_back
+                row.n_assigned += submit_imported(assignment, slot)
                 row.n_finished += 1
-                assignment.slot = slot if is_back else assignment.slot
-                assignment.state = Assignment.State.SUBMITTED
-                assignment.lease_until = None
-                assignment.save(update_fields=["slot", "state", "lease_until"])
             found.append(_Place(assignment.pk, is_blind and not assignment.unblinded))
         return found
 
@@ -211,8 +207,9 @@ class RoundWriter:
             ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id",
              "unblinded"],
             (
-                (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot, "submitted",
-                 place.position, number, number if place.is_blind else None, place.is_unblinded)
+                (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot,
+                 str(Assignment.State.SUBMITTED), place.position, number, number if place.is_blind else None,
+                 place.is_unblinded)
                 for number, place, answer in zip(annotations, places, answers, strict=True)
                 if answer.assignment is None
             ),

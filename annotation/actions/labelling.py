@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from accounts.compiled import Compiled
 from accounts.storable import check_storable
+from annotation import assignments
 from annotation.access import Seat, get_own_assignment
 from annotation.actions.finishing import finish_if_done
 from annotation.actions.matching import carry_match
@@ -144,7 +145,7 @@ def _submit(
     may_be_matched = round_.state == Round.State.RESOLVING or seat.study.is_resolved_by_item
     if parts and may_be_matched and assignment.current_id is not None:
         carry_match(assignment.current, annotation, parts_stay=parts_stay)
-    _point_to(assignment, annotation, round_)
+    assignments.submit(assignment, annotation, round_)
     if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
         admit_elsewhere(assignment)
     return Submitted(annotation, assignment, is_new=True)
@@ -367,43 +368,6 @@ def _write_ratings(
         quote = parts[number - 1].evidence[place - 1]
         evidence.rating = rated[number, quote.dimension, quote.category]
     Evidence.objects.bulk_create(quoted.values())
-
-
-def _point_to(assignment: Assignment, annotation: Annotation, round_: Round) -> None:
-    """Moves the assignment's pointers: the blind one only while the round is open and its raters see nothing.
-
-    A third rater sees nothing of an item until their first answer, so that one is blind, too. No answer of an unblinded
-    rater is, so none counts as before discussion.
-    """
-    is_first = assignment.state in Assignment.UNFINISHED
-    assignment.current = annotation
-    is_blind = round_.state == Round.State.OPEN or (is_first and assignment.slot is None)
-    if is_blind and not assignment.has_no_blind:  # type: ignore[attr-defined]
-        assignment.blind = annotation
-    assignment.state = Assignment.State.SKIPPED if annotation.skip_reason else Assignment.State.SUBMITTED
-    assignment.lease_until = None
-    with connection.cursor() as cursor:  # one trip to the database instead of three, in what is done most
-        cursor.execute(
-            """
-            WITH pointed AS (
-                UPDATE annotation_assignment SET current_id = %(current)s, blind_id = %(blind)s, state = %(state)s,
-                    lease_until = NULL WHERE id = %(id)s
-            ), counted AS (
-                UPDATE annotation_roundrater SET n_finished = n_finished + 1
-                WHERE %(is_first)s AND round_id = %(round)s AND rater_id = %(rater)s
-            )
-            DELETE FROM annotation_draft WHERE assignment_id = %(id)s
-            """,
-            {
-                "id": assignment.pk,
-                "current": assignment.current_id,
-                "blind": assignment.blind_id,
-                "state": assignment.state,
-                "round": round_.pk,
-                "rater": assignment.rater_id,
-                "is_first": is_first,
-            },
-        )
 
 
 def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object], round_number: int | None = None) -> Draft:

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
 from accounts.wording import listed
-from annotation import ruling
+from annotation import assignments, ruling
 from annotation.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.actions.bulk import (
     ASSIGNMENTS_JOB_FROM,
@@ -720,7 +720,7 @@ def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
     items = list(places.values_list("item_id", flat=True))
     for machine in machines:
         rows = Assignment.objects.filter(round=round_, rater=machine.rater_id)
-        rows.filter(state=Assignment.State.WITHDRAWN).update(state=Assignment.State.WAITING)
+        assignments.give_again(rows)
         had = set(rows.values_list("item_id", flat=True))
         Assignment.objects.bulk_create(
             (
@@ -766,7 +766,7 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
             f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them.",
             fields={"withdraw": ["True withdraws what is not done."]},
         )
-    n_withdrawn = unfinished.update(state=Assignment.State.WITHDRAWN, lease_until=None)
+    n_withdrawn = assignments.withdraw(unfinished)
     start_resolving(round_)
     record(study=seat.study, user=seat.user, verb="round moved to resolving", round=number, withdrawn=n_withdrawn)
     return round_

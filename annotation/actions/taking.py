@@ -1,12 +1,10 @@
 """What a rater is to answer next: what waits for them, or a free slot of the pool."""
 
-from datetime import datetime, timedelta
-
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from accounts.compiled import Compiled
+from annotation import assignments
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.bulk import require_prepared
 from annotation.actions.finishing import finish_if_done
@@ -15,8 +13,6 @@ from annotation.errors import Conflict, Forbidden, Held
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from annotation.queries.giving import has_everything, has_left, n_taken
 from annotation.queries.labelling import ITEM_TO_READ, has_part_in, is_third_of_pool, peek, waiting_assignment
-
-LEASE = timedelta(hours=2)
 
 
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
@@ -53,7 +49,7 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     is_from_pool = round_.mode == Round.Mode.POOL and not (
         seat.membership.is_machine and has_everything(round_, seat.membership)
     )
-    if is_from_pool and (found is None or not _renew(found)):
+    if is_from_pool and (found is None or not assignments.renew(found)):
         _free_expired(round_)
         found = _take_from_pool(seat, round_)
     if found is None:
@@ -107,20 +103,11 @@ def take_beside_maybes(*, seat: Seat, round_: Round) -> None:
     if round_.mode != Round.Mode.POOL or round_.state != Round.State.OPEN or seat.membership.is_away:
         return
     held = Assignment.objects.filter(round=round_, rater=seat.membership, state__in=Assignment.UNFINISHED)
-    held.filter(state=Assignment.State.LEASED).update(lease_until=timezone.now() + LEASE)
+    assignments.renew_all(held)
     if held.filter(maybe=False).exists():
         return
-    _free_expired(round_)
+    assignments.release_expired(round_.pk)
     _take_from_pool(seat, round_, past_maybes=True)
-
-
-def _renew(assignment: Assignment) -> bool:
-    """Lengthens a lease, at most once a minute; False where it ran out and was given back meanwhile."""
-    until = timezone.now() + LEASE
-    if assignment.lease_until is not None and until - assignment.lease_until <= timedelta(minutes=1):
-        return True
-    assignment.lease_until = until
-    return bool(Assignment.objects.filter(pk=assignment.pk, state__in=Assignment.UNFINISHED).update(lease_until=until))
 
 
 @transaction.atomic
@@ -154,15 +141,7 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
         return None
     held = {slot for (slot,) in _slots_held.all(round_.pk, place.item_id)}
     slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
-    lease = {"slot": slot, "state": Assignment.State.LEASED, "lease_until": timezone.now() + LEASE}
-    withdrawn = Assignment.objects.filter(round=round_, item=place.item_id, rater=walker.rater_id)
-    taken = None
-    if place.position > walker.walked or not withdrawn.update(**lease):
-        walker.n_assigned += 1
-        taken = Assignment.objects.create(
-            round=round_, item=place.item, rater=walker.rater, position=walker.n_assigned, **lease
-        )
-        Assignment._meta.get_field("draft").set_cached_value(taken, None)  # none can have been typed yet
+    taken = assignments.lease(place, walker, slot)
     walker.walked = max(walker.walked, place.position)
     with connection.cursor() as cursor:  # one trip for what is done with every item of a pool
         cursor.execute(
@@ -194,12 +173,6 @@ def _held(round_id: int, item: int) -> QuerySet[Assignment, tuple[int | None]]:
     return given.order_by().values_list("slot")
 
 
-def _run_out(round_id: int, now: datetime) -> QuerySet[Assignment]:
-    """Leases that ran out, the oldest first."""
-    leased = Assignment.objects.filter(round=round_id, state=Assignment.State.LEASED, lease_until__lt=now)
-    return leased.order_by("lease_until")
-
-
 _walker = Compiled(
     lambda round_id, rater: RoundRater.objects.select_for_update().filter(round=round_id, rater=rater).order_by(),
     int,
@@ -207,7 +180,6 @@ _walker = Compiled(
 )
 _free_ahead = Compiled(_ahead, int, int)
 _slots_held = Compiled(_held, int, int)
-_any_run_out = Compiled(lambda round_id, now: _run_out(round_id, now).values_list("pk")[:1], int, datetime)
 
 
 def _is_at_quota(walker: RoundRater) -> bool:
@@ -219,28 +191,8 @@ def _is_at_quota(walker: RoundRater) -> bool:
 
 def _free_expired(round_: Round) -> None:
     """Gives back the slots of leases that ran out; in a transaction of its own, so takers do not wait in a ring."""
-    now = timezone.now()
-    if _any_run_out.first(round_.pk, now) is None:
+    if not assignments.has_expired(round_.pk):
         return
     with transaction.atomic():
-        if hold_state(round_.pk) != Round.State.OPEN:
-            return
-        with connection.cursor() as cursor:
-            cursor.execute(_FREE_EXPIRED, [round_.pk, now, round_.pk])
-
-
-# Items are held in their order, so that two who free leases never wait for each other in a ring.
-_FREE_EXPIRED = """
-    WITH expired AS (
-        SELECT id FROM annotation_assignment WHERE round_id = %s AND state = 'leased' AND lease_until < %s
-        ORDER BY lease_until LIMIT 100 FOR UPDATE SKIP LOCKED
-    ), freed AS (
-        UPDATE annotation_assignment SET state = 'withdrawn', lease_until = NULL
-        WHERE id IN (SELECT id FROM expired) RETURNING item_id
-    ), held AS (
-        SELECT p.id, f.n FROM annotation_rounditem p JOIN (SELECT item_id, count(*) AS n FROM freed GROUP BY 1) f
-            ON f.item_id = p.item_id
-        WHERE p.round_id = %s ORDER BY p.item_id FOR UPDATE OF p
-    )
-    UPDATE annotation_rounditem p SET n_free = p.n_free + h.n FROM held h WHERE p.id = h.id
-"""
+        if hold_state(round_.pk) == Round.State.OPEN:
+            assignments.release_expired(round_.pk)

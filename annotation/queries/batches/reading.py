@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from pyarrow import csv
 
-from annotation.models import Membership, Resolution, Round, RoundItem
+from annotation.models import Assignment, Membership, Resolution, Round, RoundItem
 from annotation.queries.binary import read_binary
 from annotation.queries.verdicts import code_order
 from ingest.errors import Invalid as NotAnIssue
@@ -27,11 +27,17 @@ EMPTY, PENDING, NO, YES, FREE = range(5)
 """What a value's number says before the categories begin: none (of a set), a proposal, a mark, words or a number."""
 FIRST = 5
 
-_ANSWERS = """
-    SELECT a.item_id::bigint, a.rater_id::bigint, array_position(ARRAY['waiting', 'leased', 'submitted', 'skipped',
-        'withdrawn'], a.state::text)::int, coalesce(a.slot, -1)::int, coalesce(a.current_id, -1)::bigint,
+STATES = list(Assignment.State.values)
+UNFINISHED = tuple(STATES.index(each) + 1 for each in Assignment.UNFINISHED)
+FINISHED = tuple(STATES.index(each) + 1 for each in Assignment.FINISHED)
+WITHDRAWN = STATES.index(Assignment.State.WITHDRAWN) + 1
+"""States of assignments as the database numbers them in these answers: from 1."""
+
+_ANSWERS = f"""
+    SELECT a.item_id::bigint, a.rater_id::bigint, array_position(ARRAY{STATES}, a.state::text)::int,
+        coalesce(a.slot, -1)::int, coalesce(a.current_id, -1)::bigint,
         coalesce(a.blind_id, -1)::bigint
-    FROM annotation_assignment a WHERE a.round_id = %s AND a.item_id {}"""
+    FROM annotation_assignment a WHERE a.round_id = %s AND a.item_id {{}}"""
 _VALUE = f"""
     CASE WHEN category_id IS NOT NULL THEN category_id WHEN boolean IS NOT NULL THEN -{YES} + (NOT boolean)::int
         WHEN number IS NOT NULL OR text IS NOT NULL THEN -{FREE} ELSE -{EMPTY} END::bigint"""
@@ -70,7 +76,6 @@ _CALLED = """
 SPREAD_MOST = 4
 """How many times as wide as a stretch the range of its items' keys may be, to be read as a range."""
 METHODS = tuple(Resolution.Method.values)
-UNFINISHED, FINISHED, WITHDRAWN = (1, 2), (3, 4), 5
 
 
 def copied(sql: str, params: Sequence[Any], columns: dict[str, pa.DataType]) -> pa.Table:

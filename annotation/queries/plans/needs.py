@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from annotation.models import Item, Membership
+from annotation.models import Assignment, Item, Membership
 from annotation.queries.plans.ground import Ground
 
 PAGE = 50
 
-STANDING = """
+STANDING = f"""
 WITH base AS (
     SELECT DISTINCT ON (place.item_id) place.item_id, round.number
     FROM annotation_rounditem place JOIN annotation_round round ON round.id = place.round_id
@@ -26,9 +26,9 @@ JOIN annotation_round round ON round.id = given.round_id
 JOIN base ON base.item_id = given.item_id AND round.number >= base.number
 JOIN annotation_rounditem place ON place.round_id = given.round_id AND place.item_id = given.item_id
     AND place.known IS NULL AND NOT place.excluded
-WHERE given.round_id = ANY(%(rounds)s) AND given.state = 'submitted' AND given.slot IS NOT NULL
+WHERE given.round_id = ANY(%(rounds)s) AND given.state = '{Assignment.State.SUBMITTED}' AND given.slot IS NOT NULL
 ORDER BY given.item_id, given.rater_id, round.number DESC
-"""
+"""  # noqa: S608
 NOTHING = """
 SELECT NULL::bigint AS item_id, NULL::bigint AS rater_id, NULL::text AS why, NULL::text AS dimension,
     NULL::bigint AS category_id
