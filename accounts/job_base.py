@@ -321,7 +321,8 @@ class ProgressBeside(Progress[J]):
         self._side = connections.create_connection(DEFAULT_DB_ALIAS)
 
     def write(self) -> None:
-        columns = "".join(f"{self._job._meta.get_field(name).column} = %s, " for name in self._waiting)
+        known = {field.name: field.column for field in self._job._meta.concrete_fields}
+        columns = "".join(f"{known[name]} = %s, " for name in self._waiting)
         with self._side.cursor() as cursor:
             cursor.execute(
                 f"UPDATE {self._job._meta.db_table} SET {columns}{self._kind.heard} = now() "  # noqa: S608
