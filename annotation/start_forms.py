@@ -1,5 +1,6 @@
 """Forms of the guided path to a first study: issues, codebook, people, first round."""
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from django import forms
 from accounts.models import User
 from annotation.models import Membership
 from annotation.queries.starting import Stored
+from ingest.errors import Unreadable
+from ingest.tables.opening import open_table
 from taxonomy.models import Taxonomy
 from taxonomy.ready_made import Preset
 
@@ -80,20 +83,22 @@ class CodebookForm(forms.Form):
         Taxonomy.objects.none(), label="Taxonomy", required=False, to_field_name="slug", empty_label=None
     )
     list_file = forms.FileField(
-        label="File", required=False, widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt"})
+        label="Or choose a CSV or XLSX file",
+        required=False,
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.xlsx"}),
     )
     list = forms.CharField(
-        label="Or paste it",
+        label="Paste it",
         required=False,
         max_length=SHEET_BYTES_MAX,
         widget=forms.Textarea(attrs={"rows": 6, "placeholder": "name\tdefinition\tparent"}),
         help_text="One category on each line, or cells from a spreadsheet: name, definition, parent.",
     )
     document_file = forms.FileField(
-        label="File", required=False, widget=forms.ClearableFileInput(attrs={"accept": ".yaml,.yml,.json"})
+        label="Or choose a file", required=False, widget=forms.ClearableFileInput(attrs={"accept": ".yaml,.yml,.json"})
     )
     document = forms.CharField(
-        label="Or paste it",
+        label="Paste it",
         required=False,
         max_length=2_000_000,
         strip=False,
@@ -130,11 +135,18 @@ class CodebookForm(forms.Form):
         if file.size > 2 * SHEET_BYTES_MAX:
             self.add_error(f"{name}_file", "The file is larger than 2 MB.")
             return "-"
+        content = file.read()
         try:
-            return str(file.read().decode("utf-8-sig"))
+            if name == "list" and content.startswith(b"PK\x03\x04"):
+                table = open_table(io.BytesIO(content))
+                rows = [table.columns, *(row.cells for row in table.rows)]
+                return "\n".join("\t".join(" ".join(cell.split()) for cell in cells) for cells in rows)
+            return str(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
             self.add_error(f"{name}_file", "The file is not UTF-8 text. Save it as “CSV UTF-8”, or paste its cells.")
-            return "-"
+        except Unreadable as error:
+            self.add_error(f"{name}_file", error.message)
+        return "-"
 
 
 class PeopleForm(forms.Form):

@@ -52,6 +52,7 @@ SNIPPET = 220
 _HEADING = re.compile(r"(#{1,3}) (.+)")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _ELSEWHERE = "https://guides.invalid/"
+_BREAK = re.compile(r"<br ?/?>\n")
 _RENDERED_LINK = re.compile(rf'<a href="{re.escape(_ELSEWHERE)}([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 
 
@@ -72,8 +73,12 @@ class Section:
 
     @property
     def html(self) -> str:
-        """Safe HTML; links lead to the pages of the guides, pictures to their files."""
-        return _RENDERED_LINK.sub(_own_link, render_markdown(_absolute(self.text, self.guide), budget=Budget(10**8)))
+        """Safe HTML; links lead to the pages of the guides, pictures to their files.
+
+        Where GitHub breaks the lines of a comment, those of a file run on.
+        """
+        found = render_markdown(_absolute(self.text, self.guide), budget=Budget(10**8))
+        return _RENDERED_LINK.sub(_own_link, _BREAK.sub("\n", found))
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def search(words: str) -> list[Hit]:
 def _snippet(text: str, wanted: list[str]) -> str:
     plain = " ".join(_LINK.sub(r"\2", text).replace("`", "").replace("**", "").replace("|", " ").split())
     place = min((at for word in wanted if (at := plain.casefold().find(word)) >= 0), default=0)
-    begin = max(0, place - SNIPPET // 3)
+    begin = plain.find(" ", place - SNIPPET // 3) + 1 if place > SNIPPET // 3 else 0
     return ("… " if begin else "") + plain[begin : begin + SNIPPET] + (" …" if begin + SNIPPET < len(plain) else "")
 
 

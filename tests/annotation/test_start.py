@@ -1,7 +1,9 @@
 """The guided path from an empty server to a first round: each step, left and resumed."""
 
+import io
 from typing import Any
 
+import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -10,6 +12,7 @@ from annotation.models import Assignment, AuditEvent, Round, Study
 from ingest import sync
 from ingest.models import FetchRun, Upload
 from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import document
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +127,23 @@ def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
     assert answer.status_code == 422 and "as many raters" in text(answer)
     assert not study.rounds.exists() and not study.samples.exists()
     assert not AuditEvent.objects.filter(verb="coefficients registered").exists()
+
+
+def test_a_list_of_categories_is_read_from_a_workbook() -> None:
+    make.issues(3)
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in (("Name", "Definition", "Parent"), ("Fault", "It fails.", None), ("Hang", None, "fault")):
+        book.active.append(row)
+    book.save(file)
+    study = start(signed_in("olga"), source="list", list_file=SimpleUploadedFile("codes.xlsx", file.getvalue()))
+    (dimension,) = document(study.taxonomy.versions.get()).dimensions
+    assert [(each.name, len(above), each.definition) for each, above in dimension.walk()] == [
+        ("Fault", 0, "It fails."),
+        ("Hang", 1, ""),
+    ]
+    wrong = SimpleUploadedFile("codes.csv", "name\nCafé".encode("latin-1"))
+    answer = signed_in("olga").post("/start/codebook/", {"title": "T", "source": "list", "list_file": wrong})
+    assert answer.status_code == 422 and "not UTF-8" in text(answer)
 
 
 def test_a_table_whose_columns_are_not_clear_leads_to_its_columns() -> None:

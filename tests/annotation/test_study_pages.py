@@ -183,14 +183,14 @@ def test_my_work_shows_each_person_what_waits_for_them(study: Study) -> None:
     assert "Nothing waits for you" in signed_in("rea").get("/").content.decode()
 
 
-def test_my_work_leads_a_newcomer_from_step_to_step() -> None:
+def test_my_work_leads_a_newcomer_along_the_path() -> None:
     client = signed_in("nina")
-    first = client.get("/").content.decode()
-    assert first.index('primary" href="/repositories/"') and "done" not in text_of(client.get("/"))
+    first = client.get("/")
+    assert "Which issues do you want to label?" in text_of(first) and 'action="/start/"' in first.content.decode()
     make.issues(1)
-    assert 'primary" href="/taxonomies/"' in client.get("/").content.decode()
-    make.version()
-    assert f'primary" href="{reverse("new_study")}"' in client.get("/").content.decode()
+    client.post("/start/", {"source": "stored", "stored": "acme/rocket"})
+    assert "You have issues of acme/rocket. Next: the codebook." in text_of(client.get("/"))
+    assert f'primary" href="{reverse("start_codebook")}"' in client.get("/").content.decode()
 
 
 def test_a_pool_waits_for_a_rater_only_while_it_has_items_for_them() -> None:

@@ -30,7 +30,7 @@ SENDERS = {
     "config/settings.py": {"send_due_mails"},
 }
 """Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, and what the clock
-sends about waiting work (`tests/annotation/test_mails.py` compares it in two worlds). `accounts/jobs.py` alone sends it.
+sends about waiting work (`tests/annotation/test_mails.py` has it in two worlds); `accounts/jobs.py` alone sends it.
 """
 INBOX = [(PAGES, "inbox/"), (BASE, "inbox/")]
 
