@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ingest", "0010_changes_and_activity")]
+    dependencies = [("ingest", "0012_pairs_of_words")]
 
     operations = [
         migrations.AlterField("fetchrun", "error", models.TextField(blank=True, db_default="", default="", help_text="Why it failed, in words.")),
